@@ -1,0 +1,53 @@
+# `make help` lists the targets. Without PYTHON everything is installed into .venv first;
+# `make figures PYTHON=python` uses the environment you are in (see environment.yml).
+PROFILE ?= quick
+NOTEBOOKS := $(basename $(notdir $(wildcard params/$(PROFILE)/*.yaml)))
+SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle')
+EXECUTED := $(NOTEBOOKS:%=cache/executed/$(PROFILE)/%.ipynb)
+
+ifdef PYTHON
+READY :=
+else
+PYTHON := .venv/bin/python
+READY := .venv/installed
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help figures test lab lint bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
+	@echo "PROFILE=smoke|quick chooses the experiments' size, PYTHON=python your own environment"
+
+figures: $(EXECUTED) README.md  ## train what is missing and draw every figure into figures/PROFILE
+
+cache/executed/$(PROFILE)/%.ipynb: notebooks/%.ipynb params/$(PROFILE)/%.yaml $(SOURCES) $(READY)
+	$(PYTHON) -m prslib figures --profile $(PROFILE) $*
+
+# the README's tables are the quick profile's
+README.md: $(if $(filter quick,$(PROFILE)),$(EXECUTED))
+	$(if $(filter quick,$(PROFILE)),$(PYTHON) -m prslib readme && touch $@)
+
+test: $(READY)  ## install and run the tests
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m pytest -n auto
+
+lab: $(READY)  ## open the notebooks in JupyterLab
+	$(PYTHON) -m jupyterlab --notebook-dir=notebooks
+
+lint: $(READY)  ## format the code, sync the notebooks' two forms
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m jupytext --sync notebooks/*.py
+
+bench: $(READY)  ## measure the speed of the samplers
+	$(PYTHON) bench/samplers.py
+
+clean:  ## remove the environment, the runs and the executed notebooks
+	rm -rf .venv cache figures/custom
+
+.venv/installed: pyproject.toml
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@

@@ -1,0 +1,104 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What is in the memory when the stream has ended?
+#
+# The paper's Figure "memory distribution" explains its main table: conventional reservoir sampling
+# (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the stream,
+# while PRS gives every *class* its share, "without any auxiliary task information".
+#
+# Which samples stay depends on the labels alone, so no network is trained here: the memories below
+# are those of the runs of `main_results`, sample for sample, recomputed from the labels.
+#
+# *A few seconds.*
+
+# %% tags=["parameters"]
+profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
+method: list = ["CRS", "PRS"]  # methods with a memory
+rho: float = 0.0  # power of allocation of PRS, any finite number
+memory_size: int = None  # samples in memory, None for each data set's own
+seeds: list = [0, 1, 2]  # one memory of every method for each
+
+# %%
+from prslib import configs, notebook
+
+settings = notebook.settings("memory_distribution", globals())
+wanted = configs(
+    dataset=settings.dataset,
+    method=settings.method,
+    rho=settings.rho,
+    memory_size=settings.memory_size,
+    seed=settings.seeds,
+)
+settings
+
+# %% [markdown]
+# ## Class by class
+#
+# The share of every class among the labels in memory, from the stream's most frequent class to its
+# rarest; the grey bars are the stream. With $\rho = 0$ the target partition is one and the same
+# share for every class. A class that never had as many images as its quota cannot fill it, which
+# is why the line of PRS bends at the right end.
+
+# %%
+import matplotlib.pyplot as plt
+
+from prslib import plots, shares
+
+plt.style.use(plots.STYLE)
+by_class = shares.memory_shares(wanted)
+for name in settings.dataset:
+    shown = by_class[by_class["dataset"] == name]
+    figure, ax = plt.subplots(figsize=(9, 3.6))
+    plots.plot_class_shares(shown, ax)
+    settings.save(figure, shown, f"memory_classes_{name}")
+
+# %% [markdown]
+# ## Group by group
+#
+# The same memories, added up over the majority, moderate and minority classes.
+
+# %%
+by_group = shares.group_shares(by_class)
+figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
+for ax, name in zip(axes[0], settings.dataset, strict=True):
+    plots.plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
+settings.save(figure, by_group, "memory_groups")
+
+# %% [markdown]
+# ## How far from the target?
+#
+# Total variation distance between a memory's shares and two targets: equal shares ($\rho = 0$) and
+# the stream's own shares ($\rho = 1$). 0 % means the same, 100 % nothing in common. The paper
+# prints no number for it; its figure shows CRS on the stream's shares and PRS near equal ones.
+
+# %%
+from IPython.display import Markdown, display
+
+distances = shares.distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
+distances["to stream"] = shares.distance_to(by_class, "stream")["total_variation"]
+settings.save(None, distances, "memory_distance")
+means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
+display(means.round(1))
+lines = [
+    f"- {name}: the memory of {kind} is {row['to equal']:.1f} % away from equal shares and "
+    f"{row['to stream']:.1f} % from the stream's."
+    for (name, kind), row in means.iterrows()
+]
+display(Markdown("\n".join(lines)))

@@ -1,0 +1,216 @@
+"""What is run: the methods of the main table and the configuration of a run."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from prslib.checks import finite, one_of, whole
+from prslib.datasets import DATASETS, SequentialDataset, load_dataset, validate_schedule
+from prslib.models import MODELS
+
+PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the main table (Table 1).
+
+    Parameters
+    ----------
+    sampler : str or None
+        Who keeps the memory; without one there is none.
+    options : tuple of str
+        Fields of `RunConfig` that are handed to the sampler.
+    offline : bool
+        Whether all tasks are seen at once, shuffled, for ``epochs`` epochs.
+    """
+
+    sampler: str | None = None
+    options: tuple[str, ...] = ()
+    offline: bool = False
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields of `RunConfig` that change this method's result and not every method's."""
+        memory = ("memory_size", "replay_batch_size", *self.options) if self.sampler else ()
+        return (*memory, "epochs") if self.offline else (*memory, "schedule")
+
+
+METHODS = {
+    "Multitask": Method(offline=True),
+    "Finetune": Method(),
+    "CRS": Method(sampler="crs"),
+    "PRS": Method(sampler="prs", options=("rho", "variant")),
+}
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What decides a run's result; checked on construction (section "Experimental Design").
+
+    A field left at None takes the data set's own value (`prslib.datasets.Recipe`).
+
+    Parameters
+    ----------
+    dataset : str
+        A key of `DATASETS`.
+    method : str
+        A key of `METHODS`.
+    seed : int
+        From which the generators for data, stream, sampler, replay and model are spawned.
+    rho : float
+        Power of allocation, Eq. (1).
+    variant : str
+        "paper" or "authors": which reading of PRS.
+    memory_size : int or None
+        Samples in memory.
+    schedule : tuple of int or None
+        Order of the tasks.
+    epochs : int
+        Epochs of Multitask.
+    test_set : str
+        "balanced" or "imbalanced".
+    model : str or None
+        A key of `MODELS`.
+    learning_rate : float or None
+        Step size of the optimiser.
+    batch_size, replay_batch_size : int or None
+        New and replayed samples a step.
+
+    Raises
+    ------
+    TypeError
+        If a field has the wrong type.
+    ValueError
+        If a field's value is out of range or unknown.
+
+    Examples
+    --------
+    >>> RunConfig(dataset="digits70tiny", method="CRS").resolved["memory_size"]
+    50
+    """
+
+    dataset: str = "digits70seq"
+    method: str = "PRS"
+    seed: int = 0
+    rho: float = 0.0
+    variant: str = "paper"
+    memory_size: int | None = None
+    schedule: tuple[int, ...] | None = None
+    epochs: int = 1
+    test_set: str = "balanced"
+    model: str | None = None
+    learning_rate: float | None = None
+    batch_size: int | None = None
+    replay_batch_size: int | None = None
+
+    def __post_init__(self):
+        one_of("dataset", self.dataset, DATASETS)
+        one_of("method", self.method, METHODS)
+        one_of("variant", self.variant, ("paper", "authors"))
+        one_of("test_set", self.test_set, ("balanced", "imbalanced"))
+        whole("seed", self.seed, least=0)
+        whole("epochs", self.epochs, least=1)
+        finite("rho", self.rho)
+        for name in ("memory_size", "batch_size", "replay_batch_size"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), least=1)
+        if self.model is not None:
+            one_of("model", self.model, MODELS)
+        if self.learning_rate is not None:
+            finite("learning_rate", self.learning_rate)
+            if self.learning_rate <= 0:
+                raise ValueError(f"learning_rate must be above 0, got {self.learning_rate}")
+        if self.schedule is not None:
+            schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
+            object.__setattr__(self, "schedule", schedule)
+        object.__setattr__(self, "rho", float(self.rho))
+
+    @property
+    def resolved(self) -> dict:
+        """All fields, those left open filled in from the data set's recipe."""
+        recipe = dataclasses.asdict(DATASETS[self.dataset].recipe)
+        fields = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
+        return recipe | fields
+
+    @property
+    def identity(self) -> dict:
+        """The resolved fields that change this run's result, and no others."""
+        own = METHODS[self.method].reads
+        others = {name for method in METHODS.values() for name in method.reads} - set(own)
+        return {k: v for k, v in self.resolved.items() if k not in others} | {"protocol": PROTOCOL}
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that stand for `identity`."""
+        text = json.dumps(self.identity, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def check(self, dataset: SequentialDataset) -> None:
+        """Raise ValueError where the configuration does not fit the data set's stream."""
+        size, images = self.identity.get("memory_size", 0), len(dataset.train)
+        if size > images:
+            raise ValueError(
+                f"memory_size must be at most the stream's length, {images} images in "
+                f"{self.dataset}, got {size}; choose a smaller memory"
+            )
+
+
+def configs(**fields) -> list[RunConfig]:
+    """Make the configurations of a grid, one for every combination of the listed values.
+
+    Parameters
+    ----------
+    **fields
+        Fields of `RunConfig`; a list stands for one run each of its values.
+
+    Returns
+    -------
+    list of RunConfig
+        In the order of the fields, the last one running fastest; each run once.
+
+    Raises
+    ------
+    ValueError
+        If a field is unknown or a value is out of range.
+    TypeError
+        If a value has the wrong type.
+
+    Examples
+    --------
+    >>> [c.method for c in configs(method=["CRS", "PRS"], seed=[0])]
+    ['CRS', 'PRS']
+    """
+    known = [field.name for field in dataclasses.fields(RunConfig)]
+    unknown = sorted(set(fields) - set(known))
+    if unknown:
+        raise ValueError(
+            f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
+        )
+    values = [value if isinstance(value, list) else [value] for value in fields.values()]
+    made = [RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)]
+    check_all(made)
+    return list({config.hash: config for config in made}.values())
+
+
+def check_all(configs: Iterable[RunConfig]) -> None:
+    """Raise ValueError where a configuration does not fit its data set, before work starts.
+
+    Parameters
+    ----------
+    configs : iterable of RunConfig
+        What is to be run.
+
+    Raises
+    ------
+    ValueError
+        If a memory is larger than its stream.
+    """
+    datasets = {}
+    for config in configs:
+        if config.dataset not in datasets:
+            datasets[config.dataset] = load_dataset(config.dataset, images=False)
+        config.check(datasets[config.dataset])

@@ -1,0 +1,206 @@
+"""Data sets that need no download: scenes of scikit-learn's handwritten digits, in colour.
+
+Two stand in for the paper's streams, with the streams' class frequencies divided; each has a tiny
+twin for tests. They come about as COCOseq did: a corpus of labels, some across tasks; classes
+clustered into tasks; images that span tasks dropped.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from prslib.datasets import corpora, curation, glyphs, profiles
+from prslib.datasets.cache import cached_arrays
+from prslib.datasets.recipe import Entry, Recipe
+from prslib.datasets.sequential import SequentialDataset, Split
+
+SEED = 20200823  # of the data, not of a run
+BRIDGE_SHARE = 0.15  # images of the corpus across tasks, as a share of the stream
+NUM_COLOURS = len(glyphs.COLOURS)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Hold what makes one digits data set; after Sec. 5.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    stands_for : str
+        The paper's data set whose profile it takes.
+    profile : tuple of TaskProfile
+        That profile.
+    divisor : int
+        How many times smaller the stream is.
+    beta : float
+        Balance of the clustering, in 1 / images squared.
+    min_classes : int
+        Least number of classes a task.
+    test_per_class : int
+        Images of every class in the balanced test set.
+
+    Examples
+    --------
+    >>> DIGITS70.num_classes
+    70
+    """
+
+    name: str
+    stands_for: str
+    profile: tuple[profiles.TaskProfile, ...]
+    divisor: int
+    beta: float
+    min_classes: int
+    test_per_class: int
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes: digits times colours."""
+        return sum(task.num_classes for task in self.profile)
+
+    @property
+    def planted_task(self) -> np.ndarray:
+        """Task of each class in the corpus, int64 (C,)."""
+        return np.repeat(np.arange(len(self.profile)), [t.num_classes for t in self.profile])
+
+
+def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
+    """Draw the labels of all images before any split, those across tasks included; Sec. 5.
+
+    Parameters
+    ----------
+    plan : Plan
+        The data set.
+    rng : numpy.random.Generator
+        Source of chance.
+
+    Returns
+    -------
+    numpy.ndarray of bool, shape (N, C)
+        Labels; the classes of the first task come first, the most frequent of a task first.
+
+    Examples
+    --------
+    >>> draw_corpus(DIGITS70_TINY, np.random.default_rng(0)).shape[1]
+    70
+    """
+    scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
+    blocks = [corpora.draw_labels(*counts, rng, connected=True) for counts in scaled]
+    stream = corpora.join_tasks(blocks, plan.planted_task, rng)
+    bridges = corpora.draw_bridges(
+        stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
+    )
+    return rng.permutation(np.concatenate([stream, bridges]))
+
+
+def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
+    """Make a digits data set, or load its images from the cache; Appendix, "Dataset Curation".
+
+    Parameters
+    ----------
+    plan : Plan
+        The data set.
+    images : bool
+        False for labels alone, which need no scikit-learn and no cache.
+
+    Returns
+    -------
+    SequentialDataset
+        The same for every run.
+
+    Examples
+    --------
+    >>> load_digits_dataset(DIGITS70_TINY, images=False).num_tasks
+    4
+    """
+    label_seed, name_seed, image_seed = np.random.SeedSequence(SEED).spawn(3)
+    rng = np.random.default_rng(label_seed)
+    corpus = draw_corpus(plan, rng)
+    class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    task = curation.tasks_of_images(corpus, class_task)
+    labels = {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
+    class_freq = labels["train"].sum(axis=0)
+    identity = np.random.default_rng(name_seed).permutation(plan.num_classes)
+    colours = list(glyphs.COLOURS)
+    scenes = dict.fromkeys(labels)
+    if images:
+        scenes = cached_arrays(
+            plan.name,
+            (profiles, corpora, curation, glyphs, sys.modules[__name__]),
+            lambda: _render(labels, identity, np.random.default_rng(image_seed)),
+        )
+    splits = {
+        part: Split(scenes[part], rows, curation.tasks_of_images(rows, class_task))
+        for part, rows in labels.items()
+    }
+    return SequentialDataset(
+        name=plan.name,
+        train=splits.pop("train"),
+        tests=splits,
+        class_names=tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity),
+        class_task=class_task,
+        class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
+        stands_for=plan.stands_for,
+    )
+
+
+def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Draw labels with equal class frequencies, and with half of the stream's."""
+    counts = {
+        "balanced": [task.balanced(plan.test_per_class) for task in plan.profile],
+        "imbalanced": [task.scaled(2 * plan.divisor) for task in plan.profile],
+    }
+    return {
+        part: corpora.join_tasks(
+            [corpora.draw_labels(*both, rng) for both in tasks], plan.planted_task, rng
+        )
+        for part, tasks in counts.items()
+    }
+
+
+def _render(
+    labels: dict[str, np.ndarray], identity: np.ndarray, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Draw the scenes of every part, training and test from different originals."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    train, test = glyphs.split_originals(data.target, rng)
+    palette = np.array(list(glyphs.COLOURS.values()), dtype=np.uint8)
+    return {
+        part: glyphs.render_scenes(
+            rows,
+            identity // NUM_COLOURS,
+            palette[identity % NUM_COLOURS],
+            data.images[use] / 16,
+            data.target[use],
+            rng,
+        )
+        for part, rows in labels.items()
+        for use in [train if part == "train" else test]
+    }
+
+
+DIGITS70 = Plan("digits70seq", "COCOseq", profiles.COCOSEQ, 4, 1.0, 1, 50)
+DIGITS49 = Plan("digits49seq", "NUS-WIDEseq", profiles.NUSWIDESEQ, 6, 1e-4, 4, 50)
+DIGITS70_TINY = Plan("digits70tiny", "COCOseq", profiles.COCOSEQ, 40, 1.0, 1, 4)
+DIGITS49_TINY = Plan("digits49tiny", "NUS-WIDEseq", profiles.NUSWIDESEQ, 60, 1e-4, 4, 4)
+
+COCO_SCHEDULE = (0, 3, 1, 2)
+NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
+
+
+def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
+    recipe = Recipe(model="convnet", memory_size=memory_size, schedule=schedule)
+    return Entry(partial(load_digits_dataset, plan), recipe)
+
+
+DIGITS70SEQ = _entry(DIGITS70, 500, COCO_SCHEDULE)
+DIGITS49SEQ = _entry(DIGITS49, 333, NUS_SCHEDULE)
+DIGITS70TINY = _entry(DIGITS70_TINY, 50, COCO_SCHEDULE)
+DIGITS49TINY = _entry(DIGITS49_TINY, 33, NUS_SCHEDULE)

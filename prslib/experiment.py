@@ -1,0 +1,189 @@
+"""One run, from a configuration to its scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from prslib import metrics
+from prslib.config import METHODS, RunConfig
+from prslib.datasets import SequentialDataset, Split, load_dataset
+from prslib.learner import Learner
+from prslib.memory import Memory
+from prslib.models import make_model
+from prslib.samplers import make_sampler
+from prslib.stream import Part, offline_stream, online_stream, replay_plan
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run leaves.
+
+    Parameters
+    ----------
+    config : RunConfig
+        What was asked for.
+    scores : DataFrame
+        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
+        value; rho is NaN and memory_size 0 where the method has none.
+    memory_labels : ndarray of bool, (memory_size, C)
+        Labels in memory at the end; (0, C) for a method without one.
+    """
+
+    config: RunConfig
+    scores: pd.DataFrame
+    memory_labels: np.ndarray
+
+
+def run(config: RunConfig, device: str = "cpu") -> Run:
+    """Train and score one configuration (section "Experimental Design").
+
+    Parameters
+    ----------
+    config : RunConfig
+        What to run.
+    device : str
+        Where to compute, "cpu" or "cuda".
+
+    Returns
+    -------
+    Run
+        Scores after every task and the memory at the end.
+
+    Raises
+    ------
+    ValueError
+        If the configuration does not fit the data set, before any training.
+
+    Notes
+    -----
+    One thread: the same configuration on the same machine gives the same bytes, and many runs side
+    by side are faster in total than one run on all cores.
+    """
+    dataset = load_dataset(config.dataset)
+    config.check(dataset)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _run(config, dataset, device)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
+    settings, train = config.resolved, dataset.train
+    test = dataset.tests[config.test_set]
+    parts, memory_labels = plan(config, dataset)
+    model_seed = _seeds(config)["model"]
+    model = make_model(settings["model"], train.images.shape[1:], dataset.num_classes, model_seed)
+    training = {k: settings[k] for k in ("optimizer", "learning_rate", "loss", "clip_value")}
+    learner = Learner(model, **training, device=device)
+    images = torch.from_numpy(train.images).to(device)
+    labels = torch.from_numpy(train.labels).float().to(device)
+    test_images = torch.from_numpy(test.images).to(device)
+    scores = []
+    for part in parts:
+        learner.fit(images, labels, part.batches)
+        scores.append(score_tasks(learner, test_images, test, dataset, part.seen))
+    frame = _with_run_columns(config, pd.concat(scores, ignore_index=True))
+    return Run(config, frame, memory_labels)
+
+
+def _seeds(config: RunConfig) -> dict[str, np.random.SeedSequence]:
+    names = ("stream", "sampler", "replay", "model")
+    return dict(zip(names, np.random.SeedSequence(config.seed).spawn(len(names)), strict=True))
+
+
+def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.ndarray]:
+    """Compute every batch of a run and its memory at the end, without training (Algorithm 1).
+
+    Samplers that look at labels alone do not depend on the model, so that their whole replay plan
+    is known before the first step; images are not needed.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set; labels suffice.
+
+    Returns
+    -------
+    list of Part
+        The joined batches (new and replayed indices) of every step, part by part.
+    ndarray of bool, (memory_size, C)
+        Labels in memory at the end; (0, C) for a method without a memory.
+
+    Examples
+    --------
+    >>> dataset = load_dataset("digits70tiny", images=False)
+    >>> plan(RunConfig(dataset="digits70tiny", method="CRS"), dataset)[1].shape
+    (50, 70)
+    """
+    settings, method, seeds = config.resolved, METHODS[config.method], _seeds(config)
+    train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
+    rng = np.random.default_rng(seeds["stream"])
+    if method.offline:
+        parts = offline_stream(train, schedule, batch_size, settings["epochs"], rng)
+    else:
+        parts = online_stream(train, schedule, batch_size, rng)
+    if method.sampler is None:
+        return parts, np.zeros((0, dataset.num_classes), bool)
+    size, count = settings["memory_size"], settings["replay_batch_size"]
+    options = {name: settings[name] for name in method.options}
+    sampler = make_sampler(method.sampler, size, dataset.num_classes, seeds["sampler"], **options)
+    memory, rng = Memory(size), np.random.default_rng(seeds["replay"])
+    joined = [
+        Part(p.seen, list(replay_plan(p.batches, train.labels, sampler, memory, count, rng)))
+        for p in parts
+    ]
+    return joined, sampler.labels.copy()
+
+
+def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, tasks):
+    """Score the test sets of the tasks seen so far, joined and one by one (Tables 1 and 10).
+
+    Parameters
+    ----------
+    learner : Learner
+        The trained network.
+    images : Tensor
+        The test images on the learner's device, uint8 (N, H, W, channels).
+    test : Split
+        The test set.
+    dataset : SequentialDataset
+        Gives classes and groups their names.
+    tasks : sequence of int
+        The tasks trained so far, in order.
+
+    Returns
+    -------
+    DataFrame
+        Columns trained_tasks, task ("seen" for the joined sets), group, metric, value.
+    """
+    seen = np.flatnonzero(np.isin(test.task, tasks))
+    probabilities = learner.probabilities(images[torch.from_numpy(seen).to(images.device)])
+    labels, task = test.labels[seen], test.task[seen]
+    parts = {"seen": np.ones(len(seen), bool)} | {str(t): task == t for t in sorted(tasks)}
+    frames = [
+        metrics.evaluate(
+            probabilities[part], labels[part], dataset.class_names, dataset.class_group
+        ).assign(task=name)
+        for name, part in parts.items()
+    ]
+    frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(tasks))
+    return frame[["trained_tasks", "task", "group", "metric", "value"]]
+
+
+def _with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:
+    identity = config.identity
+    columns = {
+        "dataset": config.dataset,
+        "method": config.method,
+        "rho": identity.get("rho", np.nan),
+        "memory_size": identity.get("memory_size", 0),
+        "schedule": ",".join(map(str, identity.get("schedule", ()))),
+        "seed": config.seed,
+    }
+    return pd.concat([pd.DataFrame(columns, index=scores.index), scores], axis=1)

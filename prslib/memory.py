@@ -1,0 +1,190 @@
+"""A fixed-size store of whatever a batch carries: stream indices, images, labels, features."""
+
+from typing import Any
+
+import numpy as np
+
+from prslib.samplers.base import check_positive
+
+
+class Memory:
+    """Hold one row of every column for each slot that a sampler assigns (Sec. 3.1).
+
+    Parameters
+    ----------
+    size : int
+        Capacity m, in samples.
+
+    Raises
+    ------
+    ValueError
+        If ``size`` is below 1.
+    TypeError
+        If it is not an integer.
+
+    Notes
+    -----
+    The first write decides the columns: their names, kinds (numpy array or torch tensor), dtypes,
+    devices and shapes. Buffers for all ``size`` slots are allocated then.
+
+    Example
+    -------
+    >>> memory = Memory(3)
+    >>> memory.write(np.array([0, -1, 0]), index=np.array([7, 8, 9]))
+    >>> memory.read(np.array([0]))
+    {'index': array([9])}
+    """
+
+    def __init__(self, size: int):
+        self.size = check_positive("size", size)
+        self._columns: dict[str, Any] = {}
+        self._is_filled = np.zeros(self.size, np.bool_)
+        self._filled = np.empty(self.size, np.int64)  # filled slots, in the order they filled
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return self._count
+
+    def write(self, slots: np.ndarray, **columns: Any) -> None:
+        """Store a row of every column in each slot (Algorithm 1, line 9).
+
+        Parameters
+        ----------
+        slots : int64 (B,)
+            Slot of each sample; -1 is skipped, and of equal slots the last one is kept.
+        **columns : arrays or tensors (B, ...)
+            The same names, kinds, dtypes and row shapes at every write.
+
+        Raises
+        ------
+        ValueError
+            If a slot is out of range or a column does not fit the slots or the first write.
+        TypeError
+            If a column has another kind or dtype than at the first write.
+        """
+        slots = np.asarray(slots)
+        if slots.ndim != 1 or slots.dtype.kind not in "iu":
+            raise ValueError(
+                f"slots: expected integers of shape (B,), got {slots.dtype} {slots.shape}; "
+                "pass what the sampler's place returned"
+            )
+        listed = slots.tolist()
+        if listed and not -1 <= min(listed) <= max(listed) < self.size:
+            raise ValueError(
+                f"slots: expected -1 to {self.size - 1}, got {min(listed)} to {max(listed)}; "
+                "give the memory and the sampler the same size"
+            )
+        columns = {name: _detached(column) for name, column in columns.items()}
+        self._check(columns, len(listed))
+        last = {slot: row for row, slot in enumerate(listed) if slot >= 0}
+        for name, column in columns.items():
+            if name not in self._columns:
+                self._columns[name] = _allocate(column, self.size)
+            if last:
+                self._columns[name][list(last)] = column[list(last.values())]
+        for slot in last:
+            if not self._is_filled[slot]:
+                self._is_filled[slot] = True
+                self._filled[self._count] = slot
+                self._count += 1
+
+    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw filled slots uniformly without replacement (Sec. 3.1, replay).
+
+        Parameters
+        ----------
+        count : int
+            Slots wanted; all of them come, in random order, where fewer are filled.
+        rng : Generator
+            Source of the draw.
+
+        Returns
+        -------
+        int64 (min(len, count),)
+            Distinct slots.
+
+        Raises
+        ------
+        ValueError
+            If ``count`` is negative.
+        """
+        if count < 0:
+            raise ValueError(f"count: expected at least 0, got {count}; pass the replay batch size")
+        count = min(count, self._count)
+        while count * count < self._count:  # distinct at once, most often: far quicker than choice
+            drawn = rng.integers(self._count, size=count)
+            if len(set(drawn.tolist())) == count:
+                return self._filled[drawn]
+        return self._filled[rng.choice(self._count, count, replace=False)]
+
+    def read(self, slots: np.ndarray) -> dict[str, Any]:
+        """Return the rows of every column in the given slots.
+
+        Parameters
+        ----------
+        slots : int64 (K,)
+            Filled slots, as ``draw`` returns them.
+
+        Returns
+        -------
+        dict of str to array or tensor (K, ...)
+            A copy of the rows, column by column.
+
+        Raises
+        ------
+        ValueError
+            If a slot holds nothing.
+        """
+        slots = np.asarray(slots, dtype=np.int64)
+        if not all(0 <= slot < self.size and self._is_filled[slot] for slot in slots.tolist()):
+            raise ValueError(
+                f"slots: expected filled slots, got {slots.tolist()}; pass what draw returned"
+            )
+        return {name: column[slots] for name, column in self._columns.items()}
+
+    def _check(self, columns: dict[str, Any], length: int) -> None:
+        if self._columns and columns.keys() != self._columns.keys():
+            raise ValueError(
+                f"columns: expected {sorted(self._columns)}, got {sorted(columns)}; "
+                "every write carries the columns of the first"
+            )
+        for name, column in columns.items():
+            if not hasattr(column, "dtype") or not hasattr(column, "shape"):
+                raise TypeError(
+                    f"column {name!r}: expected an array or a tensor, got {type(column).__name__}"
+                )
+            if len(column) != length:
+                raise ValueError(
+                    f"column {name!r}: expected {length} rows, one a slot, got {len(column)}"
+                )
+            kept = self._columns.get(name)
+            if kept is None:
+                continue
+            if type(kept) is not type(column) or kept.dtype != column.dtype:
+                raise TypeError(
+                    f"column {name!r}: expected {_kind(kept)}, got {_kind(column)}; "
+                    "convert it to what the first write carried"
+                )
+            if kept.shape[1:] != column.shape[1:]:
+                raise ValueError(
+                    f"column {name!r}: expected rows of shape {tuple(kept.shape[1:])}, "
+                    f"got {tuple(column.shape[1:])}"
+                )
+
+
+def _allocate(column: Any, size: int) -> Any:
+    """Return zeros of ``size`` rows, of the column's own kind, dtype and device."""
+    shape = (size, *column.shape[1:])
+    if isinstance(column, np.ndarray):
+        return np.zeros(shape, column.dtype)
+    return column.new_zeros(shape)
+
+
+def _detached(column: Any) -> Any:
+    """Return a tensor without its graph, which a memory must not keep alive."""
+    return column.detach() if hasattr(column, "detach") else column
+
+
+def _kind(column: Any) -> str:
+    return f"{type(column).__name__} of {column.dtype}"

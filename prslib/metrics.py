@@ -1,0 +1,269 @@
+"""Multi-label scores by class group, and the normalised forgetting measure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from prslib.datasets.sequential import GROUPS
+from prslib.forgetting import forgetting
+
+__all__ = ["average_precision", "class_scores", "evaluate", "forgetting", "score"]
+
+GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
+CLASS_METRICS = ("P", "R", "F1", "AP")
+THRESHOLD = 0.5
+
+
+def score(
+    probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str]
+) -> list[tuple[str, str, float]]:
+    """Score predictions over all classes and over each class group, as in the main table.
+
+    A label is predicted where its probability is greater than 0.5. C-P and C-R are means over
+    classes, C-F1 is the harmonic mean of those two; O-P, O-R and O-F1 pool the decisions of all
+    classes; mAP is the mean average precision.
+
+    Parameters
+    ----------
+    probabilities : array_like of float, (N, C)
+        Sigmoid outputs in [0, 1].
+    labels : array_like of bool, (N, C)
+        Multi-hot truth.
+    class_group : sequence of str, (C,)
+        "majority", "moderate" or "minority" for every class.
+
+    Returns
+    -------
+    list of (group, metric, value)
+        "overall" and the three groups times the seven metrics, values in [0, 1]; NaN for a group
+        with no class present.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, nothing is to be evaluated, a probability lies outside [0, 1], a label
+        is neither 0 nor 1, or a group is unknown.
+
+    Notes
+    -----
+    A class with no positive among the N images is left out of every metric, its false alarms
+    included. A class's precision or recall is 0 where it is undefined. The paper states neither;
+    both follow from its tables.
+
+    Examples
+    --------
+    >>> score([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
+    ('overall', 'C-P', 0.75)
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    members = _members(class_group, labels.shape[1])
+    counts = _counts(probabilities, labels)
+    return _score(counts, average_precision(probabilities, labels), members)
+
+
+def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.ndarray]:
+    """Score each class on its own, the terms of the means in the main table.
+
+    Parameters
+    ----------
+    probabilities : array_like of float, (N, C)
+        Sigmoid outputs in [0, 1].
+    labels : array_like of bool, (N, C)
+        Multi-hot truth.
+
+    Returns
+    -------
+    dict of str to ndarray of float, (C,)
+        "P", "R", "F1" and "AP" in [0, 1]; NaN for a class with no positive.
+
+    Raises
+    ------
+    ValueError
+        As in `score`.
+
+    Examples
+    --------
+    >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
+    {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    counts = _counts(probabilities, labels)
+    return _class_scores(counts, average_precision(probabilities, labels))
+
+
+def evaluate(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    class_names: Sequence[str],
+    class_group: Sequence[str],
+) -> pd.DataFrame:
+    """Put the scores of the groups and of every class into one tidy frame, as in the main table.
+
+    Parameters
+    ----------
+    probabilities : array_like of float, (N, C)
+        Sigmoid outputs in [0, 1].
+    labels : array_like of bool, (N, C)
+        Multi-hot truth.
+    class_names : sequence of str, (C,)
+        Distinct names, none of them the name of a group.
+    class_group : sequence of str, (C,)
+        "majority", "moderate" or "minority" for every class.
+
+    Returns
+    -------
+    DataFrame
+        Columns group, metric, value: the rows of `score`, then P, R, F1 and AP of every class
+        with the class's name in the column `group`.
+
+    Raises
+    ------
+    ValueError
+        As in `score`, or if names repeat, collide with a group or are not C in number.
+
+    Examples
+    --------
+    >>> evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"]).tail(1).values.tolist()
+    [['cat', 'AP', 1.0]]
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    members = _members(class_group, labels.shape[1])
+    names = _checked_names(class_names, labels.shape[1])
+    counts = _counts(probabilities, labels)
+    precision_area = average_precision(probabilities, labels)
+    groups, metrics, values = zip(*_score(counts, precision_area, members), strict=True)
+    per_class = _class_scores(counts, precision_area)
+    return pd.DataFrame(
+        {
+            "group": [*groups, *np.repeat(names, len(CLASS_METRICS)).tolist()],
+            "metric": [*metrics, *(CLASS_METRICS * len(names))],
+            "value": np.concatenate(
+                [values, np.stack([per_class[m] for m in CLASS_METRICS], axis=1).ravel()]
+            ),
+        }
+    )
+
+
+def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
+    """Compute each class's average precision, equal to scikit-learn's `average_precision_score`.
+
+    Every positive asks what share of the images scored at least as high is positive; the mean of
+    the answers is the average precision, ties included.
+
+    Parameters
+    ----------
+    probabilities : array_like of float, (N, C)
+        Scores; higher means more likely.
+    labels : array_like of bool, (N, C)
+        Multi-hot truth.
+
+    Returns
+    -------
+    ndarray of float, (C,)
+        In [0, 1]; NaN for a class with no positive.
+
+    Examples
+    --------
+    >>> average_precision([[0.8], [0.6], [0.4]], [[1], [0], [1]]).round(3).tolist()
+    [0.833]
+    """
+    columns = np.ascontiguousarray(np.asarray(probabilities).T)  # (C, N)
+    truth = np.asarray(labels, dtype=bool).T  # (C, N)
+    result = np.full(len(columns), np.nan)
+    for index in np.flatnonzero(truth.any(axis=1)):
+        ranked = np.sort(columns[index])
+        positives = np.sort(columns[index][truth[index]])
+        retrieved = len(ranked) - np.searchsorted(ranked, positives)
+        hits = len(positives) - np.searchsorted(positives, positives)
+        result[index] = (hits / retrieved).mean()
+    return result
+
+
+def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    probabilities, labels = np.asarray(probabilities), np.asarray(labels)
+    if probabilities.ndim != 2 or probabilities.shape != labels.shape or not probabilities.size:
+        raise ValueError(
+            "expected probabilities and labels of one shape (images, classes), neither zero, "
+            f"got {probabilities.shape} and {labels.shape}"
+        )
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise ValueError(
+            f"expected probabilities in [0, 1], got {probabilities.min()} to "
+            f"{probabilities.max()}; apply the sigmoid first"
+        )
+    if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
+        raise ValueError("expected labels of 0 and 1, got other values; pass multi-hot rows")
+    return probabilities, labels.astype(bool)
+
+
+def _checked_names(class_names: Sequence[str], num_classes: int) -> list[str]:
+    names = list(class_names)
+    if len(names) != num_classes or len(set(names)) != num_classes:
+        raise ValueError(
+            f"expected {num_classes} distinct class names, got {len(names)}, "
+            f"{len(set(names))} of them distinct"
+        )
+    if taken := {"overall", *GROUPS} & set(names):
+        raise ValueError(f"class names {sorted(taken)} are names of groups; rename the classes")
+    return names
+
+
+def _members(class_group: Sequence[str], num_classes: int) -> dict[str, np.ndarray]:
+    """Give each group's membership mask over the classes, "overall" first."""
+    if len(class_group) != num_classes:
+        raise ValueError(f"expected a group for {num_classes} classes, got {len(class_group)}")
+    if unknown := set(class_group) - set(GROUPS):
+        raise ValueError(f"unknown groups {sorted(unknown)}; known groups: {', '.join(GROUPS)}")
+    groups = np.array(class_group)
+    return {"overall": np.ones(num_classes, bool)} | {name: groups == name for name in GROUPS}
+
+
+def _counts(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Count true positives, predictions and positives of every class."""
+    predicted = probabilities > THRESHOLD
+    return np.stack([(predicted & labels).sum(0), predicted.sum(0), labels.sum(0)])  # (3, C)
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    return numerator / np.maximum(denominator, 1)  # a count of 0 below means 0 above as well
+
+
+def _harmonic(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+    total = np.add(first, second)
+    return 2 * np.multiply(first, second) / np.where(total > 0, total, 1)
+
+
+def _class_scores(counts: np.ndarray, precision_area: np.ndarray) -> dict[str, np.ndarray]:
+    hits, predicted, positive = counts
+    precision, recall = _ratio(hits, predicted), _ratio(hits, positive)
+    values = precision, recall, _harmonic(precision, recall), precision_area
+    present = positive > 0
+    return {
+        metric: np.where(present, value, np.nan)
+        for metric, value in zip(CLASS_METRICS, values, strict=True)
+    }
+
+
+def _score(
+    counts: np.ndarray, precision_area: np.ndarray, members: dict[str, np.ndarray]
+) -> list[tuple[str, str, float]]:
+    rows = []
+    for group, mask in members.items():
+        used = mask & (counts[2] > 0)
+        values = (
+            _group_scores(counts[:, used], precision_area[used]) if used.any() else [np.nan] * 7
+        )
+        rows += [
+            (group, metric, float(value))
+            for metric, value in zip(GROUP_METRICS, values, strict=True)
+        ]
+    return rows
+
+
+def _group_scores(counts: np.ndarray, precision_area: np.ndarray) -> list[float]:
+    hits, predicted, positive = counts
+    per_class = _ratio(hits, predicted).mean(), _ratio(hits, positive).mean()
+    pooled = _ratio(hits.sum(), predicted.sum()), _ratio(hits.sum(), positive.sum())
+    return [*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), precision_area.mean()]

@@ -1,0 +1,182 @@
+"""What every notebook of the report begins and ends with: its parameters and its pictures."""
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from prslib.checks import finite, one_of, whole
+from prslib.config import METHODS
+from prslib.datasets import DATASETS
+from prslib.paths import figures_dir, params_file
+
+PROFILES = ("smoke", "quick", "paper")
+
+
+def _name(known: Iterable[str]) -> Callable:
+    def check(name, value):
+        one_of(name, value, known)
+        return value
+
+    return check
+
+
+def _integer(least: int) -> Callable:
+    def check(name, value):
+        whole(name, value, least)
+        return int(value)
+
+    return check
+
+
+def _real(name, value):
+    finite(name, value)
+    return float(value)
+
+
+def _optional(check: Callable) -> Callable:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def _several(check: Callable) -> Callable:
+    """Accept a list, one value, or (from a command line) text with commas: "0,1,2"."""
+
+    def check_all(name, value):
+        if isinstance(value, str):
+            value = [yaml.safe_load(part) for part in value.strip("[]").split(",")]
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        if not values:
+            raise ValueError(f"{name} must hold at least one value, got none")
+        return [check(name, item) for item in values]
+
+    return check_all
+
+
+# every parameter that a notebook may have, with the check that its value must pass
+PARAMETERS: dict[str, Callable] = {
+    "profile": _name(PROFILES),
+    "dataset": _several(_name(DATASETS)),
+    "method": _several(_name(METHODS)),
+    "rho": _real,
+    "rhos": _several(_real),
+    "memory_size": _optional(_integer(least=1)),
+    "schedule": _optional(_several(_integer(least=0))),
+    "seeds": _several(_integer(least=0)),
+    "device": _name(("cpu", "cuda")),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A notebook's checked parameters, read as attributes, and the folder of its figures.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    values : dict
+        Parameter name to checked value.
+    """
+
+    notebook: str
+    values: dict
+
+    def __getattr__(self, name: str):
+        """Return a parameter's value."""
+        try:
+            return self.values[name]
+        except KeyError:
+            raise AttributeError(f"no parameter {name!r} in {self.notebook}") from None
+
+    @property
+    def folder(self) -> Path:
+        """``figures/<profile>`` where all parameters are the profile's, else ``figures/custom``."""
+        file = params_file(self.profile, self.notebook)
+        named = yaml.safe_load(file.read_text()) if file.is_file() else None
+        ours = named is not None and {k: PARAMETERS[k](k, v) for k, v in named.items()}
+        return figures_dir(self.profile if ours == self.values else "custom")
+
+    def save(self, figure, frame: pd.DataFrame, name: str) -> None:
+        """Write a picture and the numbers in it, ``<folder>/<name>.png`` and ``.csv``.
+
+        Parameters
+        ----------
+        figure : matplotlib.figure.Figure or None
+            The picture; None for a table.
+        frame : DataFrame
+            Every number that the picture shows.
+        name : str
+            File name without ending.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        frame.to_csv(self.folder / f"{name}.csv", index=False, float_format="%.6g")
+        if figure is not None:
+            figure.savefig(self.folder / f"{name}.png", metadata={"Software": None})
+
+    def _repr_markdown_(self) -> str:
+        rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
+        where = f"\n\nFigures go to `{'/'.join(self.folder.parts[-2:])}/`."
+        return "\n".join(["| parameter | value |", "|---|---|", *rows]) + where
+
+
+def settings(notebook: str, namespace: dict) -> Settings:
+    """Check a notebook's parameters before any work starts.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name, for its figures.
+    namespace : dict
+        The notebook's ``globals()``.
+
+    Returns
+    -------
+    Settings
+        The checked values.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is unknown (the message names the allowed ones) or out of range.
+    TypeError
+        If a parameter has the wrong type.
+
+    Notes
+    -----
+    The notebook's own parameters are the annotated names of its parameters cell; what papermill
+    was given comes in a cell of its own that begins with ``# Parameters``.
+    """
+    cells = [_parsed(source) for source in namespace.get("In", ())]
+    own = next((cell for cell in reversed(cells) if _annotates(cell)), [])
+    given = [
+        cell
+        for source, cell in zip(namespace.get("In", ()), cells, strict=True)
+        if source.lstrip().startswith("# Parameters")
+    ]
+    allowed = [statement.target.id for statement in own]
+    unknown = [name for cell in given for name in _assigned(cell) if name not in allowed]
+    if unknown:
+        raise ValueError(
+            f"unknown parameter {', '.join(map(repr, unknown))}; "
+            f"parameters of {notebook}: {', '.join(allowed)}"
+        )
+    values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
+    return Settings(notebook, values)
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(source).body
+    except SyntaxError:  # a cell with a magic command
+        return []
+
+
+def _annotates(cell: list[ast.stmt]) -> bool:
+    return bool(cell) and all(isinstance(statement, ast.AnnAssign) for statement in cell)
+
+
+def _assigned(cell: list[ast.stmt]) -> list[str]:
+    return [s.targets[0].id for s in cell if isinstance(s, ast.Assign)]

@@ -1,0 +1,18 @@
+"""Pictures: each function takes a tidy frame and an axes, draws, and returns the axes."""
+
+from prslib.paths import PACKAGE
+from prslib.plots.groups import plot_groups
+from prslib.plots.memory import plot_class_shares, plot_group_shares
+from prslib.plots.progression import plot_progression
+from prslib.plots.sweep import plot_sweep
+
+STYLE = PACKAGE / "plots" / "paper.mplstyle"
+
+__all__ = [
+    "STYLE",
+    "plot_class_shares",
+    "plot_group_shares",
+    "plot_groups",
+    "plot_progression",
+    "plot_sweep",
+]

@@ -1,0 +1,59 @@
+"""Bars of a score by class group."""
+
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from prslib.plots.methods import COLOURS, in_order
+
+GROUPS = ("majority", "moderate", "minority", "overall")
+
+
+def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
+    """Draw one metric by class group and method, the paper's number as a dash (Table 1).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns method, group, seed, value and published, both in percent; one metric, one data
+        set; published is NaN where the paper has no number.
+    ax : Axes
+        Where to draw.
+    metric : str
+        The metric's name, for the axis.
+
+    Returns
+    -------
+    Axes
+        With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
+    """
+    methods = in_order(frame["method"])
+    groups = [group for group in GROUPS if group in set(frame["group"])]
+    place = {"x": "group", "y": "value", "hue": "method", "order": groups, "hue_order": methods}
+    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, alpha=0.8, ax=ax)
+    dots = dict.fromkeys(methods, "white")
+    sns.stripplot(
+        frame,
+        **place,
+        palette=dots,
+        dodge=True,
+        jitter=False,
+        size=3.2,
+        linewidth=0.8,
+        edgecolor="black",
+        legend=False,
+        ax=ax,
+    )
+    width = 0.8 / len(methods)
+    theirs = frame.groupby(["group", "method"])["published"].first().dropna()
+    for (group, method), value in theirs.items():
+        left = groups.index(group) - 0.4 + methods.index(method) * width
+        ax.hlines(value, left, left + width, color="black", linewidth=1.6, zorder=5)
+    handles, names = ax.get_legend_handles_labels()
+    if len(theirs):
+        handles.append(Line2D([], [], color="black", linewidth=1.6))
+        names.append("paper")
+    ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None))
+    return ax

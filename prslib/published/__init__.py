@@ -1,0 +1,145 @@
+"""The tables of the paper, cell by cell, and ours set beside them.
+
+Every number of every table is one row, in the paper's units (percent) and with the paper's digits.
+The columns:
+
+- table: a name of `TABLES`;
+- dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting, as caption
+  and text give it (memory size and schedule mean nothing to Multitask, memory size nothing to
+  Finetune and EWC);
+- trained_tasks: after how many tasks the value was taken;
+- group: overall, majority, moderate or minority;
+- measure: "score", or "forget" for the normalised forgetting of that score;
+- metric, value;
+- note: caveats, and the other values where the paper prints the same cell differently.
+
+Notes
+-----
+What the paper calls the overall performance on the single-label data sets is entered as the metric
+"accuracy". Their memory sizes are not printed and come from the authors' released configuration.
+"""
+
+from collections.abc import Collection
+from functools import cache
+from importlib.resources import files
+
+import pandas as pd
+
+TABLES = {
+    "main": "COCOseq and NUS-WIDEseq, with forgetting",
+    "memory_and_schedules": "COCOseq overall, three schedules and three memory sizes",
+    "mnist": "Imbal-MNISTseq after each task",
+    "svhn": "Imbal-SVHNseq after each task",
+    "architectures": "Multitask of three architectures, 1 and 10 epochs, both test sets",
+    "imbalanced_test": "COCOseq, imbalanced test set",
+    "coco_precision_recall": "COCOseq, precision and recall",
+    "nus_precision_recall": "NUS-WIDEseq, precision and recall",
+    "attention_consistency": "COCOseq, Attention Consistency",
+    "rnn_attention": "COCOseq, RNN-Attention",
+    "nus_memory": "NUS-WIDEseq, three memory sizes",
+    "nus_schedules": "NUS-WIDEseq, four schedules",
+    "coco_memory": "COCOseq, three memory sizes",
+    "coco_schedules": "COCOseq, four schedules",
+    "coco_progression": "COCOseq overall after each task",
+    "nus_progression": "NUS-WIDEseq overall after each task",
+}
+
+_CELL = ["stands_for", "method", "measure", "group", "metric"]
+_TYPES = {
+    "memory_size": "Int64",
+    "epochs": "int64",
+    "trained_tasks": "int64",
+    "value": "float64",
+}
+
+
+def load(table: str | None = None, **filters: object) -> pd.DataFrame:
+    """Load the published cells of one table or of all, from the tables of paper and appendix.
+
+    Parameters
+    ----------
+    table : str, optional
+        A name of `TABLES`; all tables if left out.
+    **filters
+        Column names with the value to keep, or a collection of values.
+
+    Returns
+    -------
+    DataFrame
+        One row a printed number, values in percent; the module describes the columns. Text that
+        does not apply is empty, a memory size that does not apply is missing.
+
+    Raises
+    ------
+    ValueError
+        If the table or a column is unknown, or if a filter leaves nothing.
+
+    Examples
+    --------
+    >>> load("main", dataset="COCOseq", method="PRS", group="overall", metric="mAP").value.tolist()
+    [55.3, 10.2]
+    """
+    if table is not None and table not in TABLES:
+        raise ValueError(f"unknown table {table!r}; known tables: {', '.join(TABLES)}")
+    names = TABLES if table is None else [table]
+    cells = pd.concat([_read(name) for name in names], ignore_index=True)
+    for column, wanted in filters.items():
+        if column not in cells:
+            raise ValueError(f"unknown column {column!r}; known columns: {', '.join(cells)}")
+        several = isinstance(wanted, Collection) and not isinstance(wanted, str)
+        kept = cells[cells[column].isin(list(wanted) if several else [wanted])]
+        if kept.empty:
+            known = cells[column].dropna().unique().tolist()
+            raise ValueError(f"no cell with {column} {wanted!r}; there are: {known}")
+        cells = kept
+    return cells.reset_index(drop=True)
+
+
+def beside(rows: pd.DataFrame, *tables: str) -> pd.DataFrame:
+    """Set the paper's number beside each of ours, from tables in the standard setting.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With the columns stands_for (the paper's data set), method, measure, group, metric and, for
+        a progression, trained_tasks; others are kept.
+    *tables : str
+        Names of `TABLES`.
+
+    Returns
+    -------
+    DataFrame
+        The rows in their order with ``published`` in percent, NaN where the paper has no number.
+
+    Raises
+    ------
+    ValueError
+        As in `load`, if a column is missing, or if the paper has several values for a cell.
+
+    Examples
+    --------
+    >>> ours = pd.DataFrame({"stands_for": ["COCOseq"], "method": ["CRS"], "measure": ["score"],
+    ...     "group": ["overall"], "metric": ["mAP"]})
+    >>> beside(ours, "main")["published"].tolist()
+    [50.2]
+    """
+    if missing := [column for column in _CELL if column not in rows]:
+        raise ValueError(f"expected the columns {_CELL} in the rows, {missing} missing")
+    on = [*_CELL, "trained_tasks"] if "trained_tasks" in rows else _CELL
+    cells = pd.concat([load(table) for table in tables])
+    cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
+    cells = cells[[*on, "published"]].drop_duplicates()
+    if cells.duplicated(on).any():
+        raise ValueError(
+            f"expected one value a cell, the tables {', '.join(tables)} have several; name tables "
+            "of one setting"
+        )
+    return rows.merge(cells, how="left", on=on)
+
+
+@cache
+def _read(table: str) -> pd.DataFrame:
+    with files(__name__).joinpath(f"{table}.csv").open(encoding="utf-8") as file:
+        cells = pd.read_csv(file, dtype=str, keep_default_na=False)
+    cells["memory_size"] = cells["memory_size"].where(cells["memory_size"] != "")
+    return cells.astype(_TYPES)

@@ -1,0 +1,233 @@
+"""What every sampler offers, and the checks and counts that label-only samplers share."""
+
+import math
+from numbers import Integral, Real
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+Seed = int | np.random.SeedSequence | np.random.Generator
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Decide which samples of a stream the memory keeps, and where (Sec. 3).
+
+    A sampler never holds images: it answers with slots, and ``prslib.memory.Memory`` stores
+    there whatever the batch carries.
+
+    Attributes
+    ----------
+    needs : frozenset of str
+        Names of the keyword arguments that ``place`` wants beside the labels, such as
+        ``"features"`` or ``"gradients"``. Empty for a sampler that looks at labels alone; the
+        learner computes and passes only what is named here.
+    class_freq : int64 (C,)
+        Samples of each class in the stream so far, n_i.
+    class_counts : int64 (C,)
+        Samples of each class in the memory, l_i.
+    labels : bool (size, C)
+        Labels of the sample in each slot; a slot that was never filled has none.
+    """
+
+    needs: frozenset[str]
+
+    @property
+    def class_freq(self) -> np.ndarray: ...  # noqa: D102
+
+    @property
+    def class_counts(self) -> np.ndarray: ...  # noqa: D102
+
+    @property
+    def labels(self) -> np.ndarray: ...  # noqa: D102
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        ...
+
+    def place(self, labels: np.ndarray, **context: np.ndarray) -> np.ndarray:
+        """Take a batch of the stream and return the slot of each sample (Algorithm 1).
+
+        Parameters
+        ----------
+        labels : bool (B, C)
+            Multi-hot labels in stream order. Not modified.
+        **context : arrays (B, ...)
+            What ``needs`` names, and nothing else.
+
+        Returns
+        -------
+        int64 (B,)
+            Slot of each sample, -1 where it is not stored. Samples are taken one by one, so a
+            slot may appear twice; the later sample holds it.
+        """
+        ...
+
+
+class LabelSampler:
+    """Share what samplers that look at labels alone have in common (Sec. 3).
+
+    A subclass sets ``draws``, keeps its state in ``_decide`` and offers the counts as properties.
+
+    Parameters
+    ----------
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int
+        Number of classes C, that is columns of the labels.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
+
+    Raises
+    ------
+    ValueError
+        If ``size`` or ``num_classes`` is below 1.
+    TypeError
+        If one of them is not an integer, or ``seed`` is none of the three kinds.
+
+    Notes
+    -----
+    Each sample consumes ``draws`` uniform numbers whether or not it needs them. Where a stream is
+    cut into batches therefore changes nothing: same stream, same seed, same slots.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    draws: ClassVar[int] = 1
+
+    def __init__(self, size: int, num_classes: int, seed: Seed):
+        self.size = check_positive("size", size)
+        self.num_classes = check_positive("num_classes", num_classes)
+        if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
+            raise TypeError(
+                f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
+                "pass one, so that the run can be repeated"
+            )
+        self._rng = np.random.default_rng(seed)
+
+    def place(self, labels: np.ndarray) -> np.ndarray:
+        """Take a batch of the stream and return the slot of each sample (Algorithm 1).
+
+        Parameters
+        ----------
+        labels : bool (B, C)
+            Multi-hot labels in stream order. Not modified.
+
+        Returns
+        -------
+        int64 (B,)
+            Slot of each sample, -1 where it is not stored. Samples are taken one by one, so a
+            slot may appear twice; the later sample holds it.
+
+        Raises
+        ------
+        TypeError
+            If ``labels`` is not boolean.
+        ValueError
+            If ``labels`` does not have the shape (B, C).
+
+        Notes
+        -----
+        A sample with no label never enters and counts nowhere.
+        """
+        labels = check_labels(labels, self.num_classes)
+        uniforms = self._rng.random((len(labels), self.draws))
+        slots = np.empty(len(labels), np.int64)
+        self._decide(labels, uniforms, slots)
+        return slots
+
+    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
+        """Write the slot of each sample into ``slots``."""
+        raise NotImplementedError
+
+
+def check_positive(name: str, value: int) -> int:
+    """Return ``value`` as an int of at least 1, or say what was expected.
+
+    Parameters
+    ----------
+    name : str
+        What the value is called in the error.
+    value : int
+        The value to check.
+
+    Returns
+    -------
+    int
+        The same value.
+
+    Raises
+    ------
+    TypeError
+        If it is not an integer (a bool is none).
+    ValueError
+        If it is below 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}: expected an integer, got {value!r}; pass an int of at least 1")
+    if value < 1:
+        raise ValueError(f"{name}: expected at least 1, got {value}; pass a positive integer")
+    return int(value)
+
+
+def check_finite(name: str, value: float) -> float:
+    """Return ``value`` as a finite float, or say what was expected.
+
+    Parameters
+    ----------
+    name : str
+        What the value is called in the error.
+    value : float
+        The value to check.
+
+    Returns
+    -------
+    float
+        The same value.
+
+    Raises
+    ------
+    TypeError
+        If it is not a real number (a bool is none).
+    ValueError
+        If it is infinite or not a number.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name}: expected a number, got {value!r}; pass a float")
+    if not math.isfinite(value):
+        raise ValueError(f"{name}: expected a finite number, got {value}; pass a finite float")
+    return float(value)
+
+
+def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
+    """Return a contiguous copy of a batch's labels, or say what was expected.
+
+    Parameters
+    ----------
+    labels : bool (B, C)
+        Multi-hot labels.
+    num_classes : int
+        The number of columns C they must have.
+
+    Returns
+    -------
+    bool (B, C)
+        The same labels, in memory of their own.
+
+    Raises
+    ------
+    TypeError
+        If they are not boolean.
+    ValueError
+        If they do not have the shape (B, ``num_classes``).
+    """
+    labels = np.array(labels, order="C")
+    if labels.dtype != np.bool_:
+        raise TypeError(
+            f"labels: expected bool, got {labels.dtype}; multi-hot labels convert with .astype(bool)"
+        )
+    if labels.ndim != 2 or labels.shape[1] != num_classes:
+        raise ValueError(
+            f"labels: expected shape (B, {num_classes}), got {labels.shape}; "
+            "pass one row a sample and one column a class"
+        )
+    return labels

@@ -1,0 +1,218 @@
+"""Partitioning Reservoir Sampling: a memory that is led towards a target mix of classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prslib.samplers import prs_kernel as kernel
+from prslib.samplers.base import LabelSampler, Seed, check_finite, check_labels
+
+VARIANTS = ("paper", "authors")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What PRS would do with one sample, quantity by quantity (Eqs. (1)-(5)).
+
+    Attributes
+    ----------
+    partition : float64 (C,)
+        Target share p_i of each class, Eq. (1); 0 where the class was not observed.
+    quota : float64 (C,)
+        Target number of samples m_i = m p_i.
+    acceptance : float
+        Probability s of being taken in, Eq. (2); 1 while the memory fills.
+    surplus : float64 (C,)
+        delta_i, the samples a class holds above its target, Eq. (3).
+    class_probability : float64 (C,)
+        Chance of each class to be the one that is shrunk; all 0 while the memory fills.
+    candidates : dict of int to int64 (K,)
+        For each class with a chance: the slots of the set K, ascending, Eq. (4).
+    distance : dict of int to float64 (K,)
+        Distance to the target without each candidate, Eq. (5), in the same order.
+    leaving : dict of int to int64
+        The slots of K that may be overwritten, ascending; one of them is drawn uniformly.
+    """
+
+    partition: np.ndarray
+    quota: np.ndarray
+    acceptance: float
+    surplus: np.ndarray
+    class_probability: np.ndarray
+    candidates: dict[int, np.ndarray]
+    distance: dict[int, np.ndarray]
+    leaving: dict[int, np.ndarray]
+
+
+class PRS(LabelSampler):
+    """Lead the memory's mix of classes to the target p_i ~ n_i^rho (Algorithm 1).
+
+    Parameters
+    ----------
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int
+        Number of classes C.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
+    rho : float
+        Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
+    variant : {"paper", "authors"}
+        Where the printed method and the released code differ, the one to follow.
+
+    Raises
+    ------
+    ValueError
+        If ``rho`` is not finite or the variant unknown.
+    TypeError
+        If ``rho`` is not a number.
+
+    Notes
+    -----
+    The paper leaves open, and ``variant="paper"`` settles so:
+
+    - n_i counts the sample at hand, s is cut at 1, and e^(-n) is taken relative to the least n of
+      the sample's labels, since it underflows from n = 746.
+    - p_i is computed from logarithms with the largest subtracted, so that any finite ``rho`` works.
+    - Where no delta_i is positive, the class to shrink is drawn uniformly from the classes in
+      memory with the largest.
+    - The slot to overwrite is drawn uniformly from the candidates of least distance. Most
+      candidates share one label set, so ties decide most removals.
+    - A delta within 1e-9 of zero is zero and distances within 1e-9 of the least are ties, so that
+      rounding decides nothing.
+
+    ``variant="authors"`` follows the released code instead: n_i is counted after the sample was
+    placed; p_i runs over the classes in memory and stays as it was when a class leaves; each
+    m_i / n_i is cut at 1 before it is weighed, and is 1 for a class met for the first time; every
+    class in memory may be shrunk; a class that a trial removal empties leaves the sum of Eq. (5);
+    of equal candidates the lowest slot goes; a distance of m or more never wins, and without a
+    winner the first candidate goes. Its p, delta and distances are float32, the distance summed
+    over the classes in the order they appeared; p itself is computed in float64 and rounded.
+
+    Example
+    -------
+    >>> PRS(size=2, num_classes=3, seed=0, rho=0.5).place(np.eye(3, dtype=bool)[:2])
+    array([0, 1])
+    """
+
+    draws = 3  # acceptance, class, tie
+
+    def __init__(
+        self,
+        size: int,
+        num_classes: int,
+        seed: Seed,
+        *,
+        rho: float = 0.0,
+        variant: str = "paper",
+    ):
+        super().__init__(size, num_classes, seed)
+        self.rho = check_finite("rho", rho)
+        if variant not in VARIANTS:
+            raise ValueError(
+                f"unknown variant {variant!r} of PRS; known variants: {', '.join(VARIANTS)}"
+            )
+        self.variant = variant
+        self._authors = variant == "authors"
+        self._integers, self._floats = kernel.allocate(self.size, self.num_classes)
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return int(self._integers[0])
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        return self._state().class_freq.copy()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        return self._state().class_counts.copy()
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the sample in each slot; bool (size, C), a copy."""
+        state = self._state()
+        labels = np.zeros((self.size, self.num_classes), np.bool_)
+        slots, columns = np.nonzero(np.arange(self.num_classes) < state.slot_sizes[:, None])
+        labels[slots, state.slot_labels[slots, columns]] = True
+        return labels
+
+    def explain(self, label: np.ndarray) -> Decision:
+        """Show what would be decided if this sample came next; nothing changes (Eqs. (1)-(5)).
+
+        Parameters
+        ----------
+        label : bool (C,)
+            Multi-hot labels of one sample.
+
+        Returns
+        -------
+        Decision
+            Computed on a copy of the state by the functions that ``place`` runs.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``label`` is not boolean or not of shape (C,), as for a batch.
+
+        Example
+        -------
+        >>> sampler = PRS(size=1, num_classes=2, seed=0)
+        >>> sampler.explain(np.array([False, True])).acceptance
+        1.0
+        """
+        row = check_labels(np.asarray(label)[None], self.num_classes)[0]
+        state = self._state(copy=True)
+        count = kernel.read_labels(state, row)
+        if not self._authors:
+            kernel.observe(state, count, self.rho)
+        full = len(self) == self.size
+        total = kernel.total_power(state, self.rho, self._authors)
+        accepted = 1.0 if count else 0.0
+        if full and count:
+            accepted = kernel.acceptance(state, count, total, self.size, self._authors)
+        kernel.weigh_classes(state, total, self._authors)
+        if not full:
+            state.probability[:] = 0.0
+        candidates, distance, leaving = {}, {}, {}
+        for chosen in np.flatnonzero(state.probability).tolist():
+            candidates[chosen], distance[chosen], leaving[chosen] = self._look(state, chosen)
+        return Decision(
+            partition=state.partition,
+            quota=self.size * state.partition,
+            acceptance=accepted,
+            surplus=state.surplus,
+            class_probability=state.probability,
+            candidates=candidates,
+            distance=distance,
+            leaving=leaving,
+        )
+
+    def _look(self, state: kernel.State, chosen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return K of a class, its distances, and the slots of K that may go."""
+        count = kernel.candidate_set(state, chosen)
+        kernel.removal_distances(state, count, self._authors)
+        candidates = state.candidates[:count].copy()
+        order = np.argsort(candidates)
+        distance = state.distance[:count][order]
+        ties = kernel.closest(state, count, self.size, self._authors)
+        return candidates[order], distance, np.sort(state.candidates[:ties])
+
+    def _state(self, copy: bool = False) -> kernel.State:
+        integers = self._integers.copy() if copy else self._integers
+        floats = self._floats.copy() if copy else self._floats
+        return kernel.unpack.py_func(integers, floats, self.size, self.num_classes)
+
+    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
+        kernel.place(
+            self._integers,
+            self._floats,
+            labels,
+            uniforms,
+            slots,
+            self.size,
+            self.rho,
+            self._authors,
+        )

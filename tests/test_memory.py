@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from prslib.memory import Memory
+from prslib.samplers import make_sampler
+
+
+def numbers(*values):
+    return np.array(values, np.int64)
+
+
+def test_rows_come_back_from_their_slots():
+    memory = Memory(4)
+    images = np.arange(3 * 2 * 2, dtype=np.uint8).reshape(3, 2, 2)
+    memory.write(numbers(2, -1, 0), index=numbers(10, 11, 12), images=images)
+    assert len(memory) == 2
+    rows = memory.read(numbers(0, 2))
+    assert rows["index"].tolist() == [12, 10]
+    assert (rows["images"] == images[[2, 0]]).all() and rows["images"].dtype == np.uint8
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_of_equal_slots_the_last_wins(kind):
+    memory = Memory(3)
+    values = np.arange(3000)
+    if kind == "torch":
+        values = pytest.importorskip("torch").from_numpy(values)
+    memory.write(np.tile(numbers(0, 1, 2), 1000), value=values)
+    assert memory.read(numbers(0, 1, 2))["value"].tolist() == [2997, 2998, 2999]
+    assert len(memory) == 3
+
+
+def test_tensors_are_stored_without_their_graph():
+    torch = pytest.importorskip("torch")
+    memory = Memory(2)
+    features = torch.ones(2, 3, requires_grad=True)
+    memory.write(numbers(0, 1), features=features * 2)
+    rows = memory.read(numbers(1))["features"]
+    assert not rows.requires_grad and rows.tolist() == [[2, 2, 2]]
+
+
+def test_stored_and_read_rows_are_copies():
+    memory = Memory(2)
+    index = numbers(5, 6)
+    memory.write(numbers(0, 1), index=index)
+    index[:] = 0
+    memory.read(numbers(0))["index"][:] = 9
+    assert memory.read(numbers(0, 1))["index"].tolist() == [5, 6]
+
+
+def test_a_memory_follows_its_sampler():
+    rows = np.eye(5, dtype=bool)[np.random.default_rng(0).integers(0, 5, 500)]
+    sampler, memory = make_sampler("prs", 20, 5, 0), Memory(20)
+    for start in range(0, 500, 50):
+        part = rows[start : start + 50]
+        memory.write(sampler.place(part), index=np.arange(start, start + 50), labels=part)
+    kept = memory.read(np.arange(20))
+    assert (kept["labels"] == sampler.labels).all()
+    assert (rows[kept["index"]] == sampler.labels).all()
+
+
+def test_draw_is_uniform_without_replacement_over_filled_slots():
+    memory = Memory(50)
+    filled = numbers(3, 7, 20, 31, 49)
+    memory.write(filled, index=filled)
+    rng = np.random.default_rng(0)
+    drawn = np.array([memory.draw(2, rng) for _ in range(4000)])
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    for column in drawn.T:
+        slots, counts = np.unique(column, return_counts=True)
+        assert slots.tolist() == filled.tolist() and chisquare(counts).pvalue > 1e-4
+    pairs = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert len(pairs) == 20 and chisquare(pairs).pvalue > 1e-4
+
+
+def test_draw_gives_what_there_is():
+    memory, rng = Memory(5), np.random.default_rng(0)
+    assert memory.draw(3, rng).tolist() == []
+    memory.write(numbers(4, 1), index=numbers(0, 0))
+    assert sorted(memory.draw(10, rng)) == [1, 4]
+    assert memory.draw(0, rng).dtype == np.int64
+    assert len(memory) == 2
+
+
+def test_nothing_placed_still_sets_the_columns():
+    memory = Memory(2)
+    memory.write(numbers(-1), index=numbers(3))
+    assert len(memory) == 0 and memory.read(numbers())["index"].shape == (0,)
+
+
+def written():
+    memory = Memory(3)
+    memory.write(numbers(0), index=numbers(1), images=np.zeros((1, 2, 2), np.uint8))
+    return memory
+
+
+ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
+
+
+@pytest.mark.parametrize(
+    ("slots", "columns", "error", "match"),
+    [
+        (numbers(0), {"index": numbers(1)}, ValueError, r"expected \['images', 'index'\]"),
+        (numbers(3), ROW, ValueError, "expected -1 to 2, got 3 to 3"),
+        (numbers(-2), ROW, ValueError, "expected -1 to 2"),
+        (np.array([0.0]), ROW, ValueError, "slots: expected integers"),
+        (numbers(0, 1), ROW, ValueError, "expected 2 rows"),
+        (numbers(0), ROW | {"images": np.zeros((1, 2, 3), np.uint8)}, ValueError, "rows of shape"),
+        (numbers(0), ROW | {"images": np.zeros((1, 2, 2))}, TypeError, "got ndarray of float64"),
+        (numbers(0), ROW | {"index": [1]}, TypeError, "'index': expected an array or a tensor"),
+    ],
+)
+def test_columns_must_match_the_first_write(slots, columns, error, match):
+    memory = written()
+    with pytest.raises(error, match=match):
+        memory.write(slots, **columns)
+    assert memory.read(numbers(0))["index"].tolist() == [1] and len(memory) == 1
+
+
+@pytest.mark.parametrize("slots", [numbers(1), numbers(-1), numbers(3)])
+def test_only_filled_slots_are_read(slots):
+    with pytest.raises(ValueError, match="expected filled slots"):
+        written().read(slots)
+
+
+def test_bad_sizes_and_counts():
+    with pytest.raises(ValueError, match="size: expected at least 1"):
+        Memory(0)
+    with pytest.raises(ValueError, match="count: expected at least 0, got -1"):
+        Memory(1).draw(-1, np.random.default_rng(0))

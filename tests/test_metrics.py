@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.metrics import average_precision_score, precision_recall_fscore_support
+
+from prslib.metrics import average_precision, class_scores, evaluate, score
+
+GROUPS = ("majority", "moderate", "minority")
+
+
+def as_dict(rows):
+    return {(group, metric): value for group, metric, value in rows}
+
+
+def random_case(seed, images=200, classes=9, levels=None):
+    rng = np.random.default_rng(seed)
+    probabilities = rng.random((images, classes))
+    if levels:
+        probabilities = np.round(probabilities * levels) / levels
+    labels = rng.random((images, classes)) < rng.uniform(0.02, 0.4, classes)
+    labels[0] = True
+    return probabilities, labels, [GROUPS[c % 3] for c in range(classes)]
+
+
+@pytest.mark.parametrize("levels", [None, 4, 20])
+@pytest.mark.parametrize("seed", range(5))
+def test_group_scores_equal_scikit_learn(seed, levels):
+    probabilities, labels, class_group = random_case(seed, levels=levels)
+    got = as_dict(score(probabilities, labels, class_group))
+    predicted = probabilities > 0.5
+    for group in ("overall", *GROUPS):
+        mask = np.array([group in ("overall", name) for name in class_group])
+        truth, guess = labels[:, mask], predicted[:, mask]
+        for average, letter in (("macro", "C"), ("micro", "O")):
+            precision, recall, f1, _ = precision_recall_fscore_support(
+                truth, guess, average=average, zero_division=0
+            )
+            assert got[group, f"{letter}-P"] == pytest.approx(precision)
+            assert got[group, f"{letter}-R"] == pytest.approx(recall)
+            if letter == "O":
+                assert got[group, "O-F1"] == pytest.approx(f1)
+            else:
+                harmonic = 2 * precision * recall / (precision + recall)
+                assert got[group, "C-F1"] == pytest.approx(harmonic)
+        area = average_precision_score(truth, probabilities[:, mask], average="macro")
+        assert got[group, "mAP"] == pytest.approx(area)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_class_scores_equal_scikit_learn(seed):
+    probabilities, labels, _ = random_case(seed, levels=10)
+    got = class_scores(probabilities, labels)
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        labels, probabilities > 0.5, average=None, zero_division=0
+    )
+    np.testing.assert_allclose(got["P"], precision)
+    np.testing.assert_allclose(got["R"], recall)
+    np.testing.assert_allclose(got["F1"], f1)
+    np.testing.assert_allclose(
+        got["AP"], average_precision_score(labels, probabilities, average=None)
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_average_precision_equals_scikit_learn_with_ties(data):
+    images = data.draw(st.integers(1, 30))
+    ranks = data.draw(hnp.arrays(np.int64, images, elements=st.integers(0, 5)))
+    truth = data.draw(hnp.arrays(np.bool_, images))
+    truth[0] = True
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    column = (ranks / 5).astype(dtype)
+    got = average_precision(column[:, None], truth[:, None])
+    assert got[0] == pytest.approx(average_precision_score(truth, column))
+
+
+def test_c_f1_is_the_harmonic_mean_of_the_means_not_a_mean_of_f1():
+    # class 0: P 1, R 1/2; class 1: P 1/2, R 1. C-P = C-R = 3/4, each F1 = 2/3.
+    probabilities = np.array([[0.9, 0.1], [0.1, 0.9], [0.1, 0.9], [0.1, 0.1]])
+    labels = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
+    got = as_dict(score(probabilities, labels, ["majority", "majority"]))
+    assert got["overall", "C-P"] == got["overall", "C-R"] == got["overall", "C-F1"] == 0.75
+    assert got["overall", "O-P"] == got["overall", "O-R"] == pytest.approx(2 / 3)
+    assert class_scores(probabilities, labels)["F1"] == pytest.approx([2 / 3, 2 / 3])
+
+
+def test_exactly_one_half_is_not_a_prediction():
+    labels = [[1], [1]]
+    assert as_dict(score([[0.5], [0.5]], labels, ["majority"]))["overall", "O-R"] == 0
+    above = np.nextafter(0.5, 1)
+    assert as_dict(score([[0.5], [above]], labels, ["majority"]))["overall", "O-R"] == 0.5
+
+
+def test_a_class_never_predicted_has_precision_zero():
+    probabilities = [[0.9, 0.1], [0.1, 0.2]]
+    labels = [[1, 0], [0, 1]]
+    got = as_dict(score(probabilities, labels, ["majority", "minority"]))
+    assert got["overall", "C-P"] == got["overall", "C-R"] == 0.5
+    assert got["overall", "O-P"] == 1 and got["overall", "O-R"] == 0.5
+    for metric in ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1"):
+        assert got["minority", metric] == 0
+    assert got["minority", "mAP"] == 1
+
+
+def test_a_class_without_positive_is_left_out_false_alarms_included():
+    labels = np.array([[1, 0], [0, 0]])
+    got = as_dict(score([[0.9, 0.9], [0.1, 0.9]], labels, ["majority", "majority"]))
+    assert all(got["overall", metric] == 1 for metric in ("C-P", "C-R", "O-P", "O-F1", "mAP"))
+    per_class = class_scores([[0.9, 0.9], [0.1, 0.9]], labels)
+    assert all(np.isnan(values[1]) and values[0] == 1 for values in per_class.values())
+
+
+def test_a_group_with_no_class_present_is_nan():
+    # moderate has no class at all, minority has one without a positive
+    got = as_dict(score([[0.9, 0.9]], [[1, 0]], ["majority", "minority"]))
+    for group in ("moderate", "minority"):
+        assert np.isnan([got[group, metric] for metric in ("C-P", "O-F1", "mAP")]).all()
+    assert got["majority", "mAP"] == 1
+
+
+def test_no_class_present_is_nan_overall():
+    assert np.isnan([value for *_, value in score([[0.9]], [[0]], ["majority"])]).all()
+
+
+def test_pooled_and_mean_recall_agree_on_a_balanced_single_label_set():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.eye(6, dtype=bool), 25, axis=0)
+    got = as_dict(score(rng.random(labels.shape), labels, ["majority"] * 4 + ["minority"] * 2))
+    for group in ("overall", "majority", "minority"):
+        assert got[group, "O-R"] == pytest.approx(got[group, "C-R"])
+
+
+def test_evaluate_joins_groups_and_classes_in_order():
+    probabilities, labels, class_group = random_case(0)
+    names = [f"class {c}" for c in range(9)]
+    frame = evaluate(probabilities, labels, names, class_group)
+    assert list(frame.columns) == ["group", "metric", "value"]
+    assert len(frame) == 4 * 7 + 9 * 4
+    assert list(frame.itertuples(index=False, name=None))[:28] == score(
+        probabilities, labels, class_group
+    )
+    wide = frame[28:].pivot(index="group", columns="metric", values="value").loc[names]
+    for metric, values in class_scores(probabilities, labels).items():
+        np.testing.assert_array_equal(wide[metric], values)
+
+
+def test_inputs_are_left_as_they_were():
+    probabilities, labels, class_group = random_case(1)
+    before = probabilities.copy(), labels.copy()
+    score(probabilities, labels, class_group)
+    np.testing.assert_array_equal(probabilities, before[0])
+    np.testing.assert_array_equal(labels, before[1])
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "labels", "class_group", "message"),
+    [
+        ([[0.1, 0.2]], [[1]], ["majority"], "one shape"),
+        ([0.1], [1], ["majority"], "one shape"),
+        (np.empty((0, 1)), np.empty((0, 1)), ["majority"], "one shape"),
+        ([[1.2]], [[1]], ["majority"], "apply the sigmoid"),
+        ([[np.nan]], [[1]], ["majority"], "apply the sigmoid"),
+        ([[0.2]], [[2]], ["majority"], "labels of 0 and 1"),
+        ([[0.2]], [[1]], ["rare"], "known groups: majority, moderate, minority"),
+        ([[0.2]], [[1]], ["majority", "minority"], "a group for 1 classes, got 2"),
+    ],
+)
+def test_bad_input_is_refused(probabilities, labels, class_group, message):
+    with pytest.raises(ValueError, match=message):
+        score(probabilities, labels, class_group)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["a"], "2 distinct"), (["a", "a"], "2 distinct"), (["a", "overall"], "names of groups")],
+)
+def test_bad_class_names_are_refused(names, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate([[0.2, 0.3]], [[1, 0]], names, ["majority", "minority"])

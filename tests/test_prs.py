@@ -1,0 +1,322 @@
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prs_twin import Twin
+from scipy.stats import chisquare
+
+from prslib.samplers import make_sampler
+
+A, B, C, D = range(4)
+
+
+def rows(*samples, num_classes=3):
+    """Multi-hot rows of samples given as tuples of classes."""
+    labels = np.zeros((len(samples), num_classes), bool)
+    for row, sample in zip(labels, samples, strict=True):
+        row[list(np.atleast_1d(sample))] = True
+    return labels
+
+
+def filled(samples, num_classes=3, size=None, **options):
+    sampler = make_sampler("prs", size or len(samples), num_classes, 0, **options)
+    sampler.place(rows(*samples, num_classes=num_classes))
+    return sampler
+
+
+def decide(sampler, *sample):
+    return sampler.explain(rows(sample, num_classes=sampler.num_classes)[0])
+
+
+def long_tailed(rng, length, num_classes, labels=1.0, late=True):
+    """Draw a long-tailed multi-label stream; each class is met only from some point on."""
+    chance = 1.0 / np.arange(1, num_classes + 1) ** 1.3
+    start = np.sort(rng.integers(0, length, num_classes)) * late
+    start[0] = 0
+    stream = np.zeros((length, num_classes), bool)
+    for t, row in enumerate(stream):
+        open_now = chance * (start <= t)
+        number = min(1 + rng.poisson(labels), np.count_nonzero(open_now))
+        row[rng.choice(num_classes, number, replace=False, p=open_now / open_now.sum())] = True
+    return stream
+
+
+# Worked examples ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rho", "expected"),
+    [(0, (1 / 2, 1 / 2)), (1, (0.9, 0.1)), (0.5, (3 / 4, 1 / 4)), (-1, (0.1, 0.9))],
+)
+def test_partition_by_hand(rho, expected):
+    sampler = filled([A] * 8 + [B], 3, rho=rho)  # the sample at hand makes it n = (9, 1)
+    decision = decide(sampler, A)
+    assert decision.partition == pytest.approx([*expected, 0])
+    assert decision.quota == pytest.approx(9 * decision.partition)
+
+
+def test_acceptance_by_hand():
+    sampler = filled([A] * 8 + [B], 3)
+    assert decide(sampler, A).acceptance == pytest.approx(4.5 / 9)
+    assert decide(sampler, B).acceptance == 1  # 4.5 / 2, cut
+    assert decide(sampler, C).acceptance == 1  # 3 / 1, cut
+
+
+def test_acceptance_of_two_labels_by_hand():
+    sampler = filled([A] * 20 + [B] * 10, size=4)
+    weight = 1 / (1 + math.exp(10))  # of A: n = (21, 11)
+    expected = 2 / 21 * weight + 2 / 11 * (1 - weight)
+    assert decide(sampler, A, B).acceptance == pytest.approx(expected)
+    assert decide(sampler, A).acceptance == pytest.approx(2 / 21)
+
+
+def test_acceptance_of_the_authors_by_hand():
+    sampler = filled([A] * 7 + [B], 3, variant="authors")
+    assert decide(sampler, A).acceptance == pytest.approx(4 / 7)  # n as before the sample
+    assert decide(sampler, C).acceptance == 1  # met for the first time
+    assert decide(sampler, B).acceptance == 1  # 4 / 1, cut before it is weighed
+    weight = 1 / (1 + math.exp(-6))  # of B: n = (7, 1)
+    assert decide(sampler, A, B).acceptance == pytest.approx(4 / 7 * (1 - weight) + weight)
+
+
+def test_surplus_and_class_probability_by_hand():
+    decision = decide(filled([A, (A, B), (A, B), (A, B), C]), A)
+    assert decision.surplus == pytest.approx([4 / 3, 1 / 3, -5 / 3])  # l = (4, 3, 1), p = 1/3
+    e = math.e
+    assert decision.class_probability == pytest.approx([e / (1 + e), 1 / (1 + e), 0])
+
+
+def test_candidates_by_hand():
+    decision = decide(filled([A, A, (A, B), (A, C), (A, B)]), A)
+    assert decision.class_probability == pytest.approx([1, 0, 0])
+    assert decision.candidates[A].tolist() == [0, 1]  # (not y).q = 2 2 1 1 1
+    assert decision.distance[A] == pytest.approx([10 / 3, 10 / 3])  # l = (4, 2, 1) to 7/3 each
+    assert decision.leaving[A].tolist() == [0, 1]
+
+
+def test_distance_by_hand():
+    samples = [A, (A, B), (A, B), (A, B), C]
+    decision = decide(filled(samples), A)
+    assert decision.candidates[A].tolist() == [0, 1, 2, 3]
+    assert decision.distance[A] == pytest.approx([8 / 3, 2, 2, 2])
+    assert decision.leaving[A].tolist() == [1, 2, 3]
+    assert decision.candidates[B].tolist() == decision.leaving[B].tolist() == [1, 2, 3]
+    authors = decide(filled(samples, variant="authors"), A)
+    assert authors.leaving[A].tolist() == authors.leaving[B].tolist() == [1]
+    assert authors.class_probability[C] > 0
+
+
+def test_authors_leave_an_emptied_class_out():
+    assert decide(filled([A, B]), A).distance[A] == pytest.approx([1])
+    assert decide(filled([A, B], variant="authors"), A).distance[A] == pytest.approx([0.5])
+
+
+def test_authors_keep_the_share_of_a_class_that_left():
+    sampler = filled([A], variant="authors")  # one slot
+    assert sampler.place(rows(B)).tolist() == [0]  # n = 0: enters, A leaves with p = 1
+    assert decide(sampler, A).partition.tolist() == [1, 1, 0]
+    assert decide(sampler, A).acceptance == 1
+    assert decide(sampler, B).acceptance == 1
+
+
+def test_authors_take_the_first_candidate_when_all_are_far():
+    sampler = filled([D, (A, B, C, D), (B, D)], 4, rho=-1, variant="authors")
+    decision = decide(sampler, D)
+    assert decision.partition == pytest.approx(np.array([6, 3, 6, 2]) / 17)  # n = (1, 2, 1, 3)
+    assert decision.candidates[D].tolist() == [0, 2]
+    assert decision.distance[D] == pytest.approx([76 / 17, 52 / 17])  # both above m = 3
+    assert decision.leaving[D].tolist() == [0]
+
+
+def test_memory_on_target_shrinks_any_class_with_the_largest_surplus():
+    decision = decide(filled([A, B, C, A, B, C]), A)
+    assert decision.surplus.tolist() == [0, 0, 0]
+    assert decision.class_probability == pytest.approx([1 / 3] * 3)
+
+
+# The brute-force twin -------------------------------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    num_classes=st.integers(1, 90),
+    size=st.integers(1, 60),
+    rho=st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-2, 2)),
+    extra_labels=st.sampled_from([0.0, 0.3, 2.0, 8.0]),
+    preload=st.sampled_from([0, 0, 1500]),
+    variant=st.sampled_from(["paper", "authors"]),
+)
+def test_every_decision_equals_the_twin(
+    seed, num_classes, size, rho, extra_labels, preload, variant
+):
+    rng = np.random.default_rng(seed)
+    stream = long_tailed(rng, size + 40, num_classes, extra_labels)
+    head = np.zeros((preload, num_classes), bool)
+    head[:, rng.integers(num_classes)] = True
+    sampler = make_sampler("prs", size, num_classes, seed, rho=rho, variant=variant)
+    twin = Twin(size, num_classes, rho=rho, variant=variant)
+    for row in np.concatenate([head, stream]):
+        decision = None
+        if len(sampler) == size and twin.freq.sum() >= preload:
+            decision = sampler.explain(row)
+            check(decision, twin, row)
+        slot = sampler.place(row[None])[0]
+        if decision is not None and slot >= 0:
+            assert slot in np.concatenate(list(decision.leaving.values()))
+        twin.follow(row, slot)
+    assert (sampler.labels[: len(sampler)] == twin.memory).all()
+    assert (sampler.class_freq == twin.freq).all()
+
+
+def check(decision, twin, row):
+    partition = twin.partition(row)
+    surplus = twin.surplus(partition)
+    tolerance = {"rel": 1e-9, "abs": 1e-9}
+    assert decision.partition == pytest.approx(partition, **tolerance)
+    assert decision.acceptance == pytest.approx(twin.acceptance(row, partition), **tolerance)
+    assert decision.surplus == pytest.approx(surplus, **tolerance)
+    assert decision.class_probability == pytest.approx(twin.class_probability(surplus), **tolerance)
+    assert set(decision.candidates) == set(np.flatnonzero(twin.class_probability(surplus)))
+    for chosen, candidates in decision.candidates.items():
+        expected = twin.candidates(chosen, surplus)
+        distances = twin.distances(expected, partition)
+        assert candidates.tolist() == expected.tolist()
+        assert decision.distance[chosen] == pytest.approx(distances, **tolerance)
+        assert decision.leaving[chosen].tolist() == twin.leaving(expected, distances).tolist()
+
+
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+def test_place_draws_what_explain_shows(variant):
+    samples = [A, A, (A, B), (A, B), (B, C), C, D, (A, D), A, B, (C, D), A] + [A] * 12
+    stream = rows(*samples, num_classes=4)
+    expected = np.zeros(13)
+    shown = filled(samples[:12], 4, variant=variant).explain(stream[12])
+    for chosen, leaving in shown.leaving.items():
+        expected[leaving] += shown.class_probability[chosen] / len(leaving) * shown.acceptance
+    expected[12] = 1 - shown.acceptance
+    slots = [
+        make_sampler("prs", 12, 4, seed, variant=variant).place(stream[:13])[-1]
+        for seed in range(4000)
+    ]
+    seen = np.bincount(np.where(np.array(slots) < 0, 12, slots), minlength=13)
+    assert not seen[expected == 0].any()
+    possible = expected > 0.001
+    rest = [seen[~possible].sum()], [expected[~possible].sum()]
+    seen, expected = np.append(seen[possible], rest[0]), np.append(expected[possible], rest[1])
+    keep = expected > 0
+    assert chisquare(seen[keep], 4000 * expected[keep] / expected[keep].sum()).pvalue > 1e-4
+
+
+# Distributions --------------------------------------------------------------------------------
+
+
+def test_ties_fall_uniformly_in_the_paper_and_on_the_first_slot_for_the_authors():
+    stream = rows(*[A] * 4000, num_classes=1)
+    slots = make_sampler("prs", 20, 1, 3).place(stream)[20:]
+    replaced = np.bincount(slots[slots >= 0], minlength=20)
+    assert replaced.sum() > 80 and (replaced > 0).sum() >= 18
+    slots = make_sampler("prs", 20, 1, 3, variant="authors").place(stream)[20:]
+    assert set(slots[slots >= 0]) == {0}
+
+
+def test_ties_are_uniform_over_seeds():
+    stream = rows(*[A] * 11, num_classes=1)
+    slots = np.array([make_sampler("prs", 10, 1, s).place(stream)[-1] for s in range(3000)])
+    assert chisquare(np.bincount(slots[slots >= 0], minlength=10)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+def test_a_long_single_label_stream_ends_on_target(rho, variant):
+    rng = np.random.default_rng(5)
+    chance = np.array([0.5, 0.25, 0.15, 0.1])
+    stream = np.eye(4, dtype=bool)[rng.choice(4, 6000, p=chance)]
+    sampler = make_sampler("prs", 200, 4, 1, rho=rho, variant=variant)
+    sampler.place(stream)
+    target = stream.mean(0) if rho else np.full(4, 0.25)
+    assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.02
+
+
+# Edges ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+@pytest.mark.parametrize("rho", [-1000.0, -2.0, 0.0, 2.0, 1000.0])
+@pytest.mark.parametrize("size", [1, 7])
+def test_any_finite_rho_gives_finite_decisions(rho, size, variant):
+    stream = long_tailed(np.random.default_rng(0), 1500, 12)
+    sampler = make_sampler("prs", size, 12, 0, rho=rho, variant=variant)
+    for start in range(0, 1500, 100):
+        sampler.place(stream[start : start + 100])
+        decision = sampler.explain(stream[start])
+        assert np.isfinite(decision.partition).all() and 0 <= decision.acceptance <= 1
+        assert decision.class_probability.sum() == pytest.approx(1)
+        if variant == "paper":
+            assert decision.partition.sum() == pytest.approx(1)
+
+
+def test_counts_above_746_do_not_underflow():
+    sampler = filled([A] * 900 + [B] * 800, size=10)
+    assert decide(sampler, A, B).acceptance == pytest.approx(5 / 801)
+    assert math.exp(-801) == 0
+
+
+def test_negative_rho_favours_the_rare_class():
+    sampler = filled([A] * 30 + [B] * 3, size=8, rho=-1)
+    decision = decide(sampler, B)
+    assert decision.partition[B] > decision.partition[A]
+
+
+def test_an_absent_class_is_no_candidate():
+    sampler = filled([A] * 4 + [B] * 4, 3, size=4)
+    decision = decide(sampler, C)
+    assert decision.surplus[C] < 0 and C not in decision.candidates
+
+
+def test_explain_changes_nothing():
+    stream = long_tailed(np.random.default_rng(2), 300, 9)
+    asked, quiet = (make_sampler("prs", 20, 9, 4, rho=-0.5) for _ in range(2))
+    slots = []
+    for row in stream:
+        asked.explain(row)
+        slots.append(asked.place(row[None])[0])
+    assert slots == quiet.place(stream).tolist()
+
+
+def test_explain_while_the_memory_fills():
+    decision = decide(filled([A, B], size=5), C)
+    assert decision.acceptance == 1 and not decision.candidates
+    assert not decision.class_probability.any()
+    assert decide(filled([A, B], size=5)).acceptance == 0  # no label
+
+
+@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_copy_goes_on_alike(renew):
+    stream = long_tailed(np.random.default_rng(2), 300, 9)
+    sampler = make_sampler("prs", 20, 9, 4)
+    sampler.place(stream[:150])
+    twin = renew(sampler)
+    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
+    assert (sampler.labels == twin.labels).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"rho": float("nan")}, ValueError, "rho: expected a finite number, got nan"),
+        ({"rho": float("inf")}, ValueError, "rho"),
+        ({"rho": "0"}, TypeError, "rho: expected a number, got '0'"),
+        ({"rho": True}, TypeError, "rho"),
+        ({"rho": None}, TypeError, "rho"),
+        ({"variant": "auhtors"}, ValueError, "'auhtors' of PRS; known variants: paper, authors"),
+        ({"roh": 0.0}, TypeError, "'roh' of sampler 'prs'; known options: rho, variant"),
+    ],
+)
+def test_options_are_checked(options, error, match):
+    with pytest.raises(error, match=match):
+        make_sampler("prs", 4, 3, 0, **options)

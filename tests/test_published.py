@@ -1,0 +1,219 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from prslib.published import TABLES, beside, load
+
+COUNTS = {  # rows of numbers x numbers a row, counted in the paper
+    "main": 2 * (1 + 6 * 2) * 12,
+    "memory_and_schedules": 3 * 4 * 6,
+    "mnist": 1 + 4 * 5,
+    "svhn": 1 + 4 * 5,
+    "architectures": 12 * 6,
+    "imbalanced_test": 4 * 12,
+    "coco_precision_recall": 7 * 12,
+    "nus_precision_recall": 7 * 12,
+    "attention_consistency": (1 + 5 * 2) * 12,
+    "rnn_attention": (1 + 4 * 2) * 12,
+    "nus_memory": 3 * 4 * 2 * 12,
+    "nus_schedules": 4 * 4 * 2 * 12,
+    "coco_memory": 3 * 4 * 12,
+    "coco_schedules": 4 * 4 * 12,
+    "coco_progression": (1 + 6 * (1 + 4 + 1)) * 3,
+    "nus_progression": (1 + 6 * (1 + 6 + 1)) * 3,
+}
+SETTING = ["dataset", "method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
+CELL = [*SETTING, "trained_tasks", "group", "measure", "metric"]
+
+
+def cell(table, method, group, metric, measure="score", **filters):
+    values = load(
+        table, method=method, group=group, metric=metric, measure=measure, **filters
+    ).value
+    assert values.nunique() == 1
+    return values[0]
+
+
+def test_every_table_has_as_many_rows_as_the_paper_has_numbers():
+    assert list(COUNTS) == list(TABLES)
+    assert {table: len(load(table)) for table in TABLES} == COUNTS
+    assert load()["table"].value_counts().to_dict() == COUNTS
+
+
+@pytest.mark.parametrize(
+    ("expected", "table", "method", "group", "metric", "filters"),
+    [
+        (72.9, "main", "Multitask", "majority", "C-F1", {"dataset": "COCOseq"}),
+        (54.92, "main", "CRS", "minority", "O-F1", {"dataset": "COCOseq", "measure": "forget"}),
+        (55.3, "main", "PRS", "overall", "mAP", {"dataset": "COCOseq"}),
+        (9.7, "main", "Multitask", "minority", "C-F1", {"dataset": "NUS-WIDEseq"}),
+        (13.9, "main", "PRS", "overall", "mAP", {"dataset": "NUS-WIDEseq", "measure": "forget"}),
+        (35.2, "memory_and_schedules", "ExStream", "overall", "O-F1", {"schedule": "2,3,0,1"}),
+        (42.1, "memory_and_schedules", "GSS", "overall", "mAP", {"memory_size": 1000}),
+        (53.4, "memory_and_schedules", "PRS", "overall", "O-F1", {"memory_size": 3000}),
+        (81.67, "mnist", "Multitask", "overall", "accuracy", {}),
+        (44.57, "mnist", "GSS", "overall", "accuracy", {"trained_tasks": 3}),
+        (8.18, "svhn", "Finetune", "overall", "accuracy", {"trained_tasks": 1}),
+        (69.86, "svhn", "PRS", "overall", "accuracy", {"trained_tasks": 5}),
+        (
+            *(79.9, "architectures", "Multitask", "overall", "O-F1"),
+            {
+                "dataset": "COCOseq",
+                "architecture": "RNN-Attention",
+                "epochs": 10,
+                "test_set": "imbalanced",
+            },
+        ),
+        (
+            *(16.5, "architectures", "Multitask", "overall", "C-F1"),
+            {
+                "dataset": "NUS-WIDEseq",
+                "architecture": "Attention Consistency",
+                "epochs": 1,
+                "test_set": "balanced",
+            },
+        ),
+        (60.1, "imbalanced_test", "CRS", "overall", "O-F1", {}),
+        (27.3, "imbalanced_test", "PRS", "minority", "mAP", {}),
+        (74.6, "coco_precision_recall", "EWC", "minority", "O-P", {}),
+        (42.8, "coco_precision_recall", "PRS", "moderate", "C-R", {}),
+        (0.3, "nus_precision_recall", "Finetune", "majority", "C-P", {}),
+        (18.1, "nus_precision_recall", "PRS", "minority", "O-R", {}),
+        (0.4, "attention_consistency", "Multitask", "minority", "C-F1", {}),
+        (36.1, "attention_consistency", "ExStream", "minority", "O-F1", {"measure": "forget"}),
+        (-24.9, "rnn_attention", "CRS", "minority", "C-F1", {"measure": "forget"}),
+        (35.9, "rnn_attention", "ExStream", "minority", "mAP", {}),
+        (15.1, "nus_memory", "CRS", "majority", "O-F1", {"memory_size": 1000}),
+        (12.2, "nus_memory", "PRS", "overall", "mAP", {"memory_size": 3000, "measure": "forget"}),
+        (1.0, "nus_schedules", "GSS", "minority", "C-F1", {"schedule": "0,1,2,3,4,5"}),
+        (25.9, "nus_schedules", "PRS", "overall", "mAP", {"schedule": "5,2,0,3,1,4"}),
+        (63.6, "coco_memory", "CRS", "majority", "C-F1", {"memory_size": 1000}),
+        (43.8, "coco_memory", "ExStream", "moderate", "O-F1", {"memory_size": 2000}),
+        (4.1, "coco_schedules", "GSS", "minority", "O-F1", {"schedule": "2,3,0,1"}),
+        (54.0, "coco_schedules", "PRS", "overall", "mAP", {"schedule": "1,0,3,2"}),
+        (48.2, "coco_progression", "Finetune", "overall", "C-F1", {"trained_tasks": 1}),
+        (15.1, "coco_progression", "ExStream", "overall", "mAP", {"measure": "forget"}),
+        (1.3, "nus_progression", "EWC", "overall", "C-F1", {"trained_tasks": 1}),
+        (28.0, "nus_progression", "PRS", "overall", "O-F1", {"trained_tasks": 5}),
+    ],
+)
+def test_spot_checks(expected, table, method, group, metric, filters):
+    assert cell(table, method, group, metric, **filters) == expected
+
+
+def test_rows_are_complete_and_in_range():
+    cells = load()
+    assert set(cells["group"]) == {"overall", "majority", "moderate", "minority"}
+    assert set(cells["measure"]) == {"score", "forget"}
+    methods = {"Multitask", "Finetune", "EWC", "CRS", "GSS", "ExStream", "PRS"}
+    assert set(cells["method"]) == methods
+    assert cells.drop(columns="memory_size").notna().all(axis=None)
+    assert cells.loc[cells["measure"] == "score", "value"].between(0, 100).all()
+    assert cells["value"].between(-100, 100).all()
+
+
+def test_a_cell_printed_twice_agrees_unless_noted():
+    cells = load()
+    offline = cells["method"] == "Multitask"  # neither memory nor schedule
+    cells.loc[offline, "memory_size"] = pd.NA
+    cells.loc[offline, "schedule"] = ""
+    values = cells.groupby(CELL, dropna=False)["value"].transform("nunique")
+    noted = cells["note"].str.contains("elsewhere")
+    pd.testing.assert_series_equal(values > 1, noted, check_names=False)
+
+
+@pytest.mark.parametrize(
+    ("table", "filters"),
+    [
+        ("main", {"method": "ExStream", "group": "moderate", "dataset": "COCOseq"}),
+        ("coco_progression", {"method": "ExStream", "trained_tasks": 4}),
+    ],
+)
+def test_cells_of_the_wrong_memory_size_are_marked(table, filters):
+    marked = load(table, measure="score", **filters)
+    assert marked["note"].str.contains("this is the memory-3000 row").all()
+    for row in marked.itertuples():
+        assert row.value == cell("coco_memory", "ExStream", row.group, row.metric, memory_size=3000)
+
+
+def test_an_upper_bound_below_prs_is_marked():
+    overall = load("main", method=["Multitask", "PRS"], group="overall", measure="score")
+    keys = ["dataset", "metric"]
+    values = overall.pivot(index=keys, columns="method", values="value")
+    notes = overall[overall["method"] == "Multitask"].set_index(keys)["note"].reindex(values.index)
+    below = values["Multitask"] < values["PRS"]
+    assert (notes.str.contains("yet below PRS") == below).all()
+    assert below["COCOseq", "C-F1"] and not below["COCOseq", "O-F1"]
+
+
+@pytest.mark.parametrize("dataset", ["COCOseq", "NUS-WIDEseq"])
+def test_printed_f1_is_the_harmonic_mean_of_printed_precision_and_recall(dataset):
+    table = "coco_precision_recall" if dataset == "COCOseq" else "nus_precision_recall"
+    keys = ["method", "group"]
+    cells = load(table)
+    parts = cells.pivot(index=keys, columns="metric", values="value")
+    printed = load("main", dataset=dataset, measure="score").pivot(
+        index=keys, columns="metric", values="value"
+    )
+    noted = cells["note"].str.contains("not main").groupby([cells[key] for key in keys]).any()
+    for letter in "CO":
+        precision, recall = parts[f"{letter}-P"], parts[f"{letter}-R"]
+        f1 = 2 * precision * recall / (precision + recall).replace(0, 1)
+        gap = (f1 - printed[f"{letter}-F1"]).abs().reindex(parts.index)
+        assert (gap[~noted] < 0.75).all()  # means over seeds and rounding
+        assert gap[noted].max() > 0.65
+
+
+def test_pooled_and_mean_recall_agree_in_the_groups_of_the_balanced_test_sets():
+    for table in ("coco_precision_recall", "nus_precision_recall"):
+        parts = load(table).pivot(index=["method", "group"], columns="metric", values="value")
+        assert (parts["C-R"] == parts["O-R"]).all()
+
+
+def test_filters_take_one_value_or_several():
+    assert set(load("main", method=["PRS", "CRS"])["method"]) == {"PRS", "CRS"}
+    assert set(load(memory_size=3000)["table"]) == {
+        *("memory_and_schedules", "nus_memory", "coco_memory")
+    }
+
+
+def test_what_is_loaded_may_be_changed():
+    cells = load("mnist")
+    cells.loc[:, "value"] = 0
+    assert load("mnist")["value"].min() > 0
+
+
+def ours(**columns):
+    cell = {"stands_for": "COCOseq", "measure": "score", "group": "minority", "metric": "mAP"}
+    return pd.DataFrame(cell | columns)
+
+
+def test_beside_joins_ours_and_theirs():
+    rows = ours(method=["CRS", "PRS", "OCDM", "PRS"], mean=[30.0, 40.0, 50.0, 60.0])
+    rows.loc[3, ["stands_for", "measure"]] = ["NUS-WIDEseq", "forget"]
+    result = beside(rows, "main")
+    assert list(result.columns) == [*rows.columns, "published"]
+    np.testing.assert_array_equal(result["published"], [26.9, 39.7, np.nan, 15.5])
+    np.testing.assert_array_equal(result["mean"], rows["mean"])
+
+
+def test_beside_takes_a_cell_printed_twice_with_one_value():
+    rows = ours(method=["PRS", "PRS"], group="overall", trained_tasks=[4, 1])
+    theirs = beside(rows, "coco_progression", "nus_progression")["published"]
+    assert theirs.tolist() == [55.3, 65.4]
+
+
+def test_beside_refuses_what_is_ambiguous_or_incomplete():
+    with pytest.raises(ValueError, match="several"):
+        beside(ours(method=["CRS"]), "nus_memory")
+    with pytest.raises(ValueError, match="missing"):
+        beside(ours(method=["CRS"]).drop(columns="measure"), "main")
+
+
+def test_bad_requests_are_refused():
+    with pytest.raises(ValueError, match="unknown table 'mian'; known tables: main, memory_and"):
+        load("mian")
+    with pytest.raises(ValueError, match="unknown column 'size'; known columns: table, dataset"):
+        load("main", size=2000)
+    with pytest.raises(ValueError, match=r"no cell with dataset 'COCO'; there are: \['COCOseq'"):
+        load("main", dataset="COCO")

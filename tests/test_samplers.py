@@ -1,0 +1,217 @@
+"""What every sampler promises; a new entry of SAMPLERS is tested by being there."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from prslib.samplers import SAMPLERS, Sampler, make_sampler
+
+SIZE, NUM_CLASSES = 25, 8
+ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
+
+
+def stream(length=400, seed=0, labels="many"):
+    """Draw a long-tailed stream; the last class first appears half-way."""
+    rng = np.random.default_rng(seed)
+    chance = 0.6 ** np.arange(NUM_CLASSES)
+    chance[-1] = 0.1
+    rows = np.eye(NUM_CLASSES, dtype=bool)[rng.choice(NUM_CLASSES, length, p=chance / chance.sum())]
+    if labels == "many":
+        rows |= rng.random(rows.shape) < 0.15
+        rows[rng.random(length) < 0.05] = False
+    rows[: length // 2, -1] = False
+    return rows
+
+
+VALUES = np.random.default_rng(99).normal(size=(1000, 6)).astype(np.float32)
+
+
+def context(sampler, rows, start=0):
+    """Return what the sampler needs beside labels: random numbers, the same for the same rows."""
+    return {name: VALUES[start : start + len(rows)] for name in sampler.needs}
+
+
+def run(sampler, rows, batch=10):
+    parts = [
+        sampler.place(rows[i : i + batch], **context(sampler, rows[i : i + batch], i))
+        for i in range(0, len(rows), batch)
+    ]
+    return np.concatenate(parts)
+
+
+@ALL
+def test_is_a_sampler(name):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    assert isinstance(sampler, Sampler)
+    assert isinstance(sampler.needs, frozenset)
+    assert len(sampler) == 0
+    assert not sampler.class_freq.any() and not sampler.class_counts.any()
+    assert sampler.class_freq.dtype == sampler.class_counts.dtype == np.int64
+    assert sampler.labels.dtype == bool and sampler.labels.shape == (SIZE, NUM_CLASSES)
+
+
+@ALL
+@pytest.mark.parametrize("labels", ["one", "many"])
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_the_books_agree_with_the_slots(name, labels, batch):
+    rows = stream(labels=labels)
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    mirror = np.zeros((SIZE, NUM_CLASSES), bool)
+    for start in range(0, len(rows), batch):
+        part = rows[start : start + batch]
+        slots = sampler.place(part, **context(sampler, part, start))
+        assert slots.dtype == np.int64 and slots.shape == (len(part),)
+        assert ((slots >= -1) & (slots < SIZE)).all()
+        for row, slot in zip(part, slots, strict=True):
+            if slot >= 0:
+                mirror[slot] = row
+        assert (sampler.labels == mirror).all()
+        assert (sampler.class_counts == mirror.sum(0)).all()
+        assert (sampler.class_freq == rows[: start + len(part)].sum(0)).all()
+        assert len(sampler) == np.count_nonzero(mirror.any(1)) <= SIZE
+    assert len(sampler) == SIZE
+    assert sampler.class_freq[-1] > 0
+
+
+@ALL
+def test_the_first_labelled_samples_fill_the_slots_in_order(name):
+    rows = stream()
+    rows[3] = False
+    slots = run(make_sampler(name, SIZE, NUM_CLASSES, 0), rows)
+    labelled = slots[rows.any(1)]
+    assert labelled[:SIZE].tolist() == list(range(SIZE))
+    assert (slots[~rows.any(1)] == -1).all()
+
+
+@ALL
+def test_a_seed_decides_everything(name):
+    rows = stream()
+    seeds = [7, 7, np.random.SeedSequence(7), np.random.default_rng(7)]
+    slots = [run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in seeds]
+    assert all((other == slots[0]).all() for other in slots)
+    assert (run(make_sampler(name, SIZE, NUM_CLASSES, 8), rows) != slots[0]).any()
+
+
+@ALL
+def test_the_global_seed_is_left_alone(name):
+    np.random.seed(0)
+    before = np.random.get_state()[1].copy()
+    run(make_sampler(name, SIZE, NUM_CLASSES, 7), stream())
+    assert (np.random.get_state()[1] == before).all()
+
+
+@ALL
+def test_inputs_and_answers_are_not_shared(name):
+    rows = stream()
+    kept = rows.copy()
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    run(sampler, rows)
+    assert (rows == kept).all()
+    before = sampler.labels.copy(), sampler.class_freq.copy(), sampler.class_counts.copy()
+    sampler.labels[:] = True
+    sampler.class_freq[:] = 0
+    sampler.class_counts[:] = 0
+    rows[:] = False
+    after = sampler.labels, sampler.class_freq, sampler.class_counts
+    assert all((a == b).all() for a, b in zip(before, after, strict=True))
+
+
+@ALL
+def test_any_memory_layout_is_read_alike(name):
+    rows = stream()
+    frozen = rows.copy()
+    frozen.flags.writeable = False
+    wide = np.zeros((len(rows), 2 * NUM_CLASSES), bool)
+    wide[:, ::2] = rows
+    expected = run(make_sampler(name, SIZE, NUM_CLASSES, 0), rows)
+    for other in (frozen, wide[:, ::2], np.asfortranarray(rows)):
+        assert (run(make_sampler(name, SIZE, NUM_CLASSES, 0), other) == expected).all()
+
+
+@ALL
+def test_batches_of_one_and_of_a_thousand_give_one_distribution(name):
+    rows = stream(300)
+    shares = []
+    for batch in (1, 1000):
+        counts = np.zeros(NUM_CLASSES)
+        for seed in range(60):
+            sampler = make_sampler(name, SIZE, NUM_CLASSES, seed)
+            run(sampler, rows, batch)
+            counts += sampler.class_counts
+        shares.append(counts / counts.sum())
+    assert np.abs(shares[0] - shares[1]).sum() / 2 < 0.04
+
+
+@ALL
+def test_a_class_that_appears_late_is_met(name):
+    held = 0
+    for seed in range(40):
+        sampler = make_sampler(name, SIZE, NUM_CLASSES, seed)
+        run(sampler, stream())
+        held += sampler.class_counts[-1]
+    assert held > 0
+
+
+@ALL
+def test_an_empty_batch_changes_nothing(name):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    empty = np.zeros((0, NUM_CLASSES), bool)
+    slots = sampler.place(empty, **context(sampler, empty))
+    assert slots.shape == (0,) and slots.dtype == np.int64 and len(sampler) == 0
+
+
+@ALL
+def test_one_slot_and_one_class(name):
+    rows = np.ones((50, 1), bool)
+    sampler = make_sampler(name, 1, 1, 0)
+    slots = run(sampler, rows)
+    assert slots[0] == 0 and set(slots) <= {-1, 0}
+    assert sampler.class_counts.tolist() == [1] and sampler.class_freq.tolist() == [50]
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("labels", "error", "match"),
+    [
+        (np.ones((2, NUM_CLASSES)), TypeError, "labels: expected bool, got float64"),
+        (np.ones((2, NUM_CLASSES), np.uint8), TypeError, "got uint8"),
+        (np.ones(NUM_CLASSES, bool), ValueError, r"expected shape \(B, 8\), got \(8,\)"),
+        (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
+        (np.ones((2, 2, NUM_CLASSES), bool), ValueError, r"got \(2, 2, 8\)"),
+    ],
+)
+def test_labels_are_checked(name, labels, error, match):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    with pytest.raises(error, match=match):
+        sampler.place(labels, **context(sampler, labels))
+    assert len(sampler) == 0 and not sampler.class_freq.any()
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("size", "num_classes", "seed", "error", "match"),
+    [
+        (0, 8, 0, ValueError, "size: expected at least 1, got 0"),
+        (5, 0, 0, ValueError, "num_classes: expected at least 1, got 0"),
+        (5.0, 8, 0, TypeError, "size: expected an integer, got 5.0"),
+        (True, 8, 0, TypeError, "size"),
+        (5, 8, None, TypeError, "seed: expected an int, SeedSequence or Generator, got None"),
+        (5, 8, "0", TypeError, "seed"),
+    ],
+)
+def test_construction_is_checked(name, size, num_classes, seed, error, match):
+    with pytest.raises(error, match=match):
+        make_sampler(name, size, num_classes, seed)
+
+
+def test_an_unknown_sampler_names_the_known():
+    known = ", ".join(sorted(SAMPLERS))
+    with pytest.raises(ValueError, match=f"^unknown sampler 'pra'; known samplers: {known}$"):
+        make_sampler("pra", SIZE, NUM_CLASSES, 0)
+
+
+def test_samplers_do_without_torch():
+    code = "import sys, prslib.samplers; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

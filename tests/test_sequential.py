@@ -1,0 +1,76 @@
+"""Data sets whose parts do not fit are refused, and the message says why."""
+
+import numpy as np
+import pytest
+
+from prslib.datasets import SequentialDataset, Split, validate_schedule
+
+
+def split(labels=((1, 0), (0, 1)), task=(0, 1), images=None):
+    return Split(images, np.array(labels, dtype=bool), np.array(task, dtype=np.int64))
+
+
+def dataset(train=None, **changes):
+    parts = {
+        "tests": {"balanced": split()},
+        "class_names": ("a", "b"),
+        "class_task": np.array([0, 1]),
+        "class_group": ("majority", "minority"),
+    }
+    return SequentialDataset("two", train or split(), **{**parts, **changes})
+
+
+def test_dataset_counts():
+    made = dataset(split([(1, 0), (1, 0), (0, 1)], (0, 0, 1)))
+    assert (made.num_classes, made.num_tasks, len(made.train)) == (2, 2, 3)
+    assert made.class_freq.tolist() == [2, 1]
+    assert made.class_freq.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Split(None, np.eye(2), np.arange(2)), TypeError, "labels .* bool, got float64"),
+        (lambda: Split(None, [[True]], np.arange(1)), TypeError, "got list"),
+        (lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)), ValueError, "labels of shape"),
+        (lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)), TypeError, "task .* int64"),
+        (lambda: split(task=(0, 1, 1)), ValueError, "got 3 tasks for 2 rows"),
+        (lambda: split(images=np.zeros((2, 4, 4, 3))), TypeError, "images .* uint8"),
+        (lambda: split(images=np.zeros((2, 4, 4), dtype=np.uint8)), ValueError, "images of shape"),
+        (lambda: split(images=np.zeros((1, 4, 4, 3), dtype=np.uint8)), ValueError, "got 1 images"),
+        (
+            lambda: split([(1, 0), (0, 0), (0, 0)], (0, 1, 1)),
+            ValueError,
+            "2 without any, the first at index 1",
+        ),
+        (lambda: dataset(split(task=(0, 0))), ValueError, "1 images .* index 1: .* label 'b'"),
+        (lambda: dataset(split(task=(0, -1))), ValueError, "got -1 for image 1"),
+        (lambda: dataset(split(task=(0, 2))), ValueError, "got 2 for image 1"),
+        (lambda: dataset(tests={"balanced": split(task=(1, 1))}), ValueError, "'balanced'"),
+        (lambda: dataset(tests={}), ValueError, "at least one test set"),
+        (lambda: dataset(class_task=np.array([0, 2])), ValueError, r"got \[0, 2\]"),
+        (lambda: dataset(class_task=np.array([0.0, 1.0])), TypeError, "class_task"),
+        (lambda: dataset(class_names=("a",)), ValueError, "2 class_names"),
+        (lambda: dataset(class_group=("majority",)), ValueError, "2 class_group"),
+        (
+            lambda: dataset(class_group=("tail", "minority")),
+            ValueError,
+            r"groups \['tail'\]; known",
+        ),
+        (lambda: dataset(split([(1, 0, 0)], (0,))), ValueError, "got 3"),
+    ],
+)
+def test_refuses(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_schedule():
+    assert validate_schedule(np.array([2, 0, 1]), 3) == (2, 0, 1)
+    assert all(type(task) is int for task in validate_schedule(np.array([1, 0]), 2))
+    with pytest.raises(ValueError, match=r"missing tasks \[2\]; repeated tasks \[0\]"):
+        validate_schedule([0, 0, 1], 3)
+    with pytest.raises(ValueError, match=r"unknown tasks \[-1, 7\]"):
+        validate_schedule([0, 1, 2, 7, -1], 3)
+    with pytest.raises(TypeError, match=r"1\.0"):
+        validate_schedule([0, 1.0], 2)
