@@ -1,6 +1,9 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
 PROFILE ?= quick
+ifdef DATA
+export PRSLIB_DATA := $(abspath $(DATA))
+endif
 NOTEBOOKS := $(basename $(notdir $(wildcard params/$(PROFILE)/*.yaml)))
 SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle')
 EXECUTED := $(NOTEBOOKS:%=cache/executed/$(PROFILE)/%.ipynb)
@@ -18,6 +21,7 @@ endif
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
 	@echo "PROFILE=smoke|quick chooses the experiments' size, PYTHON=python your own environment"
+	@echo "DATA=/path is the folder of downloaded data sets, for PROFILE=paper"
 
 figures: $(EXECUTED) README.md  ## train what is missing and draw every figure into figures/PROFILE
 

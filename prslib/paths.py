@@ -20,6 +20,33 @@ def cache_dir() -> Path:
     return Path(os.environ.get("PRSLIB_CACHE") or project_root() / "cache")
 
 
+def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:
+    """Return the folder of what a user has downloaded, ``PRSLIB_DATA`` in the environment.
+
+    Parameters
+    ----------
+    wanted : str
+        What the caller looks for there, for the error: "imbal-mnistseq: mnist.npz, or ...".
+
+    Raises
+    ------
+    FileNotFoundError
+        If the variable is not set, or names no folder.
+    """
+    named = os.environ.get("PRSLIB_DATA")
+    if not named:
+        raise FileNotFoundError(
+            "expected the environment variable PRSLIB_DATA to name the folder of downloaded data "
+            f"sets, it is not set; set it (`make figures DATA=/path`) and put there {wanted}"
+        )
+    if not Path(named).is_dir():
+        raise FileNotFoundError(
+            f"expected PRSLIB_DATA to name a folder, got {named}, which is none; make it and put "
+            f"there {wanted}"
+        )
+    return Path(named)
+
+
 def figures_dir(profile: str) -> Path:
     """Return the folder of a profile's pictures and CSV files, ``figures/<profile>``.
 

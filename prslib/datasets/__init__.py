@@ -1,6 +1,6 @@
 """The data sets: one line each in `DATASETS`, loaded by name; imports without torch."""
 
-from prslib.datasets import digits
+from prslib.datasets import digits, single_label
 from prslib.datasets.recipe import Entry, Recipe
 from prslib.datasets.sequential import GROUPS, SequentialDataset, Split, validate_schedule
 
@@ -20,6 +20,12 @@ DATASETS: dict[str, Entry] = {
     "digits49seq": digits.DIGITS49SEQ,
     "digits70tiny": digits.DIGITS70TINY,
     "digits49tiny": digits.DIGITS49TINY,
+    "imbal-mnistseq": single_label.IMBAL_MNISTSEQ,
+    "imbal-svhnseq": single_label.IMBAL_SVHNSEQ,
+    "imbal-digits": single_label.IMBAL_DIGITS,
+    "imbal-colour-digits": single_label.IMBAL_COLOUR_DIGITS,
+    "imbal-digits-tiny": single_label.IMBAL_DIGITS_TINY,
+    "imbal-colour-digits-tiny": single_label.IMBAL_COLOUR_DIGITS_TINY,
 }
 
 
