@@ -162,7 +162,7 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
 
 
 def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, groups):
-    """Score the test sets of the tasks seen so far, joined and one by one (Tables 1 and 10).
+    """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
     Single-label data have their accuracy beside these scores, and on the whole test set too, tasks
     yet to come included (Appendix, Tables of Imbal-MNISTseq and Imbal-SVHNseq).
