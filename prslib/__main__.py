@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 
+from prslib.datasets import single_label_download
 from prslib.paths import cache_dir, params_file, project_root
 
 
@@ -28,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     figures.set_defaults(command=execute_notebooks)
     readme = commands.add_parser("readme", help="renew the README's tables from figures/quick")
     readme.set_defaults(command=renew_readme)
+    prepare = commands.add_parser("prepare", help="check or fetch a data set in $PRSLIB_DATA")
+    single_label_download.add_commands(prepare.add_subparsers(required=True, metavar="NAME"))
     options = parser.parse_args(arguments)
     return options.command(options)
 

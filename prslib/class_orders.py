@@ -277,3 +277,24 @@ def schedule_of(text: str) -> tuple[int, ...]:
             f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
             "task with + and the tasks with commas"
         ) from None
+
+
+def table_of(dataset: str) -> str:
+    """Return the name of the paper's table for a data set, "mnist" or "svhn".
+
+    Parameters
+    ----------
+    dataset : str
+        A key of `DATASETS`, single-label.
+
+    Returns
+    -------
+    str
+        A key of `prslib.published.TABLES`.
+
+    Examples
+    --------
+    >>> table_of("imbal-digits")
+    'mnist'
+    """
+    return TABLES[load_dataset(dataset, images=False).stands_for]

@@ -7,7 +7,7 @@ order; a run that names none draws one from its seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,8 @@ class Source:
         Its name in the paper.
     torchvision : str
         Name of the original in `torchvision.datasets`.
+    parts : tuple of dict
+        Arguments there that bring all files.
     files : str
         What a user puts where, for errors.
     read : callable
@@ -51,6 +53,7 @@ class Source:
     name: str
     stands_for: str
     torchvision: str
+    parts: tuple[dict, ...]
     files: str
     read: Callable[[Path, bool], dict]
     train_freq: tuple[int, ...]
@@ -66,6 +69,7 @@ MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
     torchvision="MNIST",
+    parts=({"train": True},),
     files=MNIST_FILES,
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
@@ -75,6 +79,7 @@ SVHN = Source(
     name="imbal-svhnseq",
     stands_for="Imbal-SVHNseq",
     torchvision="SVHN",
+    parts=({"split": "train"}, {"split": "test"}),
     files=SVHN_FILES,
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
@@ -117,6 +122,38 @@ def load_source(source: Source, images: bool) -> SequentialDataset:
     kept = curation.first_of_each_class(digits, source.train_counts)
     train = None if pixels is None else pixels[kept], digits[kept]
     return one_class_a_task(source.name, train, parts["test"], source.stands_for, divisor=1)
+
+
+def at_hand(names: Iterable[str]) -> list[str]:
+    """Leave out the data sets of this module whose files a user has not got; our own choice.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `DATASETS`.
+
+    Returns
+    -------
+    list of str
+        Those that can be loaded as far as their files are there.
+
+    Raises
+    ------
+    FileNotFoundError
+        If none is left.
+    """
+    found, missing = [], None
+    for name in names:
+        try:
+            if name in SOURCES:
+                source = SOURCES[name]
+                source.read(data_dir(f"{name}: {source.files}"), False)
+            found.append(name)
+        except FileNotFoundError as error:
+            missing = missing or error
+    if not found and missing:
+        raise missing
+    return found
 
 
 def one_class_a_task(name: str, train, test, stands_for: str, divisor: int) -> SequentialDataset:

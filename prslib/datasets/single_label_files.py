@@ -17,7 +17,7 @@ Part = tuple[np.ndarray | None, np.ndarray]
 
 MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
 SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
-BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
+BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
@@ -57,7 +57,7 @@ def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
 
 def _from_keras(path: Path, images: bool) -> dict[str, Part]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             return {
                 part: (file[f"x_{part}"][..., None] if images else None, file[f"y_{part}"])
                 for part in ("train", "test")

@@ -3,6 +3,7 @@
 from prslib.paths import PACKAGE
 from prslib.plots.groups import plot_groups
 from prslib.plots.memory import plot_class_shares, plot_group_shares
+from prslib.plots.orders import plot_order_pairs, plot_order_spread
 from prslib.plots.progression import plot_progression
 from prslib.plots.sweep import plot_sweep
 
@@ -13,6 +14,8 @@ __all__ = [
     "plot_class_shares",
     "plot_group_shares",
     "plot_groups",
+    "plot_order_pairs",
+    "plot_order_spread",
     "plot_progression",
     "plot_sweep",
 ]
