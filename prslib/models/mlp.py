@@ -20,14 +20,16 @@ class MLP(nn.Module):
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int):
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Flatten(),
-            nn.Linear(math.prod(image_shape), 64),
-            nn.ReLU(),
-            nn.Linear(64, 64),
-            nn.ReLU(),
+        self.stages = nn.Sequential(
+            nn.Sequential(nn.Flatten(), nn.Linear(math.prod(image_shape), 64), nn.ReLU()),
+            nn.Sequential(nn.Linear(64, 64), nn.ReLU()),
+            nn.Linear(64, num_classes),
         )
-        self.head = nn.Linear(64, num_classes)
+
+    @property
+    def head(self) -> nn.Linear:
+        """The linear layer that gives the logits, the last of ``stages``."""
+        return self.stages[-1]
 
     def features(self, images: Tensor) -> Tensor:
         """Return what the head sees.
@@ -42,8 +44,8 @@ class MLP(nn.Module):
         Tensor
             Float, (B, 64).
         """
-        return self.body(images)
+        return self.stages[:-1](images)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits (B, num_classes) of images (B, channels, H, W)."""
-        return self.head(self.features(images))
+        return self.stages(images)

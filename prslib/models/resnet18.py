@@ -55,20 +55,25 @@ class ResNet18(nn.Module):
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128):
         super().__init__()
-        stages = [width, 2 * width, 4 * width, 8 * width]
-        blocks, before = [], width
-        for after in stages:
-            blocks += [Block(before, after, 1 if before == after else 2), Block(after, after, 1)]
-            before = after
-        self.body = nn.Sequential(
-            nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False),
-            nn.BatchNorm2d(width),
-            nn.ReLU(),
-            *blocks,
-            nn.AdaptiveAvgPool2d(1),
-            nn.Flatten(),
+        self.stages = nn.Sequential(
+            nn.Sequential(
+                nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False),
+                nn.BatchNorm2d(width),
+                nn.ReLU(),
+            ),
+            _two_blocks(width, width, 1),
+            _two_blocks(width, 2 * width, 2),
+            _two_blocks(2 * width, 4 * width, 2),
+            nn.Sequential(
+                *_two_blocks(4 * width, 8 * width, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+            ),
+            nn.Linear(8 * width, num_classes),
         )
-        self.head = nn.Linear(stages[-1], num_classes)
+
+    @property
+    def head(self) -> nn.Linear:
+        """The linear layer that gives the logits, the last of ``stages``."""
+        return self.stages[-1]
 
     def features(self, images: Tensor) -> Tensor:
         """Return what the head sees.
@@ -83,8 +88,12 @@ class ResNet18(nn.Module):
         Tensor
             Float, (B, 8 * width).
         """
-        return self.body(images)
+        return self.stages[:-1](images)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits (B, num_classes) of images (B, channels, H, W)."""
-        return self.head(self.features(images))
+        return self.stages(images)
+
+
+def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(Block(before, after, stride), Block(after, after, 1))
