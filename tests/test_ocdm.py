@@ -145,6 +145,19 @@ def test_a_long_single_label_stream_ends_on_target(rho, batch):
     assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.01
 
 
+def test_late_samples_are_favoured_one_by_one_and_not_in_a_batch():
+    stream, entered = rows(*[A] * 60), {1: [], 60: []}
+    for batch, last in entered.items():
+        for seed in range(1500):
+            sampler = make_sampler("ocdm", 4, 3, seed)
+            slots = np.concatenate(
+                [sampler.place(stream[i : i + batch]) for i in range(0, 60, batch)]
+            )
+            last.append(slots[-1] >= 0)
+    assert abs(np.mean(entered[1]) - 4 / 5) < 0.05
+    assert abs(np.mean(entered[60]) - 4 / 60) < 0.03
+
+
 @pytest.mark.parametrize("rho", [-1000.0, -2.0, 0.0, 2.0, 1000.0])
 @pytest.mark.parametrize("size", [1, 7])
 def test_any_rho_and_size_keep_the_books(rho, size):

@@ -43,6 +43,9 @@ class OCDM(LabelSampler):
       it is finite always; in the other direction one absent class makes it infinite.
     - Ties are uniform over the samples, not over label sets: distances that differ from the least
       by less than 1e-9 / sum l_j are equal, so that rounding decides nothing.
+    - Uniform ties, the rule's plain reading, favour late samples: where a class is at its target
+      with l samples of one label set, a new one joins and any of the l + 1 goes, however long the
+      stream. The classes are on target, but within each it is no reservoir.
     - A sample with no label never enters and is not counted.
     - While there are empty slots the batch's first samples take them in order; those that come
       later and stay take the places of what was deleted, in order. A sample of the batch that was
