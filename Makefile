@@ -49,5 +49,6 @@ clean:  ## remove the environment, the runs and the executed notebooks
 
 .venv/installed: pyproject.toml
 	python3 -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
 	touch $@
