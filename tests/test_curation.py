@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prslib.datasets.curation import class_groups, cluster_classes, tasks_of_images
+from prslib.datasets.clustering import class_merges, cluster_classes, number_by_size
+from prslib.datasets.curation import balanced_test, class_groups, tasks_of_images
 
 PUBLISHED = (  # kept and dropped classes of the published tasks, person left out
     "apple,baseball bat,bear,bench,bicycle,bird,book,bottle,bowl,couch,dining table,donut,fork,"

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from prslib.datasets import corpora, curation, glyphs, profiles
+from prslib.datasets import clustering, corpora, curation, glyphs, profiles
 from prslib.datasets.cache import cached_arrays
 from prslib.datasets.recipe import Entry, Recipe
 from prslib.datasets.sequential import SequentialDataset, Split
@@ -121,7 +121,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     label_seed, name_seed, image_seed = np.random.SeedSequence(SEED).spawn(3)
     rng = np.random.default_rng(label_seed)
     corpus = draw_corpus(plan, rng)
-    class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    class_task = clustering.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
     task = curation.tasks_of_images(corpus, class_task)
     labels = {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
     class_freq = labels["train"].sum(axis=0)
@@ -131,7 +131,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     if images:
         scenes = cached_arrays(
             plan.name,
-            (profiles, corpora, curation, glyphs, sys.modules[__name__]),
+            (profiles, corpora, clustering, curation, glyphs, sys.modules[__name__]),
             lambda: _render(labels, identity, np.random.default_rng(image_seed)),
         )
     splits = {
