@@ -28,7 +28,7 @@ def memory_shares(configs: Sequence[RunConfig]) -> pd.DataFrame:
     Examples
     --------
     >>> shares = memory_shares([RunConfig(dataset="digits70tiny", method="PRS")])
-    >>> round(shares[shares["method"] == "PRS"]["share"].sum(), 6)
+    >>> float(round(shares[shares["method"] == "PRS"]["share"].sum(), 6))
     100.0
     """
     frames = []
