@@ -97,7 +97,8 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys):
     np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
     assert rows_of(coco / "data/cocoseq/left_out.csv") == []
     left = {path.name for path in (coco / "data/cocoseq").iterdir()}
-    assert left == {"labels.npz", "images.npy", "images.files.txt", "left_out.csv", "counts.csv"}
+    lists = {"images.files.txt", "left_out.csv", "counts.csv"}
+    assert left == {"corpus.npz", "labels.npz", "images.npy", *lists}
 
 
 def test_second_call_has_nothing_to_do(coco, capsys, monkeypatch):
@@ -274,6 +275,8 @@ def test_derived_split_of_a_small_folder(tmp_path, monkeypatch, capsys):
     assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 8
     assert len(dataset.tests["imbalanced"]) == 20
+    clustering = DATASETS["cocoseq"].clustering()
+    assert (clustering.labels.shape, clustering.class_names) == ((21, 8), tuple(names))
 
 
 def break_json(root):

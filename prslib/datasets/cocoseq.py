@@ -11,9 +11,9 @@ import numpy as np
 from prslib.datasets import curation
 from prslib.datasets.clustering import cluster_classes, number_by_size
 from prslib.datasets.coco import read_label_table
-from prslib.datasets.recipe import Entry, Recipe
+from prslib.datasets.recipe import Clustering, Entry, Recipe
 from prslib.datasets.released import read_ids, select_released
-from prslib.datasets.selection import Corpus, Selection, lay_out, load_prepared
+from prslib.datasets.selection import Corpus, Selection, find_table, lay_out, load_prepared
 from prslib.datasets.sequential import SequentialDataset
 from prslib.paths import data_dir
 
@@ -23,6 +23,7 @@ DROPPED = (  # clustered with the others, but no classes of the data set
     *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
     *("cup", "knife", "microwave", "toaster"),
 )
+TABLE = "coco2014_labels.npz"  # labels of all images, in place of the annotations
 NUM_TASKS, BETA = 4, 1.0
 PER_CLASS = 100  # images of each class in the balanced test set
 SEED = 20200824  # of the derived split, not of a run
@@ -84,10 +85,15 @@ def find_tasks(corpus: Corpus) -> tuple[tuple[str, ...], np.ndarray]:
     class_task : numpy.ndarray of int64, shape (C,)
         Their tasks, in the published numbering (`number_by_size`).
     """
+    labels, names = _labels_to_cluster(corpus)
+    group = cluster_classes(labels, NUM_TASKS, BETA)
+    return names, number_by_size(group, ~np.isin(names, DROPPED))
+
+
+def _labels_to_cluster(corpus: Corpus) -> tuple[np.ndarray, tuple[str, ...]]:
     names = tuple(name for name in corpus.names if name != IGNORED)
     labels = corpus.columns(names)
-    group = cluster_classes(labels[labels.any(axis=1) & ~corpus.is_test], NUM_TASKS, BETA)
-    return names, number_by_size(group, ~np.isin(names, DROPPED))
+    return labels[labels.any(axis=1) & ~corpus.is_test], names
 
 
 def find_pools(corpus: Corpus, names: tuple[str, ...], class_task: np.ndarray) -> np.ndarray:
@@ -191,7 +197,7 @@ def load_cocoseq(images: bool) -> SequentialDataset:
     prepared = load_prepared(NAME, STANDS_FOR, images)
     if prepared is not None:
         return prepared
-    table, ids = data_dir() / "coco2014_labels.npz", data_dir() / "cocoseq_ids"
+    table, ids = data_dir() / TABLE, data_dir() / "cocoseq_ids"
     if images or not table.is_file():
         raise FileNotFoundError(
             f"expected COCOseq in {data_dir() / NAME}, got nothing; run `python -m prslib prepare "
@@ -206,7 +212,31 @@ def load_cocoseq(images: bool) -> SequentialDataset:
     return selection.dataset(NAME, STANDS_FOR, None)
 
 
+def load_clustering() -> Clustering:
+    """Load what COCOseq's classes are clustered from: train2014 without "person"; Appendix.
+
+    Returns
+    -------
+    Clustering
+        From the labels of the prepared set, else of ``coco2014_labels.npz``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is neither.
+    """
+    table = find_table(NAME, TABLE)
+    if table is None:
+        raise FileNotFoundError(
+            f"expected COCO's labels in {data_dir() / NAME}, got nothing; run `python -m prslib "
+            "prepare cocoseq --annotations DIR`"
+        )
+    labels, names = _labels_to_cluster(read_label_table(table))
+    return Clustering(labels, names, NUM_TASKS, BETA)
+
+
 COCOSEQ = Entry(
     load_cocoseq,
     Recipe(model="resnet101", memory_size=2000, schedule=(0, 3, 1, 2), learning_rate=1e-4),
+    load_clustering,
 )

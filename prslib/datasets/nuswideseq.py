@@ -11,9 +11,9 @@ import numpy as np
 from prslib.datasets import curation
 from prslib.datasets.clustering import cluster_classes, number_by_size
 from prslib.datasets.nuswide import read_label_table
-from prslib.datasets.recipe import Entry, Recipe
+from prslib.datasets.recipe import Clustering, Entry, Recipe
 from prslib.datasets.released import read_ids, select_released
-from prslib.datasets.selection import Corpus, Selection, lay_out, load_prepared
+from prslib.datasets.selection import Corpus, Selection, find_table, lay_out, load_prepared
 from prslib.datasets.sequential import SequentialDataset
 from prslib.paths import data_dir
 
@@ -38,6 +38,7 @@ GROUP = {
     for name in names
 }
 CLASSES = tuple(sorted(GROUP))
+TABLE = "nuswide_labels.npz"  # labels of all images, in place of the annotations
 NUM_TASKS, BETA, MIN_CLASSES = 6, 1e-4, 4
 PER_CLASS = 50  # images of each class in the balanced test set
 SEED = 20200825  # of the derived split, not of a run
@@ -92,10 +93,13 @@ def find_tasks(corpus: Corpus) -> np.ndarray:
     numpy.ndarray of int64, shape (49,)
         Task of each of `CLASSES`, numbered by size (`number_by_size`).
     """
-    labels = corpus.columns(CLASSES)
-    labels = labels[labels.any(axis=1) & ~corpus.is_test]
-    group = cluster_classes(labels, NUM_TASKS, BETA, MIN_CLASSES)
+    group = cluster_classes(_labels_to_cluster(corpus), NUM_TASKS, BETA, MIN_CLASSES)
     return number_by_size(group, np.ones(len(CLASSES), dtype=bool))
+
+
+def _labels_to_cluster(corpus: Corpus) -> np.ndarray:
+    labels = corpus.columns(CLASSES)
+    return labels[labels.any(axis=1) & ~corpus.is_test]
 
 
 def derive(corpus: Corpus, per_class: int = PER_CLASS) -> tuple[Selection, dict[str, int]]:
@@ -176,7 +180,7 @@ def load_nuswideseq(images: bool) -> SequentialDataset:
     prepared = load_prepared(NAME, STANDS_FOR, images)
     if prepared is not None:
         return prepared
-    table, ids = data_dir() / "nuswide_labels.npz", data_dir() / "nuswideseq_ids"
+    table, ids = data_dir() / TABLE, data_dir() / "nuswideseq_ids"
     if images or not table.is_file():
         raise FileNotFoundError(
             f"expected NUS-WIDEseq in {data_dir() / NAME}, got nothing; run `python -m prslib "
@@ -192,7 +196,31 @@ def load_nuswideseq(images: bool) -> SequentialDataset:
     return selection.dataset(NAME, STANDS_FOR, None)
 
 
+def load_clustering() -> Clustering:
+    """Load what our derivation clusters: the 49 concepts of the training list; Appendix.
+
+    Returns
+    -------
+    Clustering
+        From the labels of the prepared set, else of ``nuswide_labels.npz``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is neither.
+    """
+    table = find_table(NAME, TABLE)
+    if table is None:
+        raise FileNotFoundError(
+            f"expected NUS-WIDE's labels in {data_dir() / NAME}, got nothing; run `python -m "
+            "prslib prepare nuswideseq --annotations DIR`"
+        )
+    labels = _labels_to_cluster(read_label_table(table))
+    return Clustering(labels, CLASSES, NUM_TASKS, BETA, MIN_CLASSES)
+
+
 NUSWIDESEQ = Entry(
     load_nuswideseq,
     Recipe(model="resnet101", memory_size=2000, schedule=(3, 1, 0, 5, 4, 2), learning_rate=1e-4),
+    load_clustering,
 )

@@ -177,6 +177,7 @@ def prepare(
     if array.is_finished:
         print(f"nothing to do: {array.finished} is there; delete {folder} to make it again")
         return Selection.load(folder / "labels.npz")
+    corpus.save(folder / "corpus.npz")
     selection.save(folder / "labels.npz")  # studies of labels can begin
     if images is None:
         print(f"labels only, in {folder}; give --images to decode the images")

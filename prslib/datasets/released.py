@@ -178,6 +178,6 @@ def _check_labels_in_task(corpus, labels, task, rows, class_task, names) -> None
         raise ValueError(
             f"expected only labels of its own task for every image, but {len(wrong)} of "
             f"{len(rows)} have others, the first with id {corpus.key[first]}: task {task[first]} "
-            f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match these "
-            "annotations, get both anew"
+            f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match "
+            "these annotations, get both anew"
         )

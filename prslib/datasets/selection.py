@@ -47,6 +47,11 @@ class Corpus:
         """Return the labels of some classes, bool (N, len(names))."""
         return self.labels[:, [self.names.index(name) for name in names]]
 
+    def save(self, file: Path) -> None:
+        """Write the labels as one npz table, whole or not at all."""
+        columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
+        _write_whole(file, columns | {"names": np.array(self.names)})
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -105,11 +110,7 @@ class Selection:
 
     def save(self, file: Path) -> None:
         """Write an npz file, whole or not at all."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_suffix(".writing")
-        with open(beside, "wb") as stream:
-            np.savez_compressed(stream, **{f.name: getattr(self, f.name) for f in fields(self)})
-        os.replace(beside, file)
+        _write_whole(file, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def load(cls, file: Path) -> Selection:
@@ -143,6 +144,33 @@ class Selection:
             class_group=tuple(self.class_group.tolist()),
             stands_for=stands_for,
         )
+
+
+def _write_whole(file: Path, arrays: dict[str, np.ndarray]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".writing")
+    with open(beside, "wb") as stream:
+        np.savez_compressed(stream, **arrays)
+    os.replace(beside, file)
+
+
+def find_table(name: str, download: str) -> Path | None:
+    """Return the table of a corpus's labels: that of the prepared set, else a downloaded one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    download : str
+        File name of the table in ``$PRSLIB_DATA``.
+
+    Returns
+    -------
+    Path or None
+        None where there is neither.
+    """
+    places = (data_dir() / name / "corpus.npz", data_dir() / download)
+    return next((place for place in places if place.is_file()), None)
 
 
 def lay_out(train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray):
