@@ -18,14 +18,14 @@
 # %% [markdown]
 # # What are the streams made of, and where do their tasks come from?
 #
-# The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets in which an image carries several
-# labels, the classes are long-tailed, and the tasks share no class. Such a set is not found, it is
-# made: the classes are clustered so that those that occur together come into one task, and the images
-# whose labels still span two tasks are dropped (Appendix, Algorithm 2).
+# The paper's Figures "COCOseq" and "NUS-WIDEseq" show two data sets in which an image carries
+# several labels, the classes are long-tailed, and the tasks share no class. Such a set is not
+# found, it is made: the classes are clustered so that those that occur together come into one task,
+# and the images whose labels still span two tasks are dropped (Appendix, Algorithm 2).
 #
 # `digits70seq` and `digits49seq` are made in the same way, from scenes of handwritten digits; they
-# have the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. With the labels of the
-# real sets at hand, this notebook shows those (`make figures PROFILE=paper DATA=/path`).
+# have the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. With the labels of
+# the real sets at hand, this notebook shows those (`make figures PROFILE=paper DATA=/path`).
 #
 # *Half a minute.*
 
@@ -45,9 +45,12 @@ settings
 # %% [markdown]
 # ## Classes, task by task
 #
-# A bar is the number of training images of a class, on a logarithmic scale; the colour is its group.
-# Both kinds of imbalance are there: within a task (the bars fall steeply) and, in NUS-WIDEseq and its
-# stand-in, between tasks.
+# A bar is the number of training images of a class, on a logarithmic scale; the colour is its
+# group. Both kinds of imbalance are there: within a task (the bars fall steeply) and, in
+# NUS-WIDEseq and its stand-in, between tasks.
+#
+# Without the released id files NUS-WIDEseq is our own derivation from all of NUS-WIDE's labels. Its
+# tasks are others than the published ones, which rest on the images whose links were alive.
 
 # %%
 import matplotlib.pyplot as plt
@@ -64,9 +67,10 @@ for name, data in sets.items():
     settings.save(figure, frame, f"datasets_classes_{name}")
 
 # %% [markdown]
-# The same in numbers, beside the paper's: COCOseq has 35072 training images, 70 classes in 4 tasks and
-# 18 majority, 38 moderate and 14 minority classes; NUS-WIDEseq 48724 images, 49 classes in 6 tasks and
-# 10, 18 and 21 classes. The paper prints 6346 test images for COCOseq; its released files hold 6366.
+# The same in numbers, beside the paper's: COCOseq has 35072 training images, 70 classes in 4 tasks
+# and 18 majority, 38 moderate and 14 minority classes; NUS-WIDEseq 48724 images, 49 classes in 6
+# tasks and 10, 18 and 21 classes. The paper prints 6346 test images for COCOseq; its released files
+# hold 6366.
 
 # %%
 sizes = pd.concat([statistics.sizes(data) for data in sets.values()], ignore_index=True)
@@ -89,8 +93,8 @@ settings.save(figure, frame, "datasets_labels")
 # %% [markdown]
 # ## Which classes meet
 #
-# The number of images that show two classes together, before any image is dropped. The frames are the
-# tasks that the clustering found. Colour outside the frames is what the split costs.
+# The number of images that show two classes together, before any image is dropped. The frames are
+# the tasks that the clustering found. Colour outside the frames is what the split costs.
 
 # %%
 sources = {name: DATASETS[name].clustering() for name in settings.dataset}
@@ -105,11 +109,11 @@ for name, data in sets.items():
 # ## The clustering, step by step
 #
 # It begins with every class alone, when only images with a single label would stay. Each step joins
-# the two groups $j, k$ with the highest score
-# $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (9): $co$ counts the images that the two hold only
-# together, $elem$ those that one of them holds already. The first term saves images, the second keeps
-# the groups from growing unequal. With $\beta = 1$ (COCOseq) it leaves little to the first; with
-# $\beta = 10^{-4}$ (NUS-WIDEseq) the tasks may differ in size, if each has four classes or more.
+# the two groups $j, k$ with the highest score $\ln co_{jk} - \beta\,(elem_j + elem_k)^2$, Eq. (9):
+# $co$ counts the images that the two hold only together, $elem$ those that one of them holds
+# already. The first term saves images, the second keeps the groups from growing unequal. With
+# $\beta = 1$ (COCOseq) it leaves little to the first; with $\beta = 10^{-4}$ (NUS-WIDEseq) the
+# tasks may differ in size, if each has four classes or more.
 #
 # The curve is the share of all images that lie within one group. What is missing at its end is
 # dropped.

@@ -23,9 +23,9 @@
 # while PRS gives every *class* its share, "without any auxiliary task information".
 #
 # Which samples stay depends on the labels alone, so no network is trained here: the memories below
-# are those of the runs of `main_results`, sample for sample, recomputed from the labels. With COCOseq's
-# labels at hand the same figure is drawn of the paper's own stream:
-# `make figures PROFILE=paper DATA=/path`.
+# are those of the runs of `main_results`, sample for sample, recomputed from the labels. With
+# COCOseq's labels at hand the same figure is drawn of the paper's own stream: `make figures
+# PROFILE=paper DATA=/path`.
 #
 # *A few seconds.*
 
