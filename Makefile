@@ -1,12 +1,13 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
 PROFILE ?= quick
-ifdef DATA
-export PRSLIB_DATA := $(abspath $(DATA))
-endif
 NOTEBOOKS := $(basename $(notdir $(wildcard params/$(PROFILE)/*.yaml)))
 SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle')
 EXECUTED := $(NOTEBOOKS:%=cache/executed/$(PROFILE)/%.ipynb)
+
+ifdef DATA
+export PRSLIB_DATA := $(abspath $(DATA))
+endif
 
 ifdef PYTHON
 READY :=
@@ -20,8 +21,8 @@ endif
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
-	@echo "PROFILE=smoke|quick chooses the experiments' size, PYTHON=python your own environment"
-	@echo "DATA=/path is the folder of downloaded data sets, for PROFILE=paper"
+	@echo "PROFILE=smoke|quick|paper chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 
 figures: $(EXECUTED) README.md  ## train what is missing and draw every figure into figures/PROFILE
 
@@ -53,5 +54,6 @@ clean:  ## remove the environment, the runs and the executed notebooks
 
 .venv/installed: pyproject.toml
 	python3 -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
 	touch $@

@@ -23,7 +23,9 @@
 # while PRS gives every *class* its share, "without any auxiliary task information".
 #
 # Which samples stay depends on the labels alone, so no network is trained here: the memories below
-# are those of the runs of `main_results`, sample for sample, recomputed from the labels.
+# are those of the runs of `main_results`, sample for sample, recomputed from the labels. With
+# COCOseq's labels at hand the same figure is drawn of the paper's own stream: `make figures
+# PROFILE=paper DATA=/path`.
 #
 # *A few seconds.*
 
@@ -67,7 +69,7 @@ for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
     figure, ax = plt.subplots(figsize=(9, 3.6))
     plots.plot_class_shares(shown, ax)
-    settings.save(figure, shown, f"memory_classes_{name}")
+    settings.save(figure, shown, f"memory_distribution_{name}")
 
 # %% [markdown]
 # ## Group by group

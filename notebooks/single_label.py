@@ -88,7 +88,7 @@ for name in names:
 
 # %%
 for name in names:
-    size = {"figsize": (12, 4), "sharey": True, "squeeze": False}
+    size = {"figsize": (4 + 3 * len(settings.orders), 4), "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(1, len(settings.orders), **size)
     for ax, (order, shown) in zip(axes[0], rows[name].groupby("order", sort=False), strict=True):
         plots.plot_progression(shown, ax, "accuracy").set_title(order, pad=44, loc="center")

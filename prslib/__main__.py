@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from prslib.datasets import single_label_download
+from prslib.datasets import prepare
 from prslib.paths import cache_dir, params_file, project_root
 
 
@@ -29,8 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     figures.set_defaults(command=execute_notebooks)
     readme = commands.add_parser("readme", help="renew the README's tables from figures/quick")
     readme.set_defaults(command=renew_readme)
-    prepare = commands.add_parser("prepare", help="check or fetch a data set in $PRSLIB_DATA")
-    single_label_download.add_commands(prepare.add_subparsers(required=True, metavar="NAME"))
+    prepare.add_command(commands)
     options = parser.parse_args(arguments)
     return options.command(options)
 
@@ -39,6 +38,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
     import papermill
     import yaml
+    from traitlets.config import Config
 
     folder = params_file(options.profile, "any").parent
     known = sorted(file.stem for file in folder.glob("*.yaml"))
@@ -65,6 +65,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
                 cwd=project_root(),
                 progress_bar=False,
                 stderr_file=sys.stderr,
+                config=Config({"KernelManager": {"transport": "ipc"}}),  # nothing over the network
             )
         except papermill.PapermillExecutionError as error:
             print(f"{error}\nthe notebook as far as it came: {partial}", file=sys.stderr)

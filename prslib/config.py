@@ -47,6 +47,8 @@ METHODS = {
     "Finetune": Method(),
     "CRS": Method(sampler="crs"),
     "PRS": Method(sampler="prs", options=("rho", "variant")),
+    "CBRS": Method(sampler="cbrs"),
+    "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
 
 
@@ -65,7 +67,7 @@ class RunConfig:
     seed : int
         From which the generators for data, stream, sampler, replay and model are spawned.
     rho : float
-        Power of allocation, Eq. (1).
+        Power of allocation of PRS and OCDM, Eq. (1).
     variant : str
         "paper" or "authors": which reading of PRS.
     memory_size : int or None

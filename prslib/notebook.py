@@ -72,6 +72,8 @@ PARAMETERS: dict[str, Callable] = {
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "schedule": _optional(_several(_integer(least=0))),
+    "samples": _integer(least=0),
+    "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "orders": _several(_order),
     "spread": _integer(least=2),

@@ -41,7 +41,7 @@ def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Pa
         )
     if not Path(named).is_dir():
         raise FileNotFoundError(
-            f"expected PRSLIB_DATA to name a folder, got {named}, which is none; make it and put "
+            f"expected PRSLIB_DATA to name a folder, got {named}, which is none; create it and put "
             f"there {wanted}"
         )
     return Path(named)

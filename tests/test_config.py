@@ -13,7 +13,7 @@ TINY = "digits70tiny"
     ("fields", "error", "message"),
     [
         ({"dataset": "digit70seq"}, ValueError, "unknown dataset 'digit70seq'; known datasets: "),
-        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: CRS, "),
+        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: .*, PRS"),
         ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
         ({"rho": math.inf}, ValueError, "rho must be finite, got inf"),
         ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),

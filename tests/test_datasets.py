@@ -41,6 +41,13 @@ def test_clustering_finds_the_planted_tasks(labelled):
     np.testing.assert_array_equal(labelled.class_task, PLANS[labelled.name].planted_task)
 
 
+def test_clustering_is_of_the_same_corpus(labelled):
+    clustering = DATASETS[labelled.name].clustering()
+    assert clustering.class_names == labelled.class_names
+    task = curation.tasks_of_images(clustering.labels, labelled.class_task)
+    np.testing.assert_array_equal(clustering.labels[task >= 0], labelled.train.labels)
+
+
 def test_corpus_holds_images_that_the_split_drops(labelled):
     plan = PLANS[labelled.name]
     corpus = digits.draw_corpus(plan, np.random.default_rng(5))
@@ -146,5 +153,7 @@ def test_labels_are_the_same_with_and_without_images(name):
 
 
 def test_unknown_name_lists_the_known():
-    with pytest.raises(ValueError, match=r"unknown dataset 'x'; known datasets: .*digits49seq, "):
+    with pytest.raises(
+        ValueError, match="unknown dataset 'x'; known datasets: cocoseq, digits49seq, "
+    ):
         load_dataset("x")

@@ -132,6 +132,22 @@ def test_a_second_time_nothing_is_trained(smoke):
     assert runs == {file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()}
 
 
+def test_jupyterlab_gives_the_same_numbers(smoke, tmp_path):
+    """JupyterLab starts a notebook in notebooks/, make in the checkout's root."""
+    arguments = [
+        "-m",
+        "papermill",
+        "notebooks/memory_distribution.ipynb",
+        str(tmp_path / "o.ipynb"),
+    ]
+    arguments += ["-f", "params/smoke/memory_distribution.yaml", "--cwd", str(ROOT / "notebooks")]
+    done = execute(arguments, PRSLIB_FIGURES=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for file in (tmp_path / "smoke").iterdir():
+        assert file.read_bytes() == (smoke / "figures" / "smoke" / file.name).read_bytes()
+    assert list((tmp_path / "smoke").glob("*.png"))
+
+
 @pytest.mark.parametrize(
     ("parameter", "message"),
     [
@@ -157,7 +173,7 @@ def test_papermill_stops_in_the_second_cell(tmp_path, parameter, message):
 def test_commands_say_what_is_known():
     done = execute(["-m", "prslib", "figures", "--profile", "smoke", "main_result"])
     assert done.returncode == 1
-    assert "known notebooks: main_results, " in done.stderr
+    assert "known notebooks: datasets, main_results, " in done.stderr
     assert "figures" in execute(["-m", "prslib", "--help"]).stdout
 
 

@@ -181,7 +181,7 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* not set; .*DATA=.* mnist.npz"):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "none"))
-    with pytest.raises(FileNotFoundError, match="which is none; make it and put there"):
+    with pytest.raises(FileNotFoundError, match="which is none; create it and put there"):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"train-images-idx3-ubyte is missing .* prepare"):

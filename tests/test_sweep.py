@@ -1,7 +1,15 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
 import pytest
 
 from prslib import sweep
 from prslib.config import RunConfig, configs
+from prslib.paths import project_root
 from prslib.store import Store
 
 TINY = {"dataset": "digits49tiny", "batch_size": 50}
@@ -44,3 +52,52 @@ def test_what_is_finished_stays_when_the_work_is_interrupted(tmp_path, monkeypat
     finished = [config for config in wanted if store.load(config) is not None]
     assert finished == wanted[: len(finished)]
     assert 1 <= len(finished) < 3
+
+
+PROGRAM = """
+from prslib.config import configs
+from prslib.store import Store
+from prslib.sweep import run_all
+
+if __name__ == "__main__":
+    run_all(configs(dataset="digits70tiny", method="CRS", seed=list(range(40))), Store(), workers=2)
+"""
+
+
+def test_ctrl_c_in_a_terminal_stops_cleanly_and_keeps_what_is_finished(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    runs = tmp_path / "cache" / "runs"
+    process = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=os.environ
+        | {"PRSLIB_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(project_root())},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(list(runs.glob("*.zip"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process of the group
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode not in (0, None)
+    assert "KeyboardInterrupt" in output
+    finished = list(runs.glob("*.zip"))
+    assert 2 <= len(finished) < 40
+    for file in finished:
+        with zipfile.ZipFile(file) as content:
+            assert content.testzip() is None
+    deadline = time.monotonic() + 20  # the workers are gone too
+    while time.monotonic() < deadline and _alive(process.pid):
+        time.sleep(0.2)
+    assert not _alive(process.pid)
+
+
+def _alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

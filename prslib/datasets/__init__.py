@@ -1,6 +1,6 @@
 """The data sets: one line each in `DATASETS`, loaded by name; imports without torch."""
 
-from prslib.datasets import digits, single_label
+from prslib.datasets import cocoseq, digits, nuswideseq, single_label
 from prslib.datasets.recipe import Entry, Recipe
 from prslib.datasets.sequential import GROUPS, SequentialDataset, Split, validate_schedule
 
@@ -20,6 +20,8 @@ DATASETS: dict[str, Entry] = {
     "digits49seq": digits.DIGITS49SEQ,
     "digits70tiny": digits.DIGITS70TINY,
     "digits49tiny": digits.DIGITS49TINY,
+    "cocoseq": cocoseq.COCOSEQ,
+    "nuswideseq": nuswideseq.NUSWIDESEQ,
     "imbal-mnistseq": single_label.IMBAL_MNISTSEQ,
     "imbal-svhnseq": single_label.IMBAL_SVHNSEQ,
     "imbal-digits": single_label.IMBAL_DIGITS,

@@ -3,11 +3,15 @@
 import inspect
 
 from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
+from prslib.samplers.ocdm import OCDM
 from prslib.samplers.prs import PRS
 
 SAMPLERS = {
+    "cbrs": CBRS,
     "crs": CRS,
+    "ocdm": OCDM,
     "prs": PRS,
 }
 
