@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from itertools import product
 
 from prslib.checks import finite, one_of, whole
-from prslib.datasets import DATASETS, SequentialDataset, load_dataset, validate_schedule
+from prslib.datasets import (
+    DATASETS,
+    SequentialDataset,
+    fingerprint,
+    load_dataset,
+    validate_schedule,
+)
 from prslib.models import MODELS
 
 PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
@@ -144,7 +150,8 @@ class RunConfig:
         """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        return {k: v for k, v in self.resolved.items() if k not in others} | {"protocol": PROTOCOL}
+        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property
     def hash(self) -> str:
