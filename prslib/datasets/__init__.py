@@ -1,7 +1,7 @@
 """The data sets: one line each in `DATASETS`, loaded by name; imports without torch."""
 
 import hashlib
-from functools import cache
+from functools import cache, lru_cache
 
 from prslib.datasets import cocoseq, digits, nuswideseq
 from prslib.datasets.recipe import Entry, Recipe
