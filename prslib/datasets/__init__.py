@@ -1,7 +1,7 @@
 """The data sets: one line each in `DATASETS`, loaded by name; imports without torch."""
 
 import hashlib
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from prslib.datasets import cocoseq, digits, nuswideseq
 from prslib.datasets.recipe import Entry, Recipe
@@ -59,7 +59,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     return DATASETS[name].load(images)
 
 
-@cache
+@lru_cache
 def fingerprint(name: str) -> str:
     """Return what tells one making of a data set from another under the same name; our own choice.
 
