@@ -1,6 +1,6 @@
 """Samples a second of every label-only sampler, beside Avalanche's buffers and plain numpy.
 
-``make bench`` (or ``python bench/samplers.py``): one to two minutes on one core. It prints a table and
+``make bench`` (or ``python bench/samplers.py``): some two minutes on a core. Prints a table and
 writes ``figures/bench/samplers.csv`` and ``.png``.
 
 Streams of 70 classes: digits70seq (8741 samples) and, where the folder ``PRSLIB_DATA`` has

@@ -10,7 +10,13 @@ from itertools import product
 import numpy as np
 
 from prslib.checks import finite, one_of, whole
-from prslib.datasets import DATASETS, SequentialDataset, load_dataset, validate_schedule
+from prslib.datasets import (
+    DATASETS,
+    SequentialDataset,
+    fingerprint,
+    load_dataset,
+    validate_schedule,
+)
 from prslib.models import MODELS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
@@ -151,7 +157,8 @@ class RunConfig:
         """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        return {k: v for k, v in self.resolved.items() if k not in others} | {"protocol": PROTOCOL}
+        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property
     def hash(self) -> str:

@@ -83,3 +83,9 @@ def test_configs_is_the_grid_without_repeats():
 @pytest.mark.parametrize("name", DATASETS)
 def test_recipes_make_valid_configurations(name):
     assert RunConfig(dataset=name).resolved["memory_size"] >= 1
+
+
+def test_two_splits_under_one_name_are_two_runs(monkeypatch):
+    first = RunConfig(dataset=TINY).hash
+    monkeypatch.setattr("prslib.config.fingerprint", lambda _name: "another split")
+    assert RunConfig(dataset=TINY).hash != first
