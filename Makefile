@@ -21,7 +21,7 @@ endif
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
-	@echo "PROFILE=smoke|quick chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "PROFILE=smoke|quick|paper chooses the experiments' size, PYTHON=python your own environment,"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 
 figures: $(EXECUTED) README.md  ## train what is missing and draw every figure into figures/PROFILE

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+
 from prslib.checks import finite, one_of, whole
 from prslib.datasets import (
     DATASETS,
@@ -17,6 +19,7 @@ from prslib.datasets import (
 )
 from prslib.models import MODELS
 
+ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
 
 
@@ -76,11 +79,12 @@ class RunConfig:
     memory_size : int or None
         Samples in memory.
     schedule : tuple of int or None
-        Order of the tasks.
+        Order of the tasks; for single-label data the order of the classes, which come in pairs and
+        are drawn from the seed by default, since the paper does not publish theirs.
     epochs : int
         Epochs of Multitask.
-    test_set : str
-        "balanced" or "imbalanced".
+    test_set : str or None
+        "balanced", "imbalanced" or "full": which of the data set's test sets.
     model : str or None
         A key of `MODELS`.
     learning_rate : float or None
@@ -109,7 +113,7 @@ class RunConfig:
     memory_size: int | None = None
     schedule: tuple[int, ...] | None = None
     epochs: int = 1
-    test_set: str = "balanced"
+    test_set: str | None = None
     model: str | None = None
     learning_rate: float | None = None
     batch_size: int | None = None
@@ -120,7 +124,8 @@ class RunConfig:
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
-        one_of("test_set", self.test_set, ("balanced", "imbalanced"))
+        if self.test_set is not None:
+            one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
         whole("epochs", self.epochs, least=1)
         finite("rho", self.rho)
@@ -142,6 +147,8 @@ class RunConfig:
     def resolved(self) -> dict:
         """All fields, those left open filled in from the data set's recipe."""
         recipe = dataclasses.asdict(DATASETS[self.dataset].recipe)
+        if recipe.pop("schedule_drawn"):
+            recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
         fields = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
         return recipe | fields
 
@@ -167,6 +174,35 @@ class RunConfig:
                 f"memory_size must be at most the stream's length, {images} images in "
                 f"{self.dataset}, got {size}; choose a smaller memory"
             )
+        if self.resolved["test_set"] not in dataset.tests:
+            raise ValueError(
+                f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
+                f"{self.test_set!r}; leave it out for the data set's own"
+            )
+
+
+def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
+    """Draw an order of the tasks from a run's seed (Appendix, single-label data; SPEC 2).
+
+    Parameters
+    ----------
+    num_tasks : int
+        Number of tasks T.
+    seed : int
+        The run's seed; the draw shares nothing with the generators of `prslib.experiment`.
+
+    Returns
+    -------
+    tuple of int, length T
+        A permutation of 0 to T-1.
+
+    Examples
+    --------
+    >>> sorted(draw_schedule(4, seed=0))
+    [0, 1, 2, 3]
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ORDER_STREAM,)))
+    return tuple(rng.permutation(num_tasks).tolist())
 
 
 def configs(**fields) -> list[RunConfig]:

@@ -13,7 +13,7 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
 from prslib.samplers import make_sampler
-from prslib.stream import Part, offline_stream, online_stream, replay_plan
+from prslib.stream import Part, offline_stream, online_stream, replay_plan, tasks_together
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Run:
         What was asked for.
     scores : DataFrame
         Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
-        value; rho is NaN and memory_size 0 where the method has none.
+        value; rho is NaN and memory_size 0 where the method has none. A schedule reads "0,3,1,2",
+        and "1+2,3+4" where tasks are trained together.
     memory_labels : ndarray of bool, (memory_size, C)
         Labels in memory at the end; (0, C) for a method without one.
     """
@@ -73,21 +74,40 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
 
 def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
     settings, train = config.resolved, dataset.train
-    test = dataset.tests[config.test_set]
+    test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
     parts, memory_labels = plan(config, dataset)
-    model_seed = _seeds(config)["model"]
-    model = make_model(settings["model"], train.images.shape[1:], dataset.num_classes, model_seed)
-    training = {k: settings[k] for k in ("optimizer", "learning_rate", "loss", "clip_value")}
-    learner = Learner(model, **training, device=device)
+    model = initial_model(config, dataset)
+    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty")
+    learner = Learner(model, **{name: settings[name] for name in training}, device=device)
     images = torch.from_numpy(train.images).to(device)
     labels = torch.from_numpy(train.labels).float().to(device)
     test_images = torch.from_numpy(test.images).to(device)
     scores = []
     for part in parts:
         learner.fit(images, labels, part.batches)
-        scores.append(score_tasks(learner, test_images, test, dataset, part.seen))
+        groups = tasks_together(part.seen, at_once)
+        scores.append(score_tasks(learner, test_images, test, dataset, groups))
     frame = _with_run_columns(config, pd.concat(scores, ignore_index=True))
     return Run(config, frame, memory_labels)
+
+
+def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
+    """Build a run's network before its first step.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+
+    Returns
+    -------
+    torch.nn.Module
+        The same weights for the same seed, whatever the method.
+    """
+    shape, seed = dataset.train.images.shape[1:], _seeds(config)["model"]
+    return make_model(config.resolved["model"], shape, dataset.num_classes, seed)
 
 
 def _seeds(config: RunConfig) -> dict[str, np.random.SeedSequence]:
@@ -125,9 +145,9 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
     train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
     rng = np.random.default_rng(seeds["stream"])
     if method.offline:
-        parts = offline_stream(train, schedule, batch_size, settings["epochs"], rng)
+        parts = offline_stream(train, sorted(schedule), batch_size, settings["epochs"], rng)
     else:
-        parts = online_stream(train, schedule, batch_size, rng)
+        parts = online_stream(train, schedule, batch_size, rng, settings["tasks_at_once"])
     if method.sampler is None:
         return parts, np.zeros((0, dataset.num_classes), bool)
     size, count = settings["memory_size"], settings["replay_batch_size"]
@@ -141,8 +161,11 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
     return joined, sampler.labels.copy()
 
 
-def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, tasks):
+def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, groups):
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
+
+    Single-label data have their accuracy beside these scores, and on the whole test set too, tasks
+    yet to come included (Appendix, Tables of Imbal-MNISTseq and Imbal-SVHNseq).
 
     Parameters
     ----------
@@ -154,36 +177,49 @@ def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDatase
         The test set.
     dataset : SequentialDataset
         Gives classes and groups their names.
-    tasks : sequence of int
-        The tasks trained so far, in order.
+    groups : sequence of tuple of int
+        The tasks trained so far, in order, those that are trained together in one tuple.
 
     Returns
     -------
     DataFrame
-        Columns trained_tasks, task ("seen" for the joined sets), group, metric, value.
+        Columns trained_tasks, task ("seen" for the joined sets, "all" for the whole test set, "1"
+        or "1+2" for one task or a pair), group, metric, value.
     """
-    seen = np.flatnonzero(np.isin(test.task, tasks))
-    probabilities = learner.probabilities(images[torch.from_numpy(seen).to(images.device)])
-    labels, task = test.labels[seen], test.task[seen]
-    parts = {"seen": np.ones(len(seen), bool)} | {str(t): task == t for t in sorted(tasks)}
-    frames = [
-        metrics.evaluate(
-            probabilities[part], labels[part], dataset.class_names, dataset.class_group
-        ).assign(task=name)
-        for name, part in parts.items()
-    ]
-    frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(tasks))
+    parts = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
+    parts = {"seen": np.isin(test.task, [task for group in groups for task in group])} | parts
+    wanted = np.flatnonzero(parts["seen"] | test.single_label)
+    probabilities = learner.probabilities(images[torch.from_numpy(wanted).to(images.device)])
+    frames = []
+    for name, part in parts.items():
+        scored = probabilities[part[wanted]], test.labels[part]
+        frame = metrics.evaluate(*scored, dataset.class_names, dataset.class_group)
+        frames.append(frame.assign(task=name))
+    if test.single_label:
+        parts["all"] = np.ones(len(test), bool)
+        rows = [
+            ("overall", "accuracy", metrics.accuracy(probabilities[part], test.labels[part]), name)
+            for name, part in parts.items()
+        ]
+        frames.append(pd.DataFrame(rows, columns=["group", "metric", "value", "task"]))
+    frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
     return frame[["trained_tasks", "task", "group", "metric", "value"]]
+
+
+def task_name(group) -> str:
+    """Return what a task, or the tasks that are trained together, are called in scores: "1+2"."""
+    return "+".join(map(str, group))
 
 
 def _with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:
     identity = config.identity
+    groups = tasks_together(identity.get("schedule", ()), config.resolved["tasks_at_once"])
     columns = {
         "dataset": config.dataset,
         "method": config.method,
         "rho": identity.get("rho", np.nan),
         "memory_size": identity.get("memory_size", 0),
-        "schedule": ",".join(map(str, identity.get("schedule", ()))),
+        "schedule": ",".join(map(task_name, groups)),
         "seed": config.seed,
     }
     return pd.concat([pd.DataFrame(columns, index=scores.index), scores], axis=1)

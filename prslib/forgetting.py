@@ -17,7 +17,7 @@ def forgetting(scores: pd.DataFrame) -> pd.DataFrame:
     scores : DataFrame
         Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric, value in
         [0, 1]; every other column (dataset, method, rho, memory_size, seed, ...) tells runs apart.
-        Rows whose task is "seen" do not enter.
+        Rows whose task is "seen" or "all" do not enter.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def forgetting(scores: pd.DataFrame) -> pd.DataFrame:
     run = [column for column in scores if column not in cell[1:]]
     trained = scores.groupby(run, **_KEEP_ALL)["trained_tasks"]
     last, first = trained.transform("max"), trained.transform("min")
-    rows = scores.assign(last=last, single=first == last)[scores["task"] != "seen"]
+    rows = scores.assign(last=last, single=first == last)[~scores["task"].isin(["seen", "all"])]
     _check_rows(rows, scores)
     position = _positions(rows)
     earlier = position < rows["last"]

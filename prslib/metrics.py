@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from prslib.datasets.sequential import GROUPS
 from prslib.forgetting import forgetting
 
-__all__ = ["average_precision", "class_scores", "evaluate", "forgetting", "score"]
+__all__ = ["accuracy", "average_precision", "class_scores", "evaluate", "forgetting", "score"]
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 CLASS_METRICS = ("P", "R", "F1", "AP")
@@ -144,6 +144,43 @@ def evaluate(
             ),
         }
     )
+
+
+def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    """Compute the share of single-label images whose most probable class is theirs.
+
+    The "overall performance" of the tables of Imbal-MNISTseq and Imbal-SVHNseq.
+
+    Parameters
+    ----------
+    probabilities : array_like of float, (N, C)
+        Scores in [0, 1]; of equal ones the first class is taken.
+    labels : array_like of bool, (N, C)
+        One-hot truth.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        As in `score`, or if an image has not exactly one label.
+
+    Examples
+    --------
+    >>> accuracy([[0.9, 0.1], [0.6, 0.4]], [[1, 0], [0, 1]])
+    0.5
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    several = np.flatnonzero(labels.sum(axis=1) != 1)
+    if len(several):
+        raise ValueError(
+            f"expected exactly one label an image, image {several[0]} has "
+            f"{labels[several[0]].sum()}; accuracy is for single-label data"
+        )
+    return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
 def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:

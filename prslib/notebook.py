@@ -9,6 +9,7 @@ import pandas as pd
 import yaml
 
 from prslib.checks import finite, one_of, whole
+from prslib.class_orders import schedule_of
 from prslib.config import METHODS
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, params_file
@@ -35,6 +36,13 @@ def _integer(least: int) -> Callable:
 def _real(name, value):
     finite(name, value)
     return float(value)
+
+
+def _order(name, value):
+    """Read "drawn" as None and "1+2,0+3" as the schedule it names."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text such as '1+2,0+3' or 'drawn', got {value!r}")
+    return None if value == "drawn" else schedule_of(value)
 
 
 def _optional(check: Callable) -> Callable:
@@ -67,6 +75,9 @@ PARAMETERS: dict[str, Callable] = {
     "samples": _integer(least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
+    "orders": _several(_order),
+    "spread": _integer(least=2),
+    "search": _optional(_several(_integer(least=1))),
     "device": _name(("cpu", "cuda")),
 }
 

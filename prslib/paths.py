@@ -20,28 +20,31 @@ def cache_dir() -> Path:
     return Path(os.environ.get("PRSLIB_CACHE") or project_root() / "cache")
 
 
-def data_dir() -> Path:
-    """Return the folder of the data sets that a user downloads, named by ``PRSLIB_DATA``.
+def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:
+    """Return the folder of what a user has downloaded, ``PRSLIB_DATA`` in the environment.
+
+    Parameters
+    ----------
+    wanted : str
+        What the caller looks for there, for the error: "imbal-mnistseq: mnist.npz, or ...".
 
     Raises
     ------
     FileNotFoundError
-        If the environment variable is not set or names no folder.
+        If the variable is not set, or names no folder.
     """
     named = os.environ.get("PRSLIB_DATA")
     if not named:
         raise FileNotFoundError(
-            "expected the folder of the real data sets in the environment variable PRSLIB_DATA, "
-            "got none; set it (`export PRSLIB_DATA=/path`, or `make ... DATA=/path`) and see "
-            "`python -m prslib prepare --help`"
+            "expected the environment variable PRSLIB_DATA to name the folder of downloaded data "
+            f"sets, it is not set; set it (`make figures DATA=/path`) and put there {wanted}"
         )
-    folder = Path(named)
-    if not folder.is_dir():
+    if not Path(named).is_dir():
         raise FileNotFoundError(
-            f"expected PRSLIB_DATA to name a folder, got {named!r}, which is none; create it or "
-            "name another"
+            f"expected PRSLIB_DATA to name a folder, got {named}, which is none; create it and put "
+            f"there {wanted}"
         )
-    return folder
+    return Path(named)
 
 
 def figures_dir(profile: str) -> Path:

@@ -26,7 +26,33 @@ class Part:
     batches: np.ndarray | list[np.ndarray]
 
 
-def online_stream(train: Split, schedule, batch_size: int, rng) -> list[Part]:
+def tasks_together(schedule, at_once: int) -> list[tuple[int, ...]]:
+    """Cut a schedule into the tasks that are trained together (Appendix, single-label data).
+
+    Parameters
+    ----------
+    schedule : sequence of int
+        Order of the tasks.
+    at_once : int
+        Tasks that are trained together; the last group may be smaller.
+
+    Returns
+    -------
+    list of tuple of int
+        The groups in order, each sorted: within a group the stream is shuffled.
+
+    Examples
+    --------
+    >>> tasks_together((3, 1, 0, 2), 2)
+    [(1, 3), (0, 2)]
+    """
+    return [
+        tuple(sorted(schedule[start : start + at_once]))
+        for start in range(0, len(schedule), at_once)
+    ]
+
+
+def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1) -> list[Part]:
     """Return the tasks one after another, each shuffled and seen once (section "Experiments").
 
     Parameters
@@ -39,18 +65,20 @@ def online_stream(train: Split, schedule, batch_size: int, rng) -> list[Part]:
         New samples a step; an incomplete last batch of a task is dropped.
     rng : numpy.random.Generator
         Draws the order within a task.
+    at_once : int
+        Tasks that are trained together, shuffled into one.
 
     Returns
     -------
     list of Part
-        One a task.
+        One a task, or one a group of `at_once` tasks.
     """
     return [
         Part(
-            tuple(schedule[: i + 1]),
-            _shuffled_batches(np.flatnonzero(train.task == task), batch_size, rng),
+            tuple(schedule[: (i + 1) * at_once]),
+            _shuffled_batches(np.flatnonzero(np.isin(train.task, tasks)), batch_size, rng),
         )
-        for i, task in enumerate(schedule)
+        for i, tasks in enumerate(tasks_together(schedule, at_once))
     ]
 
 

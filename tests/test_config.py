@@ -23,7 +23,7 @@ TINY = "digits70tiny"
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"epochs": 0}, ValueError, "epochs must be at least 1"),
         ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
-        ({"test_set": "val"}, ValueError, "known test_sets: balanced, imbalanced"),
+        ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
         ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
         ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
         ({"schedule": (0, 1, 2)}, ValueError, "3"),

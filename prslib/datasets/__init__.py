@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from prslib.datasets import cocoseq, digits, nuswideseq
+from prslib.datasets import cocoseq, digits, nuswideseq, single_label
 from prslib.datasets.recipe import Entry, Recipe
 from prslib.datasets.sequential import GROUPS, SequentialDataset, Split, validate_schedule
 
@@ -26,6 +26,12 @@ DATASETS: dict[str, Entry] = {
     "digits49tiny": digits.DIGITS49TINY,
     "cocoseq": cocoseq.COCOSEQ,
     "nuswideseq": nuswideseq.NUSWIDESEQ,
+    "imbal-mnistseq": single_label.IMBAL_MNISTSEQ,
+    "imbal-svhnseq": single_label.IMBAL_SVHNSEQ,
+    "imbal-digits": single_label.IMBAL_DIGITS,
+    "imbal-colour-digits": single_label.IMBAL_COLOUR_DIGITS,
+    "imbal-digits-tiny": single_label.IMBAL_DIGITS_TINY,
+    "imbal-colour-digits-tiny": single_label.IMBAL_COLOUR_DIGITS_TINY,
 }
 
 

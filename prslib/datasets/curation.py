@@ -155,3 +155,81 @@ def balanced_test(
             "leave these classes out"
         )
     return np.sort(np.array(drawn, dtype=np.int64))
+
+
+def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
+    """Count what a Pareto distribution leaves of each class; Appendix, "Single-Label ... Curation".
+
+    Parameters
+    ----------
+    class_freq : numpy.ndarray of int64, shape (C,)
+        Images of each class, in the order in which the tail grows.
+    alpha : float
+        Power value of the distribution.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (C,)
+        floor(N_c f_c) with f_c = min(1, pi_c / (max pi - min pi)), pi_c = alpha/(c+1)^(alpha+1).
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes or `alpha` is not above 0.
+
+    Notes
+    -----
+    The paper prints alpha and the sums, 11543 and 14181 images; these fractions give both exactly.
+
+    Examples
+    --------
+    >>> pareto_counts(np.array([100, 100, 100]))
+    array([100,  39,  20])
+    """
+    if len(class_freq) < 2 or not alpha > 0:
+        raise ValueError(
+            f"expected two classes or more and an alpha above 0, got {len(class_freq)} classes "
+            f"and alpha {alpha}"
+        )
+    density = alpha / np.arange(1, len(class_freq) + 1) ** (alpha + 1.0)
+    kept = np.minimum(1.0, density / (density.max() - density.min()))
+    return np.floor(class_freq * kept).astype(np.int64)
+
+
+def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Find the first images of each class; our own choice.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray of int64, shape (N,)
+        Class of each image.
+    counts : numpy.ndarray of int64, shape (C,)
+        How many of each class are wanted.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (sum of counts,)
+        Their indices, ascending.
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer images than are wanted.
+
+    Notes
+    -----
+    The paper does not say which images of a class are kept. The first ones need no seed, so that
+    everybody has the same set; a run shuffles them anyway.
+
+    Examples
+    --------
+    >>> first_of_each_class(np.array([1, 0, 1, 1]), np.array([1, 2]))
+    array([0, 1, 2])
+    """
+    kept = []
+    for label, count in enumerate(counts.tolist()):
+        members = np.flatnonzero(labels == label)
+        if len(members) < count:
+            raise ValueError(f"expected {count} images of class {label}, got {len(members)}")
+        kept.append(members[:count])
+    return np.sort(np.concatenate(kept))

@@ -127,7 +127,7 @@ def render_scenes(
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
     size, top, left = _place(per_image, image, rng)
-    original = _choose_originals(class_digit[label], original_digit, rng)
+    original = choose_originals(class_digit[label], original_digit, rng)
     for side in np.unique(size).tolist():
         now = np.flatnonzero(size == side)
         ink = resize(originals, side)[original[now]]  # (L', side, side)
@@ -159,7 +159,7 @@ def _place(
     return size, top, left
 
 
-def _choose_originals(
+def choose_originals(
     digit: np.ndarray, original_digit: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the index of a random original of each digit asked for."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets import coco, cocoseq, nuswide, nuswideseq
+from prslib.datasets import coco, cocoseq, nuswide, nuswideseq, single_label_download
 from prslib.datasets.images import ImageArray
 from prslib.datasets.selection import PARTS, Corpus, Selection
 from prslib.paths import data_dir
@@ -73,9 +73,10 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     """Add ``prepare`` to the command line."""
     prepare = commands.add_parser(
         "prepare",
-        help="make COCOseq or NUS-WIDEseq from what you downloaded",
+        help="make a real data set from what you downloaded, or check it",
         description="Choose a set's images, decode them once to 256 x 256 pixels and keep them in "
-        "$PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped.",
+        "$PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped. MNIST and "
+        "SVHN stay the files they are: they are checked, and fetched where asked to.",
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
     for name, source in SOURCES.items():
@@ -99,6 +100,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             "--workers", type=int, metavar="N", help="processes (one for each core)"
         )
         parser.set_defaults(command=run_command, name=name)
+    single_label_download.add_commands(names)
 
 
 def run_command(options: argparse.Namespace) -> int:

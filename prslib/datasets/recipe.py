@@ -32,6 +32,15 @@ class Recipe:
         Name of the training loss.
     batch_size, replay_batch_size : int
         New and replayed samples of a step.
+    norm_penalty : float
+        Weight of the sum of the parameters' 2-norms, which is added to the loss.
+    tasks_at_once : int
+        Tasks that are trained together, one after another in the schedule: 2 where every class is
+        a task of its own and the paper trains pairs.
+    schedule_drawn : bool
+        Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
+    test_set : str
+        Name of the test set that runs are scored on.
 
     Examples
     --------
@@ -48,6 +57,10 @@ class Recipe:
     loss: str = "multilabel_soft_margin"
     batch_size: int = 10
     replay_batch_size: int = 10
+    norm_penalty: float = 0.0
+    tasks_at_once: int = 1
+    schedule_drawn: bool = False
+    test_set: str = "balanced"
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,6 +68,11 @@ class Split:
         """Return the number of images."""
         return len(self.labels)
 
+    @property
+    def single_label(self) -> bool:
+        """Whether every image has exactly one label."""
+        return bool((self.labels.sum(axis=1) == 1).all())
+
 
 @dataclass(frozen=True, eq=False)
 class SequentialDataset:

@@ -4,9 +4,13 @@ import torch
 from torch import nn
 
 from prslib.models.convnet import ConvNet
+from prslib.models.mlp import MLP
+from prslib.models.resnet18 import ResNet18
 
 MODELS: dict[str, type[nn.Module]] = {
     "convnet": ConvNet,
+    "mlp": MLP,
+    "resnet18": ResNet18,
 }
 
 

@@ -5,6 +5,7 @@ from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
 from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
 from prslib.plots.groups import plot_groups
 from prslib.plots.memory import plot_class_shares, plot_group_shares
+from prslib.plots.orders import plot_order_pairs, plot_order_spread
 from prslib.plots.progression import plot_progression
 from prslib.plots.samples import plot_sample
 from prslib.plots.sweep import plot_sweep
@@ -20,6 +21,8 @@ __all__ = [
     "plot_group_shares",
     "plot_groups",
     "plot_labels_per_image",
+    "plot_order_pairs",
+    "plot_order_spread",
     "plot_progression",
     "plot_sample",
     "plot_sweep",

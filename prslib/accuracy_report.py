@@ -1,0 +1,203 @@
+"""The tables and sentences of the single-label data sets, ours beside the paper's."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from prslib import report
+from prslib.config import METHODS, configs
+from prslib.sweep import run_all
+
+DRAWN = "drawn from the seed"
+
+
+def train_named_orders(
+    dataset: str,
+    orders: Sequence[tuple[int, ...] | None],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    device: str = "cpu",
+    workers: int | None = None,
+) -> pd.DataFrame:
+    """Train every method on some orders of the classes (Appendix, Tables of single-label data).
+
+    Parameters
+    ----------
+    dataset : str
+        A key of `DATASETS`.
+    orders : sequence of (tuple of int or None)
+        Schedules; None for one drawn from each seed.
+    methods : sequence of str
+        Keys of `METHODS`.
+    seeds : sequence of int
+        One run of every method and order for each.
+    device : str
+        Where to compute, "cpu" or "cuda".
+    workers : int, optional
+        Processes side by side.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, stands_for, order, method, schedule, seed, trained_tasks, measure, group,
+        metric, value (accuracy on the whole test set, percent), published.
+    """
+    frames = []
+    for order in orders:
+        wanted = configs(dataset=dataset, method=list(methods), seed=list(seeds), schedule=order)
+        scores = report.scores_of(run_all(wanted, workers=workers, device=device))
+        rows = scores[(scores["metric"] == "accuracy") & (scores["task"] == "all")]
+        name = DRAWN if order is None else rows.loc[rows["schedule"] != "", "schedule"].iloc[0]
+        frames.append(rows.assign(order=name, measure="score", value=100 * rows["value"]))
+    columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
+    rows = pd.concat(frames)[[*columns, "measure", "group", "metric", "value"]]
+    return report.beside(rows, "mnist", "svhn")
+
+
+def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lay out accuracies as the paper does, a column for each task (Appendix).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `train_named_orders` gives them, of one data set.
+
+    Returns
+    -------
+    DataFrame
+        Text cells in percent, mean ± s.d. over seeds; a row for each method of the paper and of
+        every order of ours.
+    """
+    cells = rows.groupby(["order", "method", "trained_tasks"], sort=False)
+    ours = cells["value"].agg(["mean", "std"]).reset_index()
+    sd = ours["std"].map(" ± {:.1f}".format).where(ours["std"].notna(), "")
+    ours = ours.assign(cell=ours["mean"].map("{:.1f}".format) + sd)
+    theirs = rows.drop_duplicates(["method", "trained_tasks"]).dropna(subset="published")
+    theirs = theirs.assign(order="paper", cell=theirs["published"].map("{:.2f}".format))
+    both = pd.concat([theirs, ours])
+    table = both.pivot(index=["order", "method"], columns="trained_tasks", values="cell")
+    orders = list(dict.fromkeys(both["order"]))
+    keys = [(order, method) for order in orders for method in METHODS]
+    table = table.reindex([key for key in keys if key in table.index]).fillna("")
+    return table.rename(columns="after task {}".format).rename_axis(columns=None)
+
+
+def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
+    """Subtract one method's accuracy from another's after every task, seed by seed.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `train_named_orders` gives them.
+    method, than : str
+        The difference is ``method`` minus ``than``.
+
+    Returns
+    -------
+    DataFrame
+        dataset, order, trained_tasks, difference and sd over seeds in points, seeds, published
+        (the paper's difference), and a sentence that says it.
+    """
+    keys = ["dataset", "order", "trained_tasks", "seed"]
+    first, second = (
+        rows[rows["method"] == name].set_index(keys)[["value", "published"]]
+        for name in (method, than)
+    )
+    gaps = (first - second).dropna(subset="value").groupby(keys[:3], sort=False)
+    table = gaps["value"].agg(difference="mean", sd="std", seeds="count")
+    table = table.assign(published=gaps["published"].first()).reset_index()
+    return table.assign(sentence=[_sentence(row, method, than) for row in table.itertuples()])
+
+
+def _sentence(row, method: str, than: str) -> str:
+    spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.1f} over {row.seeds} seeds"
+    clear = row.seeds > 1 and abs(row.difference) > row.sd
+    word = ("above" if row.difference > 0 else "below") if clear else "not clearly apart from"
+    paper = "" if pd.isna(row.published) else f"; in the paper by {row.published:+.1f}"
+    return (
+        f"{row.dataset}, order {row.order}, after task {row.trained_tasks}: {method} is {word} "
+        f"{than}, by {row.difference:+.1f} points ({spread}){paper}."
+    )
+
+
+def spread_sentences(rows: pd.DataFrame) -> list[str]:
+    """Say how far the order of the classes moves the accuracy after the last task.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `prslib.class_orders.train_orders` gives it, of one data set and seed.
+
+    Returns
+    -------
+    list of str
+        A sentence for each method with the range over orders, and one for PRS against CRS where
+        both are there.
+    """
+    last = rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
+    name = rows["dataset"].iloc[0]
+    said = []
+    for method, part in last.groupby("method", sort=False):
+        low, middle, high = part["value"].quantile([0.05, 0.5, 0.95])
+        theirs = part["published"].iloc[0]
+        paper = "" if pd.isna(theirs) else f"; the paper has {theirs:.1f}"
+        said.append(
+            f"{name}, {method}: {middle:.1f} % in the middle of {len(part)} orders, {low:.1f} to "
+            f"{high:.1f} for nine in ten{paper}."
+        )
+    by_order = last.pivot(index="schedule", columns="method", values="value")
+    if {"PRS", "CRS"} <= set(by_order):
+        gap = by_order["PRS"] - by_order["CRS"]
+        said.append(
+            f"{name}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, by "
+            f"{gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
+        )
+    return said
+
+
+def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
+    """Say how near the nearest orders come to the paper's whole progression.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As `prslib.class_orders.distances` gives it.
+    within : float
+        Points in which every number of the table should agree.
+
+    Returns
+    -------
+    list of str
+        How many orders agree, and the nearest one.
+    """
+    agree, best = (found["largest"] <= within).sum(), found.iloc[0]
+    return [
+        f"{agree} of these {len(found)} orders agree with all {best.cells} numbers of the paper "
+        f"within {within:g} points.",
+        f"The nearest is {best.schedule}: {best.rms:.1f} points away in root mean square, "
+        f"{best.largest:.1f} in the worst number.",
+    ]
+
+
+def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
+    """Say what the released code's reading of PRS changes against the printed one.
+
+    Parameters
+    ----------
+    paper, authors : DataFrame
+        As `prslib.class_orders.train_orders` gives them for the two variants, same orders and
+        seeds.
+
+    Returns
+    -------
+    str
+        The mean difference of the accuracy after the last task, and its spread over orders.
+    """
+    last = [rows[rows["trained_tasks"] == rows["trained_tasks"].max()] for rows in (paper, authors)]
+    first, second = (rows.set_index(["schedule", "seed"])["value"] for rows in last)
+    gap = second - first
+    return (
+        f"{paper['dataset'].iloc[0]}: PRS as released minus PRS as printed is {gap.mean():+.1f} "
+        f"points after the last task (s.d. {gap.std():.1f} over {len(gap)} orders, standard error "
+        f"{gap.sem():.1f})."
+    )
