@@ -8,6 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prslib.ewc import EWC
+from prslib.gradients import squared_gradients
+from prslib.models import split
+from prslib.stream import Joined
+
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
 }
@@ -34,19 +39,37 @@ class Learner:
         A key of `LOSSES`.
     clip_value : float
         Every component of the gradient is clipped to [-clip_value, clip_value].
+    frozen_stages : int
+        How many of the model's stages stay as they are (`prslib.models.split`).
+    ewc_lambda : float or None
+        Strength of `EWC`; None for a learner without it.
     device : str
         Where to compute, "cpu" or "cuda".
     """
 
-    def __init__(self, model: nn.Module, optimizer, learning_rate, loss, clip_value, device="cpu"):
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer,
+        learning_rate,
+        loss,
+        clip_value,
+        frozen_stages=0,
+        ewc_lambda=None,
+        device="cpu",
+    ):
         self.device = torch.device(device)
         self.model = model.to(self.device)
-        self.parameters = list(self.model.parameters())
+        self.lower, self.upper = split(self.model, frozen_stages)
+        self.parameters = list(self.upper.parameters())
+        self.ewc = EWC(self.upper.named_parameters(), ewc_lambda) if ewc_lambda is not None else None
         self.optimizer = OPTIMIZERS[optimizer](self.parameters, lr=learning_rate)
         self.loss = LOSSES[loss]
         self.clip_value = clip_value
 
-    def fit(self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray]) -> None:
+    def fit(
+        self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]
+    ) -> None:
         """Take one step on every batch of a plan.
 
         Parameters
@@ -55,17 +78,49 @@ class Learner:
             uint8 (N, H, W, channels), on the learner's device.
         labels : Tensor
             Float multi-hot (N, C), on the learner's device.
-        plan : iterable of ndarray of int64
-            Indices of each step's batch.
+        plan : iterable of ndarray of int64, or Joined
+            Indices of each step's batch; may be made step by step.
         """
-        self.model.train()
-        for indices in plan:
-            batch = torch.from_numpy(indices).to(self.device)
-            loss = self.loss(self.model(as_input(images[batch])), labels[batch])
+        for batch in plan:
+            inputs, targets = self._join(images, labels, batch)
+            self.upper.train()
+            loss = self.loss(self.upper(inputs), targets)
             self.optimizer.zero_grad()
             loss.backward()
+            if self.ewc:
+                self.ewc.pull()
             nn.utils.clip_grad_value_(self.parameters, self.clip_value)
             self.optimizer.step()
+            if self.ewc:
+                self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+
+    def inputs(self, images: Tensor, indices: np.ndarray) -> Tensor:
+        """Return what the trained part of the network gets for some images.
+
+        Parameters
+        ----------
+        images : Tensor
+            uint8 (N, H, W, channels), on the learner's device.
+        indices : ndarray of int64, (B,)
+            Which of them.
+
+        Returns
+        -------
+        Tensor
+            Float (B, ...): the images themselves where nothing is frozen.
+        """
+        with torch.no_grad():
+            return self.lower(as_input(images[torch.from_numpy(indices).to(self.device)]))
+
+    def _join(self, images: Tensor, labels: Tensor, batch) -> tuple[Tensor, Tensor]:
+        new = batch.new if isinstance(batch, Joined) else batch
+        inputs = self.inputs(images, new)
+        targets = labels[torch.from_numpy(new).to(self.device)]
+        if isinstance(batch, Joined):
+            vectors = torch.from_numpy(batch.vectors).to(self.device)
+            inputs = torch.cat([inputs, vectors.view(-1, *inputs.shape[1:])])
+            targets = torch.cat([targets, torch.from_numpy(batch.labels).to(targets)])
+        return inputs, targets
 
     @torch.no_grad()
     def probabilities(self, images: Tensor) -> np.ndarray:

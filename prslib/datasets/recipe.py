@@ -30,6 +30,10 @@ class Recipe:
         Name of the training loss.
     batch_size, replay_batch_size : int
         New and replayed samples of a step.
+    pretrained_stages : int
+        How many of the model's stages, counted from the image, come with learned weights.
+    vector_stages : int
+        After how many of them ExStream takes its vectors, and up to where it freezes the model.
 
     Examples
     --------
@@ -46,6 +50,8 @@ class Recipe:
     loss: str = "multilabel_soft_margin"
     batch_size: int = 10
     replay_batch_size: int = 10
+    pretrained_stages: int = 0
+    vector_stages: int = 1
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,14 @@ import inspect
 
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.crs import CRS
+from prslib.samplers.exstream import ExStream
+from prslib.samplers.gss import GSS
 from prslib.samplers.prs import PRS
 
 SAMPLERS = {
     "crs": CRS,
+    "exstream": ExStream,
+    "gss": GSS,
     "prs": PRS,
 }
 
