@@ -31,7 +31,7 @@ README.md: $(if $(filter quick,$(PROFILE)),$(EXECUTED))
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
-	$(PYTHON) -m pytest -n auto
+	$(PYTHON) -m pytest -n auto --dist loadfile
 
 lab: $(READY)  ## open the notebooks in JupyterLab
 	$(PYTHON) -m jupyterlab --notebook-dir=notebooks

@@ -96,7 +96,7 @@ for name in settings.dataset:
 # %%
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
-    figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plots.plot_groups(shown[shown["metric"] == metric], ax, metric)
     figure.suptitle(f"{name}: scores by class group, {len(settings.seeds)} seeds")
@@ -118,18 +118,18 @@ upper = report.contrasts(rows, "Multitask", "PRS", [("overall", "mAP")])
 display(Markdown("\n".join(f"- {s}" for s in [*lowest["sentence"], *upper["sentence"]])))
 
 # %% [markdown]
-# Multitask is called an upper bound in the paper and is none there either (SPEC: its C-F1 is below
-# that of PRS): one shuffled epoch shows every rare image once, a replayed memory many times.
+# The paper calls Multitask the upper bound, and prints a lower C-F1 for it than for PRS. An epoch
+# of shuffled images shows every rare image once; a balanced memory replays it many times.
 #
 # ## Task by task
 #
 # The overall score on all test sets seen so far, after each task: solid ours with a band of one
-# standard deviation, dotted the paper's (its Tables 10 and 11).
+# standard deviation, dotted the paper's (its appendix, "Task Progression Results").
 
 # %%
 steps = report.beside(report.progression(scores), "coco_progression", "nus_progression")
-figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.8), squeeze=False)
+figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     shown = steps[(steps["dataset"] == name) & (steps["metric"] == "mAP")]
-    plots.plot_progression(shown, ax, "mAP").set_title(name)
+    plots.plot_progression(shown, ax, "mAP").set_title(name, pad=50)
 settings.save(figure, steps, "main_progression")

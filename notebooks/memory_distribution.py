@@ -53,8 +53,8 @@ settings
 #
 # The share of every class among the labels in memory, from the stream's most frequent class to its
 # rarest; the grey bars are the stream. With $\rho = 0$ the target partition is one and the same
-# share for every class. A class that never had as many images as its quota cannot fill it, which
-# is why the line of PRS bends at the right end.
+# share for every class. Where the line of PRS rises above it stand classes that keep company: an
+# image with several labels takes a place in several classes' shares, and a rare label holds it in.
 
 # %%
 import matplotlib.pyplot as plt
@@ -96,6 +96,8 @@ distances["to stream"] = shares.distance_to(by_class, "stream")["total_variation
 settings.save(None, distances, "memory_distance")
 means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
 display(means.round(1))
+
+# %%
 lines = [
     f"- {name}: the memory of {kind} is {row['to equal']:.1f} % away from equal shares and "
     f"{row['to stream']:.1f} % from the stream's."

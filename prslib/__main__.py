@@ -36,6 +36,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
     import papermill
     import yaml
+    from traitlets.config import Config
 
     folder = params_file(options.profile, "any").parent
     known = sorted(file.stem for file in folder.glob("*.yaml"))
@@ -62,6 +63,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
                 cwd=project_root(),
                 progress_bar=False,
                 stderr_file=sys.stderr,
+                config=Config({"KernelManager": {"transport": "ipc"}}),  # nothing over the network
             )
         except papermill.PapermillExecutionError as error:
             print(f"{error}\nthe notebook as far as it came: {partial}", file=sys.stderr)

@@ -138,6 +138,7 @@ class RunConfig:
     replay_batch_size: int | None = None
 
     def __post_init__(self):
+        """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
@@ -160,8 +161,8 @@ class RunConfig:
         if self.schedule is not None:
             schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
             object.__setattr__(self, "schedule", schedule)
-        for name in ("rho", "ewc_lambda"):  # 1 and 1.0 are one configuration
-            object.__setattr__(self, name, float(getattr(self, name)))
+        for name in ("rho", "ewc_lambda"):  # 1 and 1.0 are one configuration, and -0.0 is 0.0
+            object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
 
     @property
     def resolved(self) -> dict:
@@ -227,7 +228,10 @@ def configs(**fields) -> list[RunConfig]:
     values = [value if isinstance(value, list) else [value] for value in fields.values()]
     made = [RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)]
     check_all(made)
-    return list({config.hash: config for config in made}.values())
+    first = {}
+    for config in made:
+        first.setdefault(config.hash, config)
+    return list(first.values())
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:

@@ -194,7 +194,7 @@ def stream_of(
 
 
 def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, tasks):
-    """Score the test sets of the tasks seen so far, joined and one by one (Tables 1 and 10).
+    """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class Memory:
             raise ValueError(f"count: expected at least 0, got {count}; pass the replay batch size")
         count = min(count, self._count)
         while count * count < self._count:  # distinct at once, most often: far quicker than choice
-            drawn = rng.integers(self._count, size=count)
+            drawn = (rng.random(count) * self._count).astype(np.int64)
             if len(set(drawn.tolist())) == count:
                 return self._filled[drawn]
         return self._filled[rng.choice(self._count, count, replace=False)]

@@ -45,7 +45,7 @@ def final(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick the overall scores on all test sets seen so far, after every task (Tables 10, 11).
+    """Pick the overall scores after every task (Appendix, "Task Progression Results").
 
     Parameters
     ----------
@@ -84,11 +84,12 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     keys = [column for column in rows if column not in ("seed", "value")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
-    orders = {"method": METHODS, "group": GROUPS, "metric": METRICS}
+    orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
+    orders |= {"group": GROUPS, "metric": METRICS}
     ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
     return table.sort_values(
-        ["dataset", *ranks],
-        key=lambda column: column.map(ranks[column.name]) if column.name in ranks else column,
+        list(ranks),
+        key=lambda column: column.map(ranks[column.name]),
         kind="stable",
         ignore_index=True,
     )

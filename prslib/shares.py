@@ -46,7 +46,7 @@ def memory_shares(
     Examples
     --------
     >>> shares = memory_shares([RunConfig(dataset="digits70tiny", method="PRS")])
-    >>> round(shares[shares["method"] == "PRS"]["share"].sum(), 6)
+    >>> float(round(shares[shares["method"] == "PRS"]["share"].sum(), 6))
     100.0
     """
     without = sorted({c.method for c in configs if METHODS[c.method].sampler is None})

@@ -6,6 +6,7 @@ import os
 import tempfile
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -49,17 +50,11 @@ class Store:
         path = self.path(config)
         try:
             with zipfile.ZipFile(path) as file:
-                scores = pd.read_csv(
-                    io.BytesIO(file.read("scores.csv")),
-                    float_precision="round_trip",
-                    dtype={"task": str, "schedule": str},
-                    keep_default_na=False,
-                    na_values={"value": [""], "rho": [""]},
-                )
+                scores = _read_scores(file.read("scores.csv"))
                 labels = np.load(io.BytesIO(file.read("memory_labels.npy")), allow_pickle=False)
         except FileNotFoundError:
             return None
-        except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
+        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError) as error:
             warnings.warn(
                 f"the stored run {path} cannot be read ({error}); it will be trained again",
                 stacklevel=2,
@@ -88,3 +83,12 @@ class Store:
             Path(temporary).unlink(missing_ok=True)
             raise
         return self.path(run.config)
+
+
+def _read_scores(content: bytes) -> pd.DataFrame:
+    scores = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    for name in ("memory_size", "seed", "trained_tasks"):
+        scores[name] = scores[name].astype("int64")
+    for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
+        scores[name] = np.array([float(text or "nan") for text in scores[name]])
+    return scores

@@ -31,7 +31,7 @@ def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     methods = in_order(frame["method"])
     groups = [group for group in GROUPS if group in set(frame["group"])]
     place = {"x": "group", "y": "value", "hue": "method", "order": groups, "hue_order": methods}
-    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, alpha=0.8, ax=ax)
+    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, ax=ax)
     dots = dict.fromkeys(methods, "white")
     sns.stripplot(
         frame,
@@ -55,5 +55,5 @@ def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         handles.append(Line2D([], [], color="black", linewidth=1.6))
         names.append("paper")
     ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None))
+    ax.set(xlabel="", ylabel=f"{metric} (%)")
     return ax

@@ -68,11 +68,11 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """
     methods = in_order(frame["method"])
     place = {"x": "group", "y": "share", "hue": "method", "hue_order": methods}
-    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, alpha=0.8, ax=ax)
+    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, ax=ax)
     sns.stripplot(
         frame, **place, palette=dict.fromkeys(methods, "white"), dodge=True, jitter=False, size=3.2,
         linewidth=0.8, edgecolor="black", legend=False, ax=ax,
     )  # fmt: skip
-    ax.set(xlabel="", ylabel="share of labels (%)", ylim=(0, None))
+    ax.set(xlabel="", ylabel="share of labels (%)")
     ax.legend(title="")
     return ax

@@ -3,13 +3,14 @@
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from prslib.plots.methods import COLOURS, MARKERS, in_order
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric after every task, ours solid and the paper's dotted (Tables 10, 11).
+    """Draw one metric after every task (Appendix, "Task Progression Results").
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     Returns
     -------
     Axes
-        With the mean over seeds and a band of one standard deviation.
+        With the mean over seeds, a band of one standard deviation, and the paper dotted.
     """
     methods = in_order(frame["method"])
     sns.lineplot(
@@ -43,8 +44,13 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     )
     for method in methods:
         theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
-        ax.plot(theirs.index, theirs, color=COLOURS[method], linestyle=":", linewidth=1.3)
+        style = {"color": COLOURS[method], "marker": MARKERS[method], "markerfacecolor": "none"}
+        ax.plot(theirs.index, theirs, **style, linestyle=":", linewidth=1.2, markersize=4.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)", ylim=(0, None))
-    ax.legend(title="")
+    handles, names = ax.get_legend_handles_labels()
+    if frame["published"].notna().any():
+        paper = Line2D([], [], color="0.3", linestyle=":", marker="o", markerfacecolor="none")
+        handles, names = [*handles, paper], [*names, "paper"]
+    ax.legend(handles, names, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax

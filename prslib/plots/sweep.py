@@ -39,7 +39,7 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax=ax,
     )
     means = frame.groupby(["metric", "rho"])["value"].mean()
-    for metric in metrics:
+    for position, metric in enumerate(metrics):
         best = means[metric].idxmax()
         ax.plot(
             best,
@@ -53,9 +53,10 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.annotate(
             f"{best:g}",
             (best, means[metric, best]),
-            xytext=(0, 10),
+            xytext=(0, -13 if position % 2 else 13),  # every other one below, clear of the first
             textcoords="offset points",
             ha="center",
+            va="center",
             color=METRIC_COLOURS[metric],
         )
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")

@@ -48,6 +48,7 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
 
     Example
     -------
+    >>> import numpy as np
     >>> make_sampler("crs", size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """

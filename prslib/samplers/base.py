@@ -228,7 +228,7 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     labels = np.array(labels, order="C")
     if labels.dtype != np.bool_:
         raise TypeError(
-            f"labels: expected bool, got {labels.dtype}; multi-hot labels convert with .astype(bool)"
+            f"labels: expected bool, got {labels.dtype}; convert multi-hot labels by .astype(bool)"
         )
     if labels.ndim != 2 or labels.shape[1] != num_classes:
         raise ValueError(

@@ -1,8 +1,11 @@
-"""The compiled decisions of Partitioning Reservoir Sampling, one small function each.
+"""The compiled state and decisions of Partitioning Reservoir Sampling, in small functions.
 
 The state of a sampler lies in two flat arrays, because a compiled call costs time for every array
 it is given; ``unpack`` names their parts. Everything that depends on the whole memory is kept up
 as samples come and go: the counts, n_i^rho, the slots of each class and the labels of each slot.
+
+All of it is in one file since numba's cache looks at the file of the function that is called, and
+would not notice a change in another file that was compiled into it.
 """
 
 import math
@@ -12,8 +15,10 @@ import numba
 import numpy as np
 
 TOLERANCE = 1e-9  # below this a surplus is none and two distances are equal: rounding, not data
-compiled = numba.njit(cache=True, error_model="numpy")
 FAR = math.exp(100.0)  # a sum of powers beyond FAR or 1 / FAR asks for a new reference
+
+compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
+in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc"})  # vectorised sums
 
 
 class State(NamedTuple):
@@ -95,13 +100,35 @@ def observe(state, count, rho):
 
 
 @compiled
+def remove(state, slot):
+    """Take the sample in ``slot`` out of the lists of its classes."""
+    for j in range(state.slot_sizes[slot]):
+        c = state.slot_labels[slot, j]
+        state.class_counts[c] -= 1
+        last = state.members[c, state.class_counts[c]]
+        state.members[c, state.position[slot, c]] = last
+        state.position[last, c] = state.position[slot, c]
+    state.totals[2] -= state.slot_sizes[slot]
+
+
+@compiled
+def insert(state, slot, count):
+    """Put the sample at hand into ``slot`` and into the lists of its classes."""
+    for k in range(count):
+        c = state.own[k]
+        state.slot_labels[slot, k] = c
+        state.position[slot, c] = state.class_counts[c]
+        state.members[c, state.class_counts[c]] = slot
+        state.class_counts[c] += 1
+    state.slot_sizes[slot] = count
+    state.totals[2] += count
+
+
+@compiled
 def total_power(state, rho, authors):
     """Return the denominator of Eq. (1), the reference moved where it would leave the floats."""
     gate = state.class_counts if authors else state.class_freq
-    total = 0.0
-    for c in range(len(gate)):
-        if gate[c] > 0:
-            total += state.power[c]
+    total = gated_sum(state.power, gate)
     if 1.0 / FAR < total < FAR:
         return total
     top = -np.inf
@@ -109,13 +136,28 @@ def total_power(state, rho, authors):
         if gate[c] > 0:
             top = max(top, rho * math.log(state.class_freq[c]))
     state.reference[0] = top
-    total = 0.0
     for c in range(len(gate)):
         if state.class_freq[c] > 0:
             state.power[c] = math.exp(rho * math.log(state.class_freq[c]) - top)
-        if gate[c] > 0:
-            total += state.power[c]
+    return gated_sum(state.power, gate)
+
+
+@in_any_order
+def gated_sum(values, gate):
+    """Return the sum of the values whose gate is above zero."""
+    total = 0.0
+    for c in range(len(values)):
+        total += values[c] if gate[c] > 0 else 0.0
     return total
+
+
+@in_any_order
+def distance_to_target(class_counts, partition, held):
+    """Return the sum of abs(l_i - p_i held)."""
+    distance = 0.0
+    for c in range(len(partition)):
+        distance += abs(class_counts[c] - partition[c] * held)
+    return distance
 
 
 @compiled
@@ -212,12 +254,15 @@ def candidate_set(state, chosen):
     """
     count = 0
     fewest = len(state.surplus) + 1
+    alone = 1 if state.surplus[chosen] <= 0.0 else 0
     for k in range(state.class_counts[chosen]):
         slot = state.members[chosen, k]
-        scarce = 0
-        for j in range(state.slot_sizes[slot]):
-            if state.surplus[state.slot_labels[slot, j]] <= 0.0:
-                scarce += 1
+        scarce = alone
+        if state.slot_sizes[slot] > 1:  # spare most slots the look at their labels, far in memory
+            scarce = 0
+            for j in range(state.slot_sizes[slot]):
+                if state.surplus[state.slot_labels[slot, j]] <= 0.0:
+                    scarce += 1
         if scarce < fewest:
             fewest = scarce
             count = 0
@@ -257,10 +302,7 @@ def removal_distance(state, slot):
     size = state.slot_sizes[slot]
     rest = state.totals[2] - size
     if state.base[size] < 0.0:
-        distance = 0.0
-        for c in range(len(state.partition)):
-            distance += abs(state.class_counts[c] - state.partition[c] * rest)
-        state.base[size] = distance
+        state.base[size] = distance_to_target(state.class_counts, state.partition, rest)
     distance = state.base[size]
     for j in range(size):
         c = state.slot_labels[slot, j]
@@ -309,31 +351,6 @@ def closest(state, count, size, authors):
             state.candidates[ties] = state.candidates[k]
             ties += 1
     return ties
-
-
-@compiled
-def remove(state, slot):
-    """Take the sample in ``slot`` out of the lists of its classes."""
-    for j in range(state.slot_sizes[slot]):
-        c = state.slot_labels[slot, j]
-        state.class_counts[c] -= 1
-        last = state.members[c, state.class_counts[c]]
-        state.members[c, state.position[slot, c]] = last
-        state.position[last, c] = state.position[slot, c]
-    state.totals[2] -= state.slot_sizes[slot]
-
-
-@compiled
-def insert(state, slot, count):
-    """Put the sample at hand into ``slot`` and into the lists of its classes."""
-    for k in range(count):
-        c = state.own[k]
-        state.slot_labels[slot, k] = c
-        state.position[slot, c] = state.class_counts[c]
-        state.members[c, state.class_counts[c]] = slot
-        state.class_counts[c] += 1
-    state.slot_sizes[slot] = count
-    state.totals[2] += count
 
 
 @compiled

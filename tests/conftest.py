@@ -1,0 +1,13 @@
+"""What all tests share: caches and figures of their own, and the tiny data sets."""
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_folders(tmp_path_factory):
+    """Keep the checkout's cache and figures out of the tests and the tests out of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("prslib")
+        patch.setenv("PRSLIB_CACHE", str(folder / "cache"))
+        patch.setenv("PRSLIB_FIGURES", str(folder / "figures"))
+        yield folder

@@ -1,0 +1,88 @@
+import dataclasses
+import math
+
+import pytest
+
+from prslib.config import METHODS, RunConfig, configs
+from prslib.datasets import DATASETS
+
+TINY = "digits70tiny"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"dataset": "digit70seq"}, ValueError, "unknown dataset 'digit70seq'; known datasets: "),
+        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: CRS, "),
+        ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
+        ({"rho": math.inf}, ValueError, "rho must be finite, got inf"),
+        ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
+        ({"rho": True}, TypeError, "rho must be a number"),
+        ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
+        ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number, got 2.0"),
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"epochs": 0}, ValueError, "epochs must be at least 1"),
+        ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
+        ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
+        ({"ewc_lambda": math.inf}, ValueError, "ewc_lambda must be finite, got inf"),
+        ({"ewc_lambda": "big"}, TypeError, "ewc_lambda must be a number, got 'big'"),
+        ({"test_set": "val"}, ValueError, "known test_sets: balanced, imbalanced"),
+        ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
+        ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
+        ({"schedule": (0, 1, 2)}, ValueError, "3"),
+        ({"schedule": (0, 1, 2, 2)}, ValueError, "3"),
+        ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "4"),
+    ],
+)
+def test_bad_fields_are_refused(fields, error, message):
+    with pytest.raises(error, match=message):
+        RunConfig(**fields)
+
+
+def test_unknown_field_lists_the_known():
+    with pytest.raises(ValueError, match="unknown field 'roh'; known fields: dataset, method, "):
+        configs(roh=0.1)
+
+
+def test_memory_larger_than_the_stream_is_refused_before_training():
+    with pytest.raises(ValueError, match="at most the stream's length, 8"):
+        configs(dataset=TINY, memory_size=[50, 5000])
+
+
+def test_hash_covers_what_changes_the_result_and_nothing_else():
+    base = RunConfig(dataset=TINY)
+    assert RunConfig(dataset=TINY, memory_size=50, schedule=[0, 3, 1, 2]).hash == base.hash
+    assert RunConfig(dataset=TINY, rho=0).hash == RunConfig(dataset=TINY, rho=-0.0).hash
+    assert RunConfig(dataset=TINY, epochs=3).hash == base.hash  # PRS knows no epochs
+    other = {"rho": 0.1, "variant": "authors", "memory_size": 51, "schedule": (3, 0, 1, 2)}
+    other |= {"seed": 1, "test_set": "imbalanced", "learning_rate": 0.1, "batch_size": 5}
+    other |= {"dataset": "digits70seq", "method": "CRS", "replay_batch_size": 5}
+    hashes = {RunConfig(**{"dataset": TINY} | {name: value}).hash for name, value in other.items()}
+    assert len(hashes | {base.hash}) == len(other) + 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fields_that_a_method_does_not_read_leave_its_hash(method):
+    base = RunConfig(dataset=TINY, method=method)
+    changes = {"rho": 0.5, "variant": "authors", "memory_size": 20, "schedule": (3, 2, 1, 0)}
+    changes |= {"epochs": 2, "replay_batch_size": 3, "ewc_lambda": 1.0}
+    for name, value in changes.items():
+        same = dataclasses.replace(base, **{name: value}).hash == base.hash
+        assert same == (name not in METHODS[method].reads), name
+
+
+def test_every_field_is_read():
+    named = {field.name for field in dataclasses.fields(RunConfig)}
+    assert named <= set(RunConfig().resolved) | {"seed"}
+
+
+def test_configs_is_the_grid_without_repeats():
+    grid = configs(dataset=TINY, method=["Finetune", "PRS"], rho=[0.0, 0.5], seed=[0, 1])
+    expected = [("Finetune", 0), ("Finetune", 1), ("PRS", 0), ("PRS", 1), ("PRS", 0), ("PRS", 1)]
+    assert [(config.method, config.seed) for config in grid] == expected
+    assert [config.rho for config in grid[2:]] == [0.0, 0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_recipes_make_valid_configurations(name):
+    assert RunConfig(dataset=name).resolved["memory_size"] >= 1

@@ -1,0 +1,91 @@
+import math
+
+import pandas as pd
+import pytest
+import yaml
+
+from prslib import notebook
+from prslib.paths import params_file
+
+CELL = """profile: str = "smoke"  # which
+dataset: list = ["digits70tiny"]  # data sets
+rho: float = 0.0  # power
+seeds: list = [0, 1]  # seeds"""
+
+
+def namespace(injected="", **values):
+    given = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]} | values
+    cells = ["", CELL] + ([f"# Parameters\n{injected}"] if injected else [])
+    return given | {"In": cells, "unrelated": 3}
+
+
+def test_settings_hold_the_checked_values():
+    settings = notebook.settings("any", namespace())
+    assert settings.values == {
+        "profile": "smoke",
+        "dataset": ["digits70tiny"],
+        "rho": 0.0,
+        "seeds": [0, 1],
+    }
+    assert settings.rho == 0.0
+    with pytest.raises(AttributeError, match="no parameter 'unrelated' in any"):
+        _ = settings.unrelated
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("seeds", "0,1,2", [0, 1, 2]),
+        ("seeds", "[3, 4]", [3, 4]),
+        ("seeds", 5, [5]),
+        ("dataset", "digits49tiny", ["digits49tiny"]),
+        ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
+        ("rho", 1, 1.0),
+    ],
+)
+def test_what_a_command_line_can_write_is_understood(name, given, value):
+    settings = notebook.settings("any", namespace(f"{name} = {given!r}", **{name: given}))
+    assert settings.values[name] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "error", "message"),
+    [
+        ("dataset", "digits", ValueError, "unknown dataset 'digits'; known datasets: digits49seq"),
+        ("rho", math.nan, ValueError, "rho must be finite"),
+        ("rho", "high", TypeError, "rho must be a number, got 'high'"),
+        ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
+        ("seeds", [], ValueError, "seeds must hold at least one value"),
+        ("profile", "fast", ValueError, "known profiles: paper, quick, smoke"),
+    ],
+)
+def test_bad_values_stop_the_notebook(name, given, error, message):
+    with pytest.raises(error, match=message):
+        notebook.settings("any", namespace(f"{name} = {given!r}", **{name: given}))
+
+
+def test_unknown_parameters_name_the_allowed_ones():
+    with pytest.raises(
+        ValueError, match="unknown parameter 'roh'; parameters of any: profile, dataset, rho, seeds"
+    ):
+        notebook.settings("any", namespace("rho = 0.1\nroh = 0.2", rho=0.1, roh=0.2))
+
+
+def test_a_notebook_run_again_with_other_names_around_is_fine():
+    space = namespace()
+    space["In"] += ["settings = 1\nscores = 2", "%matplotlib inline", "for x in range(3: broken"]
+    assert notebook.settings("any", space).seeds == [0, 1]
+
+
+def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    named = yaml.safe_load(params_file("smoke", "rho_sweep").read_text())
+    exact = notebook.Settings(
+        "rho_sweep", {name: notebook.PARAMETERS[name](name, value) for name, value in named.items()}
+    )
+    assert exact.folder == tmp_path / "smoke"
+    other = notebook.Settings("rho_sweep", exact.values | {"seeds": [7]})
+    assert other.folder == tmp_path / "custom"
+    other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
+    assert (other.folder / "numbers.csv").read_text() == "value\n0.333333\n"
+    assert "| `seeds` | [7] |" in other._repr_markdown_()

@@ -1,0 +1,183 @@
+"""The notebooks as files, and executed under the smoke profile."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jupytext
+import nbformat
+import pytest
+import yaml
+
+from prslib.notebook import PARAMETERS, PROFILES
+from prslib.paths import project_root
+
+ROOT = project_root()
+NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
+PROFILE_FILES = sorted((ROOT / "params").glob("*/*.yaml"))
+
+
+def read(name):
+    return nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+
+
+def code_cells(name):
+    return [cell for cell in read(name).cells if cell.cell_type == "code"]
+
+
+def parameters_of(name):
+    (cell,) = [c for c in code_cells(name) if "parameters" in c.metadata.get("tags", [])]
+    return cell.source.splitlines()
+
+
+def test_there_are_notebooks_and_each_has_its_pair():
+    assert NAMES
+    assert sorted(file.stem for file in (ROOT / "notebooks").glob("*.py")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pairs_are_in_sync_and_without_outputs(name):
+    script = jupytext.read(ROOT / "notebooks" / f"{name}.py")
+    ours = [(cell.cell_type, cell.source, cell.metadata.get("tags", [])) for cell in script.cells]
+    theirs = [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in read(name).cells]
+    assert ours == theirs, "run `make lint`"
+    for cell in code_cells(name):
+        assert not cell.outputs
+        assert cell.execution_count is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_read_as_articles(name):
+    cells = code_cells(name)
+    assert len(cells) <= 12
+    for cell in cells:
+        lines = cell.source.splitlines()
+        assert len(lines) <= 12, cell.source
+        assert not any(line.lstrip().startswith(("def ", "class ")) for line in lines)
+    assert read(name).cells[0].source.startswith("# ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_known_typed_and_explained(name):
+    for line in parameters_of(name):
+        declaration, comment = line.split("  # ")
+        parameter, kind = declaration.split(" = ")[0].split(": ")
+        assert parameter in PARAMETERS
+        assert kind in {"str", "float", "int", "list"}
+        assert "=" not in comment
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_the_quick_profile(name):
+    defaults = {}
+    exec("\n".join(parameters_of(name)), defaults)
+    quick = yaml.safe_load((ROOT / "params" / "quick" / f"{name}.yaml").read_text())
+    assert {parameter: defaults[parameter] for parameter in quick} == quick
+    assert len(quick) == len(parameters_of(name))
+
+
+@pytest.mark.parametrize("file", PROFILE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_profiles_name_known_parameters(file):
+    assert file.parent.name in PROFILES
+    given = yaml.safe_load(file.read_text())
+    known = [line.split(":")[0] for line in parameters_of(file.stem)]
+    assert list(given) == known
+    for name, value in given.items():
+        PARAMETERS[name](name, value)
+    assert given["profile"] == file.parent.name
+
+
+def execute(arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def smoke(own_folders):
+    """The smoke profile's figures, from one call of the command line."""
+    done = execute(["-m", "prslib", "figures", "--profile", "smoke"])
+    assert done.returncode == 0, done.stderr
+    return own_folders
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_run_under_the_smoke_profile(smoke, name):
+    executed = nbformat.read(smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb", as_version=4)
+    outputs = [o for cell in executed.cells for o in cell.get("outputs", [])]
+    assert not [o for o in outputs if o.output_type == "error"]
+    assert any("image/png" in o.get("data", {}) for o in outputs)
+
+
+def test_every_picture_has_its_numbers(smoke):
+    folder = smoke / "figures" / "smoke"
+    pictures = {file.stem for file in folder.glob("*.png")}
+    assert pictures
+    assert pictures <= {file.stem for file in folder.glob("*.csv")}
+    assert not (smoke / "figures" / "custom").exists()
+
+
+def test_a_second_time_nothing_is_trained(smoke):
+    runs = {file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()}
+    done = execute(["-m", "prslib", "figures", "--profile", "smoke", "main_results"])
+    assert done.returncode == 0, done.stderr
+    assert "training" not in done.stderr
+    assert runs == {file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()}
+
+
+def test_jupyterlab_gives_the_same_numbers(smoke, tmp_path):
+    """JupyterLab starts a notebook in notebooks/, make in the checkout's root."""
+    arguments = [
+        "-m",
+        "papermill",
+        "notebooks/memory_distribution.ipynb",
+        str(tmp_path / "o.ipynb"),
+    ]
+    arguments += ["-f", "params/smoke/memory_distribution.yaml", "--cwd", str(ROOT / "notebooks")]
+    done = execute(arguments, PRSLIB_FIGURES=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for file in (tmp_path / "smoke").iterdir():
+        assert file.read_bytes() == (smoke / "figures" / "smoke" / file.name).read_bytes()
+    assert list((tmp_path / "smoke").glob("*.png"))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        (["roh", "0.1"], "unknown parameter 'roh'; parameters of main_results: profile, dataset,"),
+        (["rho", "high"], "rho must be a number"),
+        (["dataset", "mnist"], "unknown dataset 'mnist'; known datasets: "),
+        (["memory_size", "99999"], "choose a smaller memory"),
+    ],
+)
+def test_papermill_stops_in_the_second_cell(tmp_path, parameter, message):
+    out = tmp_path / "out.ipynb"
+    arguments = ["-m", "papermill", "notebooks/main_results.ipynb", str(out), "-p", *parameter]
+    done = execute(arguments, PYTHONWARNINGS="default")
+    assert done.returncode != 0
+    assert message in done.stderr
+    cells = json.loads(out.read_text())["cells"]
+    ran = [cell for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]]
+    sources = ["".join(cell["source"]) for cell in ran]
+    assert "notebook.settings" in sources[-1]
+    assert not any("run_all" in source for source in sources)
+
+
+def test_commands_say_what_is_known():
+    done = execute(["-m", "prslib", "figures", "--profile", "smoke", "main_result"])
+    assert done.returncode == 1
+    assert "known notebooks: main_results, " in done.stderr
+    assert "figures" in execute(["-m", "prslib", "--help"]).stdout
+
+
+def test_make_help_lists_the_targets():
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")]
+    assert {"figures", "test", "lab", "help"} <= set(listed)

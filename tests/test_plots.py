@@ -1,0 +1,102 @@
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from prslib import plots
+from prslib.config import METHODS
+from prslib.plots.methods import COLOURS, MARKERS, in_order
+
+
+@pytest.fixture
+def ax():
+    with plt.style.context(plots.STYLE):
+        figure, ax = plt.subplots()
+        yield ax
+        figure.canvas.draw()  # what a reader would see can be drawn without a warning
+        plt.close(figure)
+
+
+def test_every_method_has_a_look_of_its_own():
+    assert set(METHODS) <= set(COLOURS)
+    assert set(COLOURS) == set(MARKERS)
+    assert len(set(COLOURS.values())) == len(COLOURS)
+    assert in_order(reversed(METHODS)) == list(METHODS)
+
+
+def test_group_bars_are_the_means_dots_the_seeds_dashes_the_paper(ax):
+    frame = pd.DataFrame(
+        {
+            "method": ["CRS", "CRS", "PRS", "PRS"] * 2,
+            "group": ["majority"] * 4 + ["minority"] * 4,
+            "seed": [0, 1] * 4,
+            "value": [70, 72, 68, 70, 20, 24, 40, 44],
+            "published": [67.9] * 2 + [67.5] * 2 + [np.nan] * 2 + [39.7] * 2,
+        }
+    )
+    assert plots.plot_groups(frame, ax, "mAP") is ax
+    assert sorted(bar.get_height() for bar in ax.patches if bar.get_height()) == [22, 42, 69, 71]
+    dots = np.concatenate(
+        [c.get_offsets()[:, 1] for c in ax.collections if len(c.get_offsets()) > 1]
+    )
+    assert sorted(dots) == sorted(frame["value"])
+    dashes = [c.get_segments()[0][0][1] for c in ax.collections if hasattr(c, "get_segments")]
+    assert sorted(dashes) == [39.7, 67.5, 67.9]
+    assert ax.get_ylabel() == "mAP (%)"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS", "paper"]
+
+
+def test_progression_draws_ours_and_theirs(ax):
+    frame = pd.DataFrame(
+        {
+            "method": ["CRS"] * 4,
+            "seed": [0, 1, 0, 1],
+            "trained_tasks": [1, 1, 2, 2],
+            "value": [60, 62, 50, 54],
+            "published": [63.4, 63.4, 58.6, 58.6],
+        }
+    )
+    plots.plot_progression(frame, ax, "mAP")
+    drawn = [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())]
+    assert [61, 52] in drawn
+    assert [63.4, 58.6] in drawn
+    assert ax.get_xlabel() == "tasks trained"
+
+
+def test_sweep_rings_the_best_rho(ax):
+    frame = pd.DataFrame(
+        {"rho": [-1, 0, 1] * 2, "metric": "mAP", "seed": [0] * 3 + [1] * 3}
+    ).assign(value=[10, 30, 20, 12, 32, 22])
+    plots.plot_sweep(frame, ax)
+    rings = [line for line in ax.lines if line.get_markersize() == 13]
+    assert [(list(r.get_xdata()), list(r.get_ydata())) for r in rings] == [([0], [31])]
+    assert ax.texts[0].get_text() == "0"
+
+
+def test_memory_plots_show_the_stream_and_every_method(ax):
+    frame = pd.DataFrame(
+        {
+            "method": ["Stream"] * 3 + ["PRS"] * 3,
+            "seed": 0,
+            "class_rank": [0, 1, 2] * 2,
+            "group": ["majority", "moderate", "minority"] * 2,
+            "share": [60, 30, 10, 34, 33, 33],
+        }
+    )
+    plots.plot_class_shares(frame, ax)
+    assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
+    assert [text.get_text() for text in ax.texts] == ["majority", "moderate", "minority"]
+    ax.clear()
+    plots.plot_group_shares(frame, ax)
+    assert sorted(b.get_height() for b in ax.patches if b.get_height()) == [10, 30, 33, 33, 34, 60]
+
+
+def test_drawing_leaves_the_frame_and_the_style_alone(ax):
+    frame = pd.DataFrame({"rho": [0.0, 1.0], "metric": "mAP", "seed": 0, "value": [1.0, 2.0]})
+    before, style = frame.copy(), dict(mpl.rcParams)
+    plots.plot_sweep(frame, ax)
+    pd.testing.assert_frame_equal(frame, before)
+    assert dict(mpl.rcParams) == style

@@ -1,0 +1,103 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import pytest
+
+from prslib import sweep
+from prslib.config import RunConfig, configs
+from prslib.paths import project_root
+from prslib.store import Store
+
+TINY = {"dataset": "digits49tiny", "batch_size": 50}
+
+
+def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
+    store = Store(tmp_path)
+    wanted = configs(**TINY, method=["CRS", "PRS"], seed=[0])
+    runs = sweep.run_all(wanted, store, workers=2)
+    assert [run.config for run in runs] == wanted
+    assert [set(run.scores["method"]) for run in runs] == [{"CRS"}, {"PRS"}]
+    bar = capfd.readouterr().err
+    assert "2/2" in bar
+    assert "on digits49tiny, seed 0" in bar
+    written = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    again = sweep.run_all([*wanted, wanted[0]], store)
+    assert len(again) == 3
+    assert written == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    assert "training" not in capfd.readouterr().err
+
+
+def test_nothing_is_trained_when_one_configuration_does_not_fit(tmp_path):
+    fits = RunConfig(**TINY, method="Finetune")
+    too_large = RunConfig(**TINY, method="CRS", memory_size=100_000)
+    with pytest.raises(ValueError, match="choose a smaller memory"):
+        sweep.run_all([fits, too_large], Store(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_finished_stays_when_the_work_is_interrupted(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    wanted = configs(**TINY, method="Finetune", seed=[0, 1, 2])
+
+    def interrupt(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "describe", interrupt)  # called when the first run has ended
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run_all(wanted, store, workers=1)
+    finished = [config for config in wanted if store.load(config) is not None]
+    assert finished == wanted[: len(finished)]
+    assert 1 <= len(finished) < 3
+
+
+PROGRAM = """
+from prslib.config import configs
+from prslib.store import Store
+from prslib.sweep import run_all
+
+if __name__ == "__main__":
+    run_all(configs(dataset="digits70tiny", method="CRS", seed=list(range(40))), Store(), workers=2)
+"""
+
+
+def test_ctrl_c_in_a_terminal_stops_cleanly_and_keeps_what_is_finished(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    runs = tmp_path / "cache" / "runs"
+    process = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=os.environ
+        | {"PRSLIB_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(project_root())},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(list(runs.glob("*.zip"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process of the group
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode not in (0, None)
+    assert "KeyboardInterrupt" in output
+    finished = list(runs.glob("*.zip"))
+    assert 2 <= len(finished) < 40
+    for file in finished:
+        with zipfile.ZipFile(file) as content:
+            assert content.testzip() is None
+    deadline = time.monotonic() + 20  # the workers are gone too
+    while time.monotonic() < deadline and _alive(process.pid):
+        time.sleep(0.2)
+    assert not _alive(process.pid)
+
+
+def _alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
