@@ -15,7 +15,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,7 +76,8 @@ def contest(name, model, shape, classes, training) -> pd.DataFrame:
         network.load_state_dict(model.state_dict())
         learner = Learner(network, **training)
         sampler, memory = make_sampler(sampler, SIZE, classes, 0), Memory(SIZE)
-        products = one_backward_a_sample if "backward" in contestant else SUPPLIES["gradient_products"]
+        plain = "backward" in contestant
+        products = one_backward_a_sample if plain else SUPPLIES["gradient_products"]
 
         def supply(_, batch, memory, learner=learner, products=products):
             return products(learner, images, labels, batch, memory)

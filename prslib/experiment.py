@@ -76,14 +76,8 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
 
 
 def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
-    settings, method, train = config.resolved, METHODS[config.method], dataset.train
-    test = dataset.tests[config.test_set]
-    model_seed = _seeds(config)["model"]
-    model = make_model(settings["model"], train.images.shape[1:], dataset.num_classes, model_seed)
-    training = {k: settings[k] for k in ("optimizer", "learning_rate", "loss", "clip_value")}
-    training["frozen_stages"] = settings[method.frozen] if method.frozen else 0
-    training["ewc_lambda"] = settings["ewc_lambda"] if method.ewc else None
-    learner = Learner(model, **training, device=device)
+    train, test = dataset.train, dataset.tests[config.test_set]
+    learner = make_learner(config, dataset, device)
     images = torch.from_numpy(train.images).to(device)
     labels = torch.from_numpy(train.labels).float().to(device)
     test_images = torch.from_numpy(test.images).to(device)
@@ -94,6 +88,34 @@ def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
         scores.append(score_tasks(learner, test_images, test, dataset, part.seen))
     frame = _with_run_columns(config, pd.concat(scores, ignore_index=True))
     return Run(config, frame, _labels_in(sampler, dataset))
+
+
+def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
+    """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+    device : str
+        Where to compute, "cpu" or "cuda".
+
+    Returns
+    -------
+    Learner
+        Before the first step.
+    """
+    settings, method = config.resolved, METHODS[config.method]
+    shape, seed = dataset.train.images.shape[1:], _seeds(config)["model"]
+    return Learner(
+        make_model(settings["model"], shape, dataset.num_classes, seed),
+        **{k: settings[k] for k in ("optimizer", "learning_rate", "loss", "clip_value")},
+        frozen_stages=settings[method.frozen] if method.frozen else 0,
+        ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
+        device=device,
+    )
 
 
 def _supply(learner: Learner, images, labels, name: str, batch: np.ndarray, memory: Memory):

@@ -62,14 +62,14 @@ class Learner:
         self.model = model.to(self.device)
         self.lower, self.upper = split(self.model, frozen_stages)
         self.parameters = list(self.upper.parameters())
-        self.ewc = EWC(self.upper.named_parameters(), ewc_lambda) if ewc_lambda is not None else None
+        self.ewc = (
+            EWC(self.upper.named_parameters(), ewc_lambda) if ewc_lambda is not None else None
+        )
         self.optimizer = OPTIMIZERS[optimizer](self.parameters, lr=learning_rate)
         self.loss = LOSSES[loss]
         self.clip_value = clip_value
 
-    def fit(
-        self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]
-    ) -> None:
+    def fit(self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]) -> None:
         """Take one step on every batch of a plan.
 
         Parameters
@@ -82,7 +82,7 @@ class Learner:
             Indices of each step's batch; may be made step by step.
         """
         for batch in plan:
-            inputs, targets = self._join(images, labels, batch)
+            inputs, targets = self.join(images, labels, batch)
             self.upper.train()
             loss = self.loss(self.upper(inputs), targets)
             self.optimizer.zero_grad()
@@ -112,7 +112,25 @@ class Learner:
         with torch.no_grad():
             return self.lower(as_input(images[torch.from_numpy(indices).to(self.device)]))
 
-    def _join(self, images: Tensor, labels: Tensor, batch) -> tuple[Tensor, Tensor]:
+    def join(
+        self, images: Tensor, labels: Tensor, batch: np.ndarray | Joined
+    ) -> tuple[Tensor, Tensor]:
+        """Return what the trained part of the network gets for a batch, and the targets.
+
+        Parameters
+        ----------
+        images, labels
+            As for `fit`.
+        batch : ndarray of int64, or Joined
+            A step's batch.
+
+        Returns
+        -------
+        inputs : Tensor
+            Float (B, ...).
+        targets : Tensor
+            Float multi-hot (B, C).
+        """
         new = batch.new if isinstance(batch, Joined) else batch
         inputs = self.inputs(images, new)
         targets = labels[torch.from_numpy(new).to(self.device)]

@@ -8,6 +8,7 @@ from torch import nn
 from prslib.gradients import gradient_products, squared_gradients
 from prslib.models import make_model, split
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 LOSS = F.multilabel_soft_margin_loss
 
 
@@ -112,10 +113,10 @@ def test_the_model_is_left_as_it_was():
 
 def test_what_cannot_be_had_is_refused():
     images, labels = samples(4, 4)
-    with pytest.raises(ValueError, match="sizes: expected a sum of 4, .* got 3"):
+    with pytest.raises(ValueError, match=r"sizes: expected a sum of 4, .* got 3"):
         gradient_products(mlp(), LOSS, images, labels, [2, 1])
     other = nn.Sequential(nn.Flatten(), nn.LayerNorm(48), nn.Linear(48, 5))
-    with pytest.raises(TypeError, match="layer '1': expected one of Linear.*got LayerNorm"):
+    with pytest.raises(TypeError, match=r"layer '1': expected one of Linear.*got LayerNorm"):
         gradient_products(other, LOSS, images, labels, [4])
     shared = nn.Linear(48, 48)
     twice = nn.Sequential(nn.Flatten(), shared, shared, nn.Linear(48, 5))

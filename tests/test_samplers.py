@@ -29,12 +29,11 @@ VALUES = np.random.default_rng(99).normal(size=(1000, 6)).astype(np.float32)
 
 
 def opposed(start, length):
-    """Inner products of gradients that all point away from the memory's, more or less."""
+    """Gradients with a similarity of -0.9 to all of the memory's, as if it were empty."""
 
     def products(subsets):
-        away = np.abs(VALUES[start : start + length].astype(float))
-        away[:, 0] += 1
-        rows = np.concatenate([np.full((len(subsets), 6), -1.0), away])
+        away = np.tile([-0.9, np.sqrt(0.19)], (length, 1))
+        rows = np.concatenate([np.tile([1.0, 0.0], (len(subsets), 1)), away])
         return rows @ rows.T
 
     return products

@@ -84,7 +84,7 @@ def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
     stages = getattr(model, "stages", ())
     if not 0 < frozen_stages < len(stages):
         raise ValueError(
-            f"frozen_stages: expected 0 to {max(len(stages) - 1, 0)}, as {type(model).__name__} has "
-            f"{len(stages)} stages, got {frozen_stages}; the last stage must learn"
+            f"frozen_stages: expected 0 to {max(len(stages) - 1, 0)}, as {type(model).__name__} "
+            f"has {len(stages)} stages, got {frozen_stages}; the last stage must learn"
         )
     return stages[:frozen_stages].eval().requires_grad_(False), stages[frozen_stages:]

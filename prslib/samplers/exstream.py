@@ -214,7 +214,7 @@ def _rarest(row, held, quota, uniform):
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
 def _squared(x, y):
-    """Return the squared distance; sums may be regrouped, so that the loop runs in parallel lanes."""
+    """Return the squared distance; the sum may be regrouped, which makes it vectorised."""
     total = 0.0
     for k in range(len(x)):
         gap = np.float64(x[k]) - np.float64(y[k])
