@@ -175,21 +175,19 @@ def _conv_of_samples(layer: nn.Conv2d, given: Tensor, asked: Tensor) -> dict[str
 def _conv_products(layer: nn.Conv2d, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
     """Multiply the groups' own gradients; those of single samples come from one product."""
     listed = sizes.tolist()
-    single = (sizes == 1).to(given.device)
-    alone = single.repeat_interleave(sizes.to(given.device))
+    alone = (sizes == 1).repeat_interleave(sizes).to(given.device)
     parts = _conv_of_samples(layer, given[alone], asked[alone])
     total = torch.zeros(len(listed), len(listed), dtype=given.dtype, device=given.device)
     if "weight" in parts:
-        rows = given.new_empty(len(listed), layer.weight.numel())
-        rows[single] = parts["weight"].flatten(1)
         groups = zip(given.split(listed), asked.split(listed), strict=True)
-        for row, (x, gradient) in zip(rows, groups, strict=True):
-            if len(x) > 1:
-                weight = conv2d_weight(
-                    x, layer.weight.shape, gradient, layer.stride, layer.padding, layer.dilation
-                )
-                row[:] = weight.flatten() / len(x)
-        total += rows @ rows.T
+        shape, how = layer.weight.shape, (layer.stride, layer.padding, layer.dilation)
+        sums = [conv2d_weight(x, shape, dy, *how) for x, dy in groups if len(x) > 1]
+        single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
+        rows = torch.cat([*sums, single])  # (G * out, in, kernel), with channels last in memory
+        rows = rows.permute(0, 2, 3, 1).reshape(len(listed), -1)
+        place = torch.cat([(sizes > 1).nonzero(), (sizes == 1).nonzero()])[:, 0].to(given.device)
+        means = rows.new_tensor(listed)[place].reciprocal()
+        total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
     if "bias" in parts:
         bias = _means(sizes, given) @ asked.sum((2, 3))
         total += bias @ bias.T
