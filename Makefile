@@ -5,6 +5,10 @@ NOTEBOOKS := $(basename $(notdir $(wildcard params/$(PROFILE)/*.yaml)))
 SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle')
 EXECUTED := $(NOTEBOOKS:%=cache/executed/$(PROFILE)/%.ipynb)
 
+ifdef DATA
+export PRSLIB_DATA := $(abspath $(DATA))
+endif
+
 ifdef PYTHON
 READY :=
 else
@@ -17,7 +21,8 @@ endif
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
-	@echo "PROFILE=smoke|quick chooses the experiments' size, PYTHON=python your own environment"
+	@echo "PROFILE=smoke|quick chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 
 figures: $(EXECUTED) README.md  ## train what is missing and draw every figure into figures/PROFILE
 
@@ -49,5 +54,6 @@ clean:  ## remove the environment, the runs and the executed notebooks
 
 .venv/installed: pyproject.toml
 	python3 -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
 	touch $@

@@ -1,99 +1,257 @@
-"""Samples a second of each sampler, beside the equations written plainly in numpy.
+"""Samples a second of every label-only sampler, beside Avalanche's buffers and plain numpy.
 
-Run ``python bench/samplers.py``. The stream has COCOseq's class frequencies divided by 4: 70
-classes, 4 tasks, 8766 samples; a memory of 2000 is filled first and not timed. Batches of 10, one
-core, median of 5 repetitions, the contestants taking turns in each.
+``make bench`` (or ``python bench/samplers.py``): some two minutes on a core. Prints a table and
+writes ``figures/bench/samplers.csv`` and ``.png``.
+
+Streams of 70 classes: digits70seq (8741 samples) and, where the folder ``PRSLIB_DATA`` has
+``coco2014_labels.npz`` and ``cocoseq_ids/``, COCOseq (35072 samples, schedule 0, 3, 1, 2). A memory
+of 2000 is filled first and not timed; then come batches of 10: the rest of the stream for compiled
+samplers, its first 500 samples for the slow. Five repetitions, in each of which the contestants
+take turns; medians. Avalanche (``pip install -e '.[bench]'``) keeps views of a data set, not labels
+alone, so PRS is timed as an Avalanche buffer too. "In one piece" updates a buffer once with the
+rest of the stream, as Avalanche does at the end of an experience. Its class-balanced buffer takes
+one label a sample and is given the first.
 """
 
+import json
+import os
 import sys
 import time
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from prs_twin import Twin  # noqa: E402
+import cbrs_twin  # noqa: E402
+import ocdm_twin  # noqa: E402
+import prs_twin  # noqa: E402
 
-from prslib.samplers import make_sampler  # noqa: E402
+from prslib.datasets import DATASETS, load_dataset  # noqa: E402
+from prslib.paths import figures_dir  # noqa: E402
+from prslib.plots import STYLE  # noqa: E402
+from prslib.plots.methods import COLOURS  # noqa: E402
+from prslib.samplers import SAMPLERS, make_sampler  # noqa: E402
 
-SIZE, BATCH, REPETITIONS = 2000, 10, 5
-CLASS_FREQ = (
-    "1357 1180 1121 898 874 584 541 416 413 399 388 382 307 300 272 253 230 194 145 128 126 72 59 "
-    "49",
-    "1827 1319 1228 1045 863 808 674 658 629 575 437 408 333 273 241 198 146 107",
-    "1575 1420 1390 1361 925 901 900 811 794 733 660 396 342 333",
-    "1743 1158 1050 979 482 452 395 285 284 224 189 186 185 131",
-)
-IMAGES = (8365, 7814, 11603, 7290)
-CONTESTANTS = {
-    "crs": ("crs", {}),
-    "prs rho=0": ("prs", {}),
-    "prs rho=-0.03": ("prs", {"rho": -0.03}),
-    "prs rho=1": ("prs", {"rho": 1.0}),
-    "prs authors": ("prs", {"variant": "authors"}),
-}
-NUMPY_SAMPLES = 1000  # the plain equations are slow: time the first of the stream only
+SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
+NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
 
 
-class Transcription(Twin):
+class Contestant(NamedTuple):
+    """Who is timed: ``make(labels, seed)`` returns a cut of the stream and what takes a piece."""
+
+    name: str
+    method: str
+    kind: str  # "ours", "plain" or "Avalanche"
+    make: Callable[[np.ndarray, int], tuple[Callable, Callable]]
+    samples: int | None = None  # how many are timed, None for all
+    batch: int | None = BATCH  # None for one piece
+
+
+class PlainCRS:
+    """Reservoir sampling as it is written down."""
+
+    def __init__(self, size: int, num_classes: int, seed: int):
+        self.rng, self.seen = np.random.default_rng(seed), 0
+        self.memory = np.zeros((size, num_classes), bool)
+
+    def place(self, labels: np.ndarray) -> None:
+        for label in labels:
+            slot = self.seen if self.seen < len(self.memory) else self.rng.integers(self.seen + 1)
+            self.seen += 1
+            if slot < len(self.memory):
+                self.memory[slot] = label
+
+
+class PlainPRS(prs_twin.Twin):
     """The equations in numpy, all candidates of a removal in one expression."""
 
     def distances(self, candidates: np.ndarray, partition: np.ndarray) -> np.ndarray:
-        """Return the distance to the target without each candidate."""
         counts = self.memory.sum(0) - self.memory[candidates]  # (K, C)
         return np.abs(counts - partition * counts.sum(1, keepdims=True)).sum(1)
 
 
-def make_stream(rng: np.random.Generator) -> np.ndarray:
-    """Draw labels with the published class frequencies divided by 4; bool (N, 70)."""
-    tasks, first = [], 0
-    for line, images in zip(CLASS_FREQ, IMAGES, strict=True):
-        freq = np.array(line.split(), int)
-        rows = np.zeros((images // 4, 70), bool)
-        own = rng.choice(len(freq), len(rows), p=freq / freq.sum())
-        rows[np.arange(len(rows)), first + own] = True
-        share = (freq.sum() / images - 1) * freq / freq.sum()  # more labels, at the same mix
-        rows[:, first : first + len(freq)] |= rng.random((len(rows), len(freq))) < share
-        tasks.append(rows)
-        first += len(freq)
-    return np.concatenate(tasks)
+def on_labels(sampler_class: Callable, **options) -> Callable:
+    """Return what makes a sampler that takes labels alone."""
+
+    def make(labels, seed):
+        return labels.__getitem__, sampler_class(SIZE, 70, seed, **options).place
+
+    return make
 
 
-def rate(sampler: object, stream: np.ndarray, samples: int) -> float:
-    """Fill the memory, then return samples a second over the next ``samples``."""
-    sampler.place(stream[:SIZE])
-    end = min(SIZE + samples, len(stream))
-    batches = [stream[i : min(i + BATCH, end)] for i in range(SIZE, end, BATCH)]
+def on_views(make_buffer: Callable, one_label: bool = False) -> Callable:
+    """Return what makes an Avalanche buffer; its pieces of the stream are cut ahead of time."""
+    import torch
+    from avalanche.benchmarks.utils import as_classification_dataset
+    from torch.utils.data import TensorDataset
+
+    torch.set_num_threads(1)
+
+    def make(labels, seed):
+        torch.manual_seed(seed)
+        targets = torch.from_numpy(labels.argmax(1) if one_label else labels)
+        data = TensorDataset(torch.arange(len(labels)), targets)
+        data.targets = targets.tolist() if one_label else list(targets)
+        dataset = as_classification_dataset(data)
+        piece = lambda part: dataset.subset(range(part.start, part.stop))  # noqa: E731
+        return piece, make_buffer(seed).update_from_dataset
+
+    return make
+
+
+def contestants() -> list[Contestant]:
+    """Return who takes part; without Avalanche a line says so."""
+    options = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
+    plain = {"crs": PlainCRS, "prs": PlainPRS, "cbrs": cbrs_twin.Twin, "ocdm": ocdm_twin.Twin}
+    listed = [
+        Contestant(NAMES[key], NAMES[key], "ours", on_labels(SAMPLERS[key], **options.get(key, {})))
+        for key in NAMES
+    ]
+    authors = on_labels(SAMPLERS["prs"], rho=RHO, variant="authors")
+    listed.append(Contestant("PRS, authors' variant", "PRS", "ours", authors))
+    for key in NAMES:
+        make = on_labels(plain[key], **options.get(key, {}))
+        listed.append(Contestant(f"{NAMES[key]} in plain numpy", NAMES[key], "plain", make, SLOW))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from avalanche.training.storage_policy import ClassBalancedBuffer as Balanced
+            from avalanche.training.storage_policy import ReservoirSamplingBuffer as Reservoir
+
+            from prslib.adapters.avalanche import SamplerBuffer
+    except ImportError:
+        print("Avalanche: left out, not installed; pip install -e '.[bench]'")
+        return listed
+    ours = on_views(lambda seed: SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO)))
+    reservoir, balanced = (
+        on_views(lambda _: Reservoir(SIZE)),
+        on_views(lambda _: Balanced(SIZE), True),
+    )
+    return [
+        *listed,
+        Contestant("PRS as an Avalanche buffer", "PRS", "Avalanche", ours, SLOW),
+        Contestant("Avalanche reservoir", "", "Avalanche", reservoir, SLOW),
+        Contestant("Avalanche class-balanced", "", "Avalanche", balanced, SLOW),
+        Contestant("Avalanche reservoir, one piece", "", "Avalanche", reservoir, batch=None),
+        Contestant("Avalanche class-balanced, one piece", "", "Avalanche", balanced, batch=None),
+    ]
+
+
+def rate(contestant: Contestant, stream: np.ndarray, seed: int) -> float:
+    """Fill the memory, then return samples a second over the samples that follow."""
+    cut, place = contestant.make(stream, seed)
+    place(cut(slice(0, SIZE)))
+    end = min(SIZE + (contestant.samples or len(stream)), len(stream))
+    step = contestant.batch or end - SIZE
+    pieces = [cut(slice(i, min(i + step, end))) for i in range(SIZE, end, step)]
     start = time.perf_counter()
-    for batch in batches:
-        sampler.place(batch)
+    for piece in pieces:
+        place(piece)
     return (end - SIZE) / (time.perf_counter() - start)
 
 
+def streams() -> dict[str, np.ndarray]:
+    """Return the labels of each stream in its order, bool (N, 70)."""
+    rng = np.random.default_rng(0)
+    train = load_dataset("digits70seq", images=False).train
+    order = [
+        rng.permutation(np.flatnonzero(train.task == task))
+        for task in DATASETS["digits70seq"].recipe.schedule
+    ]
+    found = {"digits70seq": train.labels[np.concatenate(order)]}
+    folder = Path(os.environ.get("PRSLIB_DATA", ""))
+    if (folder / "coco2014_labels.npz").is_file() and (folder / "cocoseq_ids").is_dir():
+        return found | {"COCOseq": read_cocoseq(folder, rng)}
+    print("COCOseq: left out; PRSLIB_DATA names no folder with coco2014_labels.npz, cocoseq_ids/")
+    return found
+
+
+def read_cocoseq(folder: Path, rng: np.random.Generator) -> np.ndarray:
+    """Return the labels of the released training split in the paper's schedule."""
+    ids = folder / "cocoseq_ids"
+    classes = json.loads((ids / "multihot_map.json").read_text())
+    with np.load(folder / "coco2014_labels.npz") as table:
+        columns = np.searchsorted(table["names"], sorted(classes, key=classes.get))
+        row_of = {image: row for row, image in enumerate(table["image_id"].tolist())}
+        labels = table["labels"][:, columns].astype(bool)
+    tasks = [json.loads((ids / f"train_task{t}_id_coco.json").read_text()) for t in (0, 3, 1, 2)]
+    return np.concatenate([labels[rng.permutation([row_of[i] for i in task])] for task in tasks])
+
+
+def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
+    """Return one row a contestant: the median and range of its rate, and two ratios."""
+    for contestant in taking_part:
+        if contestant.kind == "ours":
+            rate(contestant._replace(samples=BATCH), stream, 0)  # compile
+    rates = np.array(
+        [
+            [rate(contestant, stream, seed) for contestant in taking_part]
+            for seed in range(REPETITIONS)
+        ]
+    )
+    column = {contestant.name: k for k, contestant in enumerate(taking_part)}
+    rows = []
+    for name, method, kind, *_ in taking_part:
+        own = rates[:, column[name]]
+        middle, low, high = np.median(own), own.min(), own.max()
+        row = {"contestant": name, "kind": kind, "method": method}
+        row |= {"samples_per_s": middle, "lowest": low, "highest": high}
+        plain, peer = column.get(f"{method} in plain numpy"), column.get("Avalanche reservoir")
+        row["times_plain"] = np.nan if plain is None else np.median(own / rates[:, plain])
+        row["times_avalanche"] = np.nan if peer is None else np.median(own / rates[:, peer])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
+    """Draw the median of each contestant as a dot and the range as a line, fastest on top."""
+    names = table.groupby("stream", sort=False)
+    axes = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+    order = table[table["stream"] == table["stream"].iloc[0]].sort_values("samples_per_s")
+    markers = {"ours": "o", "plain": "s", "Avalanche": "D"}
+    for ax, (stream, part) in zip(axes, names, strict=True):
+        part = part.set_index("contestant").loc[order["contestant"]]
+        for y, row in enumerate(part.itertuples()):
+            colour = COLOURS.get(row.method, "#666666")
+            ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
+            fill = colour if row.kind == "ours" else "white"
+            style = {"marker": markers[row.kind], "markerfacecolor": fill, "color": colour}
+            ax.plot(row.samples_per_s, y, **style, markersize=8)
+            place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(f"{float(f'{row.samples_per_s:.2g}'):,.0f}", (row.highest, y), **place)
+        ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
+        ax.set_yticks(range(len(part)), part.index)
+        ax.grid(axis="x")
+        ax.margins(x=0.2)
+
+
 def main() -> None:
-    """Measure and print the table."""
-    stream = make_stream(np.random.default_rng(0))
-    num_classes = stream.shape[1]
-    rates = {name: [] for name in [*CONTESTANTS, "equations in numpy"]}
-    for name, options in CONTESTANTS.values():
-        rate(make_sampler(name, SIZE, num_classes, 0, **options), stream, BATCH)  # compile
-    for seed in range(REPETITIONS):
-        for label, (name, options) in CONTESTANTS.items():
-            sampler = make_sampler(name, SIZE, num_classes, seed, **options)
-            rates[label].append(rate(sampler, stream, len(stream)))
-        plain = Transcription(SIZE, num_classes, seed)
-        rates["equations in numpy"].append(rate(plain, stream, NUMPY_SAMPLES))
-    plain = np.median(rates["equations in numpy"])
-    print(f"{len(stream)} samples, {num_classes} classes, memory {SIZE}, batches of {BATCH}")
-    print(f"{'sampler':<20}{'samples/s':>12}{'lowest':>12}{'highest':>12}{'ratio':>9}")
-    for label, values in rates.items():
-        middle = np.median(values)
-        print(
-            f"{label:<20}{middle:>12,.0f}{min(values):>12,.0f}{max(values):>12,.0f}"
-            f"{middle / plain:>8,.0f}x"
-        )
+    """Measure, print the table, write it and draw it."""
+    taking_part, tables = contestants(), []
+    left_out = sorted(name for name in SAMPLERS if SAMPLERS[name].needs)
+    if left_out:
+        print(f"left out, since they look at more than labels: {', '.join(left_out)}")
+    for name, stream in streams().items():
+        table = measure(taking_part, stream)
+        tables.append(table.assign(stream=name))
+        print(f"\n{name}: {len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}")
+        shown = table.drop(columns=["kind", "method"]).set_index("contestant")
+        print(shown.to_string(float_format=lambda v: f"{v:,.1f}" if v < 100 else f"{v:,.0f}"))
+    folder = figures_dir("bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pd.concat(tables, ignore_index=True)
+    table.to_csv(folder / "samplers.csv", index=False, float_format="%.4g")
+    plt.style.use(STYLE)
+    figure = plt.figure(figsize=(11, 5))
+    draw(table, figure)
+    figure.savefig(folder / "samplers.png", metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 
+from prslib.datasets import prepare
 from prslib.paths import cache_dir, params_file, project_root
 
 
@@ -28,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     figures.set_defaults(command=execute_notebooks)
     readme = commands.add_parser("readme", help="renew the README's tables from figures/quick")
     readme.set_defaults(command=renew_readme)
+    prepare.add_command(commands)
     options = parser.parse_args(arguments)
     return options.command(options)
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from itertools import product
 
 from prslib.checks import finite, one_of, whole
-from prslib.datasets import DATASETS, SequentialDataset, load_dataset, validate_schedule
+from prslib.datasets import (
+    DATASETS,
+    SequentialDataset,
+    fingerprint,
+    load_dataset,
+    validate_schedule,
+)
 from prslib.models import MODELS
 from prslib.samplers import SAMPLERS
 
@@ -71,6 +77,8 @@ METHODS = {
     "GSS": Method(sampler="gss"),
     "ExStream": Method(sampler="exstream", frozen="vector_stages"),
     "PRS": Method(sampler="prs", options=("rho", "variant")),
+    "CBRS": Method(sampler="cbrs"),
+    "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
 
 
@@ -89,7 +97,7 @@ class RunConfig:
     seed : int
         From which the generators for data, stream, sampler, replay and model are spawned.
     rho : float
-        Power of allocation, Eq. (1).
+        Power of allocation of PRS and OCDM, Eq. (1).
     variant : str
         "paper" or "authors": which reading of PRS.
     memory_size : int or None
@@ -176,7 +184,8 @@ class RunConfig:
         """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        return {k: v for k, v in self.resolved.items() if k not in others} | {"protocol": PROTOCOL}
+        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property
     def hash(self) -> str:

@@ -64,6 +64,8 @@ PARAMETERS: dict[str, Callable] = {
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "schedule": _optional(_several(_integer(least=0))),
+    "samples": _integer(least=0),
+    "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "device": _name(("cpu", "cuda")),
 }

@@ -20,6 +20,30 @@ def cache_dir() -> Path:
     return Path(os.environ.get("PRSLIB_CACHE") or project_root() / "cache")
 
 
+def data_dir() -> Path:
+    """Return the folder of the data sets that a user downloads, named by ``PRSLIB_DATA``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the environment variable is not set or names no folder.
+    """
+    named = os.environ.get("PRSLIB_DATA")
+    if not named:
+        raise FileNotFoundError(
+            "expected the folder of the real data sets in the environment variable PRSLIB_DATA, "
+            "got none; set it (`export PRSLIB_DATA=/path`, or `make ... DATA=/path`) and see "
+            "`python -m prslib prepare --help`"
+        )
+    folder = Path(named)
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"expected PRSLIB_DATA to name a folder, got {named!r}, which is none; create it or "
+            "name another"
+        )
+    return folder
+
+
 def figures_dir(profile: str) -> Path:
     """Return the folder of a profile's pictures and CSV files, ``figures/<profile>``.
 

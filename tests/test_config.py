@@ -13,7 +13,7 @@ TINY = "digits70tiny"
     ("fields", "error", "message"),
     [
         ({"dataset": "digit70seq"}, ValueError, "unknown dataset 'digit70seq'; known datasets: "),
-        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: CRS, "),
+        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: .*, PRS"),
         ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
         ({"rho": math.inf}, ValueError, "rho must be finite, got inf"),
         ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
@@ -86,3 +86,9 @@ def test_configs_is_the_grid_without_repeats():
 @pytest.mark.parametrize("name", DATASETS)
 def test_recipes_make_valid_configurations(name):
     assert RunConfig(dataset=name).resolved["memory_size"] >= 1
+
+
+def test_two_splits_under_one_name_are_two_runs(monkeypatch):
+    first = RunConfig(dataset=TINY).hash
+    monkeypatch.setattr("prslib.config.fingerprint", lambda _name: "another split")
+    assert RunConfig(dataset=TINY).hash != first

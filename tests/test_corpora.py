@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prslib.datasets import corpora, curation, profiles
+from prslib.datasets import clustering, corpora, profiles
 
 
 def histogram(labels, length):
@@ -69,7 +69,7 @@ def test_tree_joins_all_classes(freq, seed):
     counts = np.array([freq.sum() - 2 * edges, edges])
     labels = corpora.draw_labels(freq, counts, rng, connected=True)
     assert labels.sum(axis=0).tolist() == freq.tolist()
-    assert curation.cluster_classes(labels, 1, 0.0).tolist() == [0] * len(freq)
+    assert clustering.cluster_classes(labels, 1, 0.0).tolist() == [0] * len(freq)
 
 
 def test_draw_refuses_counts_that_do_not_fit():

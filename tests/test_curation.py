@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prslib.datasets.curation import class_groups, cluster_classes, tasks_of_images
+from prslib.datasets.clustering import class_merges, cluster_classes, number_by_size
+from prslib.datasets.curation import balanced_test, class_groups, tasks_of_images
 
 PUBLISHED = (  # kept and dropped classes of the published tasks, person left out
     "apple,baseball bat,bear,bench,bicycle,bird,book,bottle,bowl,couch,dining table,donut,fork,"
@@ -95,6 +96,55 @@ def test_minimum_of_classes_forces_small_groups_to_merge():
     assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
     # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be taken in.
     assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
+
+
+def test_merges_are_listed_with_their_reasons():
+    labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {0}, {2, 3})
+    first, second = class_merges(labels, 2, beta=0.01)
+    assert (first.first, first.second, first.together, first.apart) == ((0,), (1,), 3, 1)
+    assert first.score == pytest.approx(np.log(3) - 0.01)
+    # {2, 3} has co 1 and elem 0, {0, 1} u {2} has co 2 and elem 4: ln 2 - 0.16 > ln 1.
+    assert (second.first, second.second, second.together, second.apart) == ((0, 1), (2,), 2, 4)
+    assert second.score == pytest.approx(np.log(2) - 0.16)
+    assert class_merges(labels, 4, beta=0.01) == []
+
+
+def test_groups_are_numbered_by_what_they_keep():
+    group = np.array([0, 1, 1, 1, 2, 2, 3, 3])
+    every = np.ones(8, dtype=bool)
+    assert number_by_size(group, every).tolist() == [3, 0, 0, 0, 1, 1, 2, 2]
+    every[[1, 2]] = False  # group 1 keeps one class, like group 0, which comes first
+    assert number_by_size(group, every).tolist() == [2, 3, 3, 3, 0, 0, 1, 1]
+
+
+def test_balanced_test_is_exact_and_takes_the_reserve_last():
+    rng = np.random.default_rng(0)
+    labels = rng.random((600, 5)) < [0.5, 0.3, 0.2, 0.1, 0.05]
+    labels = labels[labels.any(axis=1)]
+    reserve = np.arange(len(labels)) >= 200
+    drawn = balanced_test(labels, 12, rng, reserve)
+    assert labels[drawn].sum(axis=0).tolist() == [12] * 5
+    assert len(set(drawn.tolist())) == len(drawn)
+    rare = labels[:, 4] & ~reserve  # fewer than 12: all that can be had come, then the reserve
+    assert rare.sum() < 12
+    assert set(np.flatnonzero(rare)) <= set(drawn.tolist())
+    assert not reserve[balanced_test(labels, int(rare.sum()), rng, reserve)].any()
+
+
+def test_balanced_test_draws_every_image_equally_often():
+    labels = np.eye(2, dtype=bool)[[0] * 6 + [1] * 3]
+    rng = np.random.default_rng(1)
+    times = np.bincount(np.concatenate([balanced_test(labels, 2, rng) for _ in range(3000)]))
+    np.testing.assert_allclose(times[:6] / 3000, 1 / 3, atol=0.035)
+    np.testing.assert_allclose(times[6:] / 3000, 2 / 3, atol=0.035)
+
+
+def test_balanced_test_refuses():
+    labels = matrix(2, {0}, {0, 1})
+    with pytest.raises(ValueError, match="2 test images of every class, but 1 classes have fewer"):
+        balanced_test(labels, 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="per_class of 1 or more"):
+        balanced_test(labels, 0, np.random.default_rng(0))
 
 
 @given(st.data())

@@ -24,7 +24,7 @@ def _own_cache(tmp_path_factory):
         yield
 
 
-@pytest.fixture(params=DATASETS, scope="module")
+@pytest.fixture(params=PLANS, scope="module")
 def labelled(request):
     return load_dataset(request.param, images=False)
 
@@ -39,6 +39,13 @@ def histogram(labels, length):
 
 def test_clustering_finds_the_planted_tasks(labelled):
     np.testing.assert_array_equal(labelled.class_task, PLANS[labelled.name].planted_task)
+
+
+def test_clustering_is_of_the_same_corpus(labelled):
+    clustering = DATASETS[labelled.name].clustering()
+    assert clustering.class_names == labelled.class_names
+    task = curation.tasks_of_images(clustering.labels, labelled.class_task)
+    np.testing.assert_array_equal(clustering.labels[task >= 0], labelled.train.labels)
 
 
 def test_corpus_holds_images_that_the_split_drops(labelled):
@@ -108,7 +115,7 @@ def test_sizes_of_tasks_keep_the_published_imbalance():
     )
 
 
-@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("name", PLANS)
 def test_recipe_fits(name):
     recipe, dataset = DATASETS[name].recipe, load_dataset(name, images=False)
     assert validate_schedule(recipe.schedule, dataset.num_tasks) == recipe.schedule
@@ -135,7 +142,7 @@ def test_images_show_their_labels(name):
     assert np.mean([list(glyphs.COLOURS)[i] == n for i, n in zip(near, names, strict=True)]) > 0.97
 
 
-@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("name", PLANS)
 def test_labels_are_the_same_with_and_without_images(name):
     with_images, without = load_dataset(name), load_dataset(name, images=False)
     assert without.train.images is None
@@ -146,5 +153,7 @@ def test_labels_are_the_same_with_and_without_images(name):
 
 
 def test_unknown_name_lists_the_known():
-    with pytest.raises(ValueError, match="unknown dataset 'x'; known datasets: digits49seq, "):
+    with pytest.raises(
+        ValueError, match="unknown dataset 'x'; known datasets: cocoseq, digits49seq, "
+    ):
         load_dataset("x")

@@ -51,7 +51,7 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
 @pytest.mark.parametrize(
     ("name", "given", "error", "message"),
     [
-        ("dataset", "digits", ValueError, "unknown dataset 'digits'; known datasets: digits49seq"),
+        ("dataset", "digits", ValueError, "unknown dataset 'digits'; known datasets: cocoseq"),
         ("rho", math.nan, ValueError, "rho must be finite"),
         ("rho", "high", TypeError, "rho must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),

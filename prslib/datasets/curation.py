@@ -4,135 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from prslib.datasets.clustering import check_labels
 from prslib.datasets.sequential import GROUPS
-
-
-def cluster_classes(
-    labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
-) -> np.ndarray:
-    """Join classes into groups that cut few images apart; Appendix, Algorithm 2.
-
-    Parameters
-    ----------
-    labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels; every image has at least one.
-    n_groups : int
-        Groups to end with, 1 to C.
-    beta : float
-        Weight of the balance between the groups, in 1 / images squared; not negative.
-    min_classes : int
-        Least number of classes of a group at the end.
-
-    Returns
-    -------
-    numpy.ndarray of int64, shape (C,)
-        Group of each class; groups are numbered by their lowest class index.
-
-    Raises
-    ------
-    TypeError
-        If the labels are not bool.
-    ValueError
-        If an argument is out of range, an image has no label, no two groups left have an image
-        in common, or `min_classes` cannot be met.
-
-    Notes
-    -----
-    The paper leaves three things open. Pairs of groups without a common image (co = 0) are never
-    merged. Equal scores: the first pair in the order of (lowest class index of one group, lowest
-    class index of the other) is merged. For the "minimum number of classes": once the merges
-    left are no more than the groups below the minimum, every merge must take in one of those.
-    This looks one merge ahead only and so can end short of the minimum, which is an error.
-
-    Examples
-    --------
-    >>> labels = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]], dtype=bool)
-    >>> cluster_classes(labels, n_groups=2, beta=1.0)
-    array([0, 0, 1, 1])
-    """
-    _check_labels(labels)
-    num_classes = labels.shape[1]
-    _check_request(num_classes, n_groups, beta, min_classes)
-    touched, images = _unique_rows(labels)  # (rows, groups), (rows,)
-    groups = [[c] for c in range(num_classes)]  # stays sorted by lowest class index
-    while len(groups) > n_groups:
-        score = _merge_scores(touched, images, beta)
-        sizes = np.array([len(group) for group in groups])
-        small = sizes < min_classes
-        if len(groups) - n_groups <= small.sum():
-            score[~(small[:, None] | small[None, :])] = -np.inf
-        first, second = np.unravel_index(score.argmax(), score.shape)
-        if score[first, second] == -np.inf:
-            raise ValueError(
-                f"expected {n_groups} groups, but no two of the {len(groups)} groups left that "
-                f"may be merged share an image ({small.sum()} have fewer than {min_classes} "
-                "classes); ask for more groups, lower min_classes, or leave out classes that "
-                "never occur with others"
-            )
-        groups[first] += groups.pop(second)
-        touched[:, first] |= touched[:, second]
-        touched = np.delete(touched, second, axis=1)
-    if min(len(group) for group in groups) < min_classes:
-        raise ValueError(
-            f"expected {min_classes} or more classes in each group, got groups of "
-            f"{[len(group) for group in groups]}; lower min_classes or ask for fewer groups"
-        )
-    group_of_class = np.empty(num_classes, dtype=np.int64)
-    for number, group in enumerate(groups):
-        group_of_class[group] = number
-    return group_of_class
-
-
-def _merge_scores(touched: np.ndarray, images: np.ndarray, beta: float) -> np.ndarray:
-    """Return the score of each pair j < k of groups, minus infinity elsewhere; Eq. (9)."""
-    num_groups = touched.shape[1]
-    spread = touched.sum(axis=1)
-    alone, pair = touched[spread == 1], touched[spread == 2]
-    elem = images[spread == 1] @ alone  # (groups,)
-    # An image within the union of two groups and in neither has labels in exactly these two.
-    low = pair.argmax(axis=1)
-    high = num_groups - 1 - pair[:, ::-1].argmax(axis=1)
-    co = np.zeros((num_groups, num_groups), dtype=np.int64)  # upper triangle
-    np.add.at(co, (low, high), images[spread == 2])
-    score = np.full(co.shape, -np.inf)
-    met = co > 0
-    both = (elem[:, None] + elem[None, :]).astype(np.float64)
-    score[met] = np.log(co[met]) - beta * both[met] ** 2
-    return score
-
-
-def _unique_rows(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows and how often each occurs."""
-    packed = np.ascontiguousarray(np.packbits(labels, axis=1))
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, images = np.unique(keys, return_index=True, return_counts=True)
-    return labels[first], images
-
-
-def _check_labels(labels: np.ndarray) -> None:
-    if not isinstance(labels, np.ndarray) or labels.dtype != np.bool_:
-        came = labels.dtype if isinstance(labels, np.ndarray) else type(labels).__name__
-        raise TypeError(f"expected labels as a numpy array of bool, got {came}")
-    if labels.ndim != 2 or 0 in labels.shape:
-        raise ValueError(f"expected labels of shape (images, classes), got {labels.shape}")
-    empty = np.flatnonzero(~labels.any(axis=1))
-    if len(empty):
-        raise ValueError(
-            f"expected at least one label for every image, got {len(empty)} without any, the "
-            f"first at index {empty[0]}; leave them out: labels[labels.any(axis=1)]"
-        )
-
-
-def _check_request(num_classes: int, n_groups: int, beta: float, min_classes: int) -> None:
-    if not 1 <= n_groups <= num_classes:
-        raise ValueError(f"expected n_groups from 1 to {num_classes} classes, got {n_groups}")
-    if not 0 <= beta < np.inf:
-        raise ValueError(f"expected a finite beta of 0 or more, got {beta}")
-    if min_classes < 1 or min_classes * n_groups > num_classes:
-        raise ValueError(
-            f"expected min_classes from 1 to {num_classes // n_groups}, as {num_classes} classes "
-            f"make {n_groups} groups, got {min_classes}"
-        )
 
 
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
@@ -162,7 +35,7 @@ def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     >>> tasks_of_images(np.array([[1, 1, 0], [0, 1, 1]], dtype=bool), np.array([0, 0, 1]))
     array([ 0, -1])
     """
-    _check_labels(labels)
+    check_labels(labels)
     if class_task.shape != (labels.shape[1],):
         raise ValueError(
             f"expected class_task of shape ({labels.shape[1]},), one task a class, got "
@@ -218,3 +91,67 @@ def class_groups(
         minority if freq < minority_below else majority if freq >= majority_from else moderate
         for freq in class_freq.tolist()
     )
+
+
+def balanced_test(
+    labels: np.ndarray, per_class: int, rng: np.random.Generator, reserve: np.ndarray | None = None
+) -> np.ndarray:
+    """Draw a test set with equally many images of every class; Sec. 4.1.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray of bool, shape (N, C)
+        Labels of the images to draw from, each with at least one.
+    per_class : int
+        Images of each class.
+    rng : numpy.random.Generator
+        Source of chance.
+    reserve : numpy.ndarray of bool, shape (N,), optional
+        Images that are drawn only when a class finds none among the others.
+
+    Returns
+    -------
+    numpy.ndarray of int64
+        Indices of the drawn images, ascending.
+
+    Raises
+    ------
+    TypeError
+        If the labels are not bool.
+    ValueError
+        If some class does not come to `per_class` images.
+
+    Notes
+    -----
+    The paper does not say how it draws. Here the classes are filled one after another, the rarest
+    first, with random images that hold no class that is full already.
+
+    Examples
+    --------
+    >>> labels = np.array([[1, 0], [1, 1], [0, 1], [1, 0]], dtype=bool)
+    >>> labels[balanced_test(labels, 1, np.random.default_rng(0))].sum(axis=0)
+    array([1, 1])
+    """
+    check_labels(labels)
+    if per_class < 1:
+        raise ValueError(f"expected per_class of 1 or more, got {per_class}")
+    reserve = np.zeros(len(labels), dtype=bool) if reserve is None else reserve
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(reserve[order], kind="stable")]  # the reserve last
+    counts = np.zeros(labels.shape[1], dtype=np.int64)
+    drawn = []
+    for c in np.argsort(labels.sum(axis=0), kind="stable"):
+        for image in order[labels[order, c]]:
+            if counts[c] == per_class:
+                break
+            if (counts[labels[image]] < per_class).all():
+                counts += labels[image]
+                drawn.append(image)
+    short = np.flatnonzero(counts < per_class)
+    if len(short):
+        raise ValueError(
+            f"expected {per_class} test images of every class, but {len(short)} classes have "
+            f"fewer, class {short[0]} only {counts[short[0]]}; ask for fewer images a class or "
+            "leave these classes out"
+        )
+    return np.sort(np.array(drawn, dtype=np.int64))

@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from prslib.datasets import corpora, curation, glyphs, profiles
+from prslib.datasets import clustering, corpora, curation, glyphs, profiles
 from prslib.datasets.cache import cached_arrays
-from prslib.datasets.recipe import Entry, Recipe
+from prslib.datasets.recipe import Clustering, Entry, Recipe
 from prslib.datasets.sequential import SequentialDataset, Split
 
 SEED = 20200823  # of the data, not of a run
@@ -118,20 +118,19 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     >>> load_digits_dataset(DIGITS70_TINY, images=False).num_tasks
     4
     """
-    label_seed, name_seed, image_seed = np.random.SeedSequence(SEED).spawn(3)
+    label_seed, _, image_seed = np.random.SeedSequence(SEED).spawn(3)
     rng = np.random.default_rng(label_seed)
     corpus = draw_corpus(plan, rng)
-    class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    class_task = clustering.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
     task = curation.tasks_of_images(corpus, class_task)
     labels = {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
     class_freq = labels["train"].sum(axis=0)
-    identity = np.random.default_rng(name_seed).permutation(plan.num_classes)
-    colours = list(glyphs.COLOURS)
+    identity = _identity(plan)
     scenes = dict.fromkeys(labels)
     if images:
         scenes = cached_arrays(
             plan.name,
-            (profiles, corpora, curation, glyphs, sys.modules[__name__]),
+            (profiles, corpora, clustering, curation, glyphs, sys.modules[__name__]),
             lambda: _render(labels, identity, np.random.default_rng(image_seed)),
         )
     splits = {
@@ -142,11 +141,46 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
         name=plan.name,
         train=splits.pop("train"),
         tests=splits,
-        class_names=tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity),
+        class_names=_names(identity),
         class_task=class_task,
         class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
         stands_for=plan.stands_for,
     )
+
+
+def load_clustering(plan: Plan) -> Clustering:
+    """Draw the corpus that a digits data set was clustered from; Appendix, Algorithm 2.
+
+    Parameters
+    ----------
+    plan : Plan
+        The data set.
+
+    Returns
+    -------
+    Clustering
+        The same corpus as `load_digits_dataset` splits.
+
+    Examples
+    --------
+    >>> load_clustering(DIGITS70_TINY).n_groups
+    4
+    """
+    label_seed = np.random.SeedSequence(SEED).spawn(1)[0]
+    corpus = draw_corpus(plan, np.random.default_rng(label_seed))
+    names = _names(_identity(plan))
+    return Clustering(corpus, names, len(plan.profile), plan.beta, plan.min_classes)
+
+
+def _identity(plan: Plan) -> np.ndarray:
+    """Return which digit in which colour each class is, as one number."""
+    name_seed = np.random.SeedSequence(SEED).spawn(2)[1]
+    return np.random.default_rng(name_seed).permutation(plan.num_classes)
+
+
+def _names(identity: np.ndarray) -> tuple[str, ...]:
+    colours = list(glyphs.COLOURS)
+    return tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity)
 
 
 def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -197,7 +231,7 @@ NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
 
 def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
     recipe = Recipe(model="convnet", memory_size=memory_size, schedule=schedule)
-    return Entry(partial(load_digits_dataset, plan), recipe)
+    return Entry(partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan))
 
 
 DIGITS70SEQ = _entry(DIGITS70, 500, COCO_SCHEDULE)

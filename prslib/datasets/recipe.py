@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from prslib.datasets.sequential import SequentialDataset
 
 
@@ -54,6 +56,32 @@ class Recipe:
     vector_stages: int = 1
 
 
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Hold what the classes of a data set were clustered from; Appendix, Algorithm 2.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray of bool, shape (N, C)
+        Labels of all images, also of those that the split drops; each has at least one.
+    class_names : tuple of str, length C
+        Names of the classes, also of those that are dropped later.
+    n_groups, beta, min_classes
+        As in `prslib.datasets.clustering.cluster_classes`.
+
+    Examples
+    --------
+    >>> Clustering(np.ones((1, 2), dtype=bool), ("a", "b"), n_groups=1, beta=1.0).min_classes
+    1
+    """
+
+    labels: np.ndarray
+    class_names: tuple[str, ...]
+    n_groups: int
+    beta: float
+    min_classes: int = 1
+
+
 @dataclass(frozen=True)
 class Entry:
     """Hold one line of the table `prslib.datasets.DATASETS`; our own choice.
@@ -64,6 +92,8 @@ class Entry:
         Takes ``images`` (bool) and returns the `SequentialDataset`, without images if False.
     recipe : Recipe
         Defaults of a run on it.
+    clustering : callable or None
+        Returns the `Clustering` that its tasks come from; None where they come from none.
 
     Examples
     --------
@@ -74,3 +104,4 @@ class Entry:
 
     load: Callable[[bool], SequentialDataset]
     recipe: Recipe
+    clustering: Callable[[], Clustering] | None = None

@@ -1,9 +1,12 @@
 """Pictures: each function takes a tidy frame and an axes, draws, and returns the axes."""
 
 from prslib.paths import PACKAGE
+from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
+from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
 from prslib.plots.groups import plot_groups
 from prslib.plots.memory import plot_class_shares, plot_group_shares
 from prslib.plots.progression import plot_progression
+from prslib.plots.samples import plot_sample
 from prslib.plots.sweep import plot_sweep
 
 STYLE = PACKAGE / "plots" / "paper.mplstyle"
@@ -11,8 +14,13 @@ STYLE = PACKAGE / "plots" / "paper.mplstyle"
 __all__ = [
     "STYLE",
     "plot_class_shares",
+    "plot_class_statistics",
+    "plot_clustering_steps",
+    "plot_cooccurrence",
     "plot_group_shares",
     "plot_groups",
+    "plot_labels_per_image",
     "plot_progression",
+    "plot_sample",
     "plot_sweep",
 ]

@@ -2,18 +2,35 @@
 
 from collections.abc import Iterable
 
-# colours of Okabe and Ito, which the colour-blind can tell apart
+# colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the paper's rows
+# in its order, then later methods
 COLOURS = {
     "Stream": "#999999",
     "Multitask": "#666666",
     "Finetune": "#000000",
+    "EWC": "#F0E442",
     "CRS": "#0072B2",
+    "GSS": "#009E73",
+    "ExStream": "#CC79A7",
     "PRS": "#D55E00",
+    "CBRS": "#56B4E9",
+    "OCDM": "#E69F00",
 }
-MARKERS = {"Stream": "", "Multitask": "s", "Finetune": "X", "CRS": "o", "PRS": "D"}
+MARKERS = {
+    "Stream": "",
+    "Multitask": "s",
+    "Finetune": "X",
+    "EWC": "v",
+    "CRS": "o",
+    "GSS": "^",
+    "ExStream": "P",
+    "PRS": "D",
+    "CBRS": "p",
+    "OCDM": "h",
+}
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Return the methods, each once, in the order of the paper's main table."""
+    """Return the methods, each once, in the order of the main table."""
     present = set(methods)
     return [name for name in COLOURS if name in present]

@@ -88,11 +88,13 @@ class LabelSampler:
     Notes
     -----
     Each sample consumes ``draws`` uniform numbers whether or not it needs them. Where a stream is
-    cut into batches therefore changes nothing: same stream, same seed, same slots.
+    cut into batches therefore changes nothing: same stream, same seed, same slots. A sampler that
+    decides a batch as a whole, such as OCDM, says so by ``decides_by_batch``.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     draws: ClassVar[int] = 1
+    decides_by_batch: ClassVar[bool] = False
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = check_positive("size", size)

@@ -30,10 +30,10 @@ class GSS:
     -----
     A sample's score is the largest cosine similarity of its gradient to those of the subsets,
     plus 1: from 0 (opposed to all) to 2. Samples enter until the memory is full. Then a batch is
-    considered if the similarity of its mean gradient is below 0. Each of its samples draws a
-    candidate from the memory with probability proportional to the candidate's score, and a coin
-    decides which of the two goes, with odds (score of new) : (score of candidate): the one that
-    resembles the others more is the likelier to go.
+    considered if the similarity of its mean gradient is below 0 (``decides_by_batch``). Each of its
+    samples draws a candidate from the memory with probability proportional to the candidate's
+    score, and a coin decides which of the two goes, with odds (score of new) : (score of
+    candidate): the one that resembles the others more is the likelier to go.
 
     What the paper leaves open, and what we chose. The gradient is that of the training loss, over
     all trained weights, whatever the number of labels: several labels need nothing else. The
@@ -52,6 +52,7 @@ class GSS:
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"gradient_products"})
+    decides_by_batch: ClassVar[bool] = True
 
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, subsets: int = 10, subset_size: int = 10

@@ -1,0 +1,257 @@
+"""The command ``python -m prslib prepare``: from what a user downloads to a prepared set."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from prslib.datasets import coco, cocoseq, nuswide, nuswideseq
+from prslib.datasets.images import ImageArray
+from prslib.datasets.selection import PARTS, Corpus, Selection
+from prslib.paths import data_dir
+
+MOST_MISSING = 0.01  # share of the images that may be left out without --allow-missing
+
+HELP = {
+    "cocoseq": (
+        "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations the instances "
+        "files"
+    ),
+    "nuswideseq": (
+        "NUS-WIDEseq: --images has a folder a concept, as in the image lists, --annotations "
+        "ImageList/ and Groundtruth/"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Hold how a set's labels are read and its images chosen; our own.
+
+    Parameters
+    ----------
+    read : callable
+        Takes the folder of annotations, returns a `Corpus`.
+    select : callable
+        Takes the corpus, the folder of ids or None and the test images a class, returns a
+        `Selection` and counts of what it left out.
+    folders : tuple of str
+        Folders that must be among the images.
+    per_class : int
+        Test images of each class, as published.
+    at_hand : callable or None
+        Takes the corpus and the folder of images; what it returns is what a derived split is made
+        of. None where all images can be had.
+    """
+
+    read: Callable[[Path], Corpus]
+    select: Callable[[Corpus, Path | None, int], tuple[Selection, dict[str, int]]]
+    folders: tuple[str, ...]
+    per_class: int
+    at_hand: Callable[[Corpus, Path], Corpus] | None = None
+
+
+SOURCES = {
+    "cocoseq": Source(coco.read_annotations, cocoseq.select, coco.HALVES, cocoseq.PER_CLASS),
+    "nuswideseq": Source(
+        lambda folder: nuswide.read_annotations(folder, nuswideseq.CLASSES),
+        nuswideseq.select,
+        (),
+        nuswideseq.PER_CLASS,
+        nuswide.at_hand,
+    ),
+}
+
+
+def add_command(commands: argparse._SubParsersAction) -> None:
+    """Add ``prepare`` to the command line."""
+    prepare = commands.add_parser(
+        "prepare",
+        help="make COCOseq or NUS-WIDEseq from what you downloaded",
+        description="Choose a set's images, decode them once to 256 x 256 pixels and keep them in "
+        "$PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped.",
+    )
+    names = prepare.add_subparsers(required=True, metavar="NAME")
+    for name, source in SOURCES.items():
+        parser = names.add_parser(name, help=HELP[name], description=HELP[name])
+        parser.add_argument("--annotations", type=Path, required=True, metavar="DIR")
+        parser.add_argument(
+            "--images", type=Path, metavar="DIR", help="without it only the labels are prepared"
+        )
+        parser.add_argument(
+            "--ids", type=Path, metavar="DIR", help="released id files; else a split is derived"
+        )
+        parser.add_argument(
+            "--test-per-class", type=int, default=source.per_class, metavar="N",
+            help="balanced test images of each class in a derived split (%(default)s)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--allow-missing", action="store_true",
+            help="go on where more than 1 %% of the images are missing or broken",
+        )  # fmt: skip
+        parser.add_argument(
+            "--workers", type=int, metavar="N", help="processes (one for each core)"
+        )
+        parser.set_defaults(command=run_command, name=name)
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Prepare a set and say what came of it; 1 where something is wrong with the input."""
+    try:
+        prepare(
+            options.name,
+            options.annotations,
+            options.images,
+            options.ids,
+            per_class=options.test_per_class,
+            allow_missing=options.allow_missing,
+            workers=options.workers,
+        )
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def prepare(
+    name: str,
+    annotations: Path,
+    images: Path | None = None,
+    ids: Path | None = None,
+    *,
+    per_class: int | None = None,
+    allow_missing: bool = False,
+    workers: int | None = None,
+) -> Selection:
+    """Prepare a data set in ``$PRSLIB_DATA/<name>``: labels.npz, images.npy and what was left out.
+
+    Parameters
+    ----------
+    name : str
+        "cocoseq" or "nuswideseq".
+    annotations : Path
+        Folder of the annotations.
+    images : Path, optional
+        Folder of the images; without it the labels alone are prepared.
+    ids : Path, optional
+        Folder of the released id files; without it a split is derived.
+    per_class : int, optional
+        Balanced test images of each class in a derived split.
+    allow_missing : bool
+        Go on where more than 1 % of the images are missing or broken.
+    workers : int, optional
+        Processes that decode.
+
+    Returns
+    -------
+    Selection
+        What was prepared.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a folder or a file is missing.
+    OSError
+        If the disk is too small.
+    ValueError
+        If the files contradict each other, or too many images are missing or broken. Images that
+        were decoded stay.
+    """
+    source = SOURCES[name]
+    folder = data_dir() / name
+    _check_folders(source, annotations, images, ids)
+    corpus = source.read(annotations)
+    if ids is None and images is not None and source.at_hand is not None:
+        corpus = source.at_hand(corpus, images)
+    selection, left_out = source.select(corpus, ids, per_class or source.per_class)
+    print(f"{name}: the {selection.origin} split, {_describe(selection)}")
+    for reason, count in (corpus.left_out | left_out).items():
+        print(f"  {count} images {reason}")
+    array = ImageArray(folder, selection.files.tolist())
+    if array.is_finished:
+        print(f"nothing to do: {array.finished} is there; delete {folder} to make it again")
+        return Selection.load(folder / "labels.npz")
+    corpus.save(folder / "corpus.npz")
+    selection.save(folder / "labels.npz")  # studies of labels can begin
+    if images is None:
+        print(f"labels only, in {folder}; give --images to decode the images")
+        return selection
+    problems = array.decode(images, workers)
+    if not array.is_closing:
+        _report(folder, selection, problems)
+        _check_problems(folder, problems, len(selection), allow_missing)
+    prepared = selection.keep(array.close())
+    prepared.save(folder / "labels.npz")
+    array.publish()
+    print(f"{folder}: {_describe(prepared)}")
+    return prepared
+
+
+def _check_folders(
+    source: Source, annotations: Path, images: Path | None, ids: Path | None
+) -> None:
+    given = {"--annotations": annotations, "--images": images, "--ids": ids}
+    for option, folder in given.items():
+        if folder is not None and not folder.is_dir():
+            raise FileNotFoundError(
+                f"expected a folder after {option}, got {folder}, which is none"
+            )
+    absent = [part for part in source.folders if images and not (images / part).is_dir()]
+    if absent:
+        held = sorted(path.name for path in images.iterdir())[:5]
+        raise FileNotFoundError(
+            f"expected the folders {' and '.join(source.folders)} in {images}, got "
+            f"{', '.join(held) or 'an empty folder'}; --images names the folder that holds both"
+        )
+
+
+def _describe(selection: Selection) -> str:
+    sizes = [
+        f"{np.ptp(bounds)} {part}" for part, bounds in zip(PARTS, selection.bounds, strict=True)
+    ]
+    return f"{len(selection)} images ({', '.join(sizes)}), {len(selection.class_names)} classes"
+
+
+def _report(folder: Path, selection: Selection, problems: dict[int, str]) -> None:
+    """Write left_out.csv, an image a row, and counts.csv, a part and task a row."""
+    with open(folder / "left_out.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["file", "part", "task", "reason"])
+        for row, reason in problems.items():
+            parts = [name for name in PARTS if row in range(*selection.part(name).indices(10**9))]
+            writer.writerow([selection.files[row], "+".join(parts), selection.task[row], reason])
+    kept = np.ones(len(selection), dtype=bool)
+    kept[list(problems)] = False
+    with open(folder / "counts.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["part", "task", "before", "after"])
+        for part in PARTS:
+            rows = selection.part(part)
+            for task in range(selection.class_task.max() + 1):
+                of_task = selection.task[rows] == task
+                writer.writerow([part, task, of_task.sum(), (of_task & kept[rows]).sum()])
+
+
+def _check_problems(
+    folder: Path, problems: dict[int, str], count: int, allow_missing: bool
+) -> None:
+    if not problems:
+        return
+    missing = sum(reason == "missing" for reason in problems.values())
+    said = (
+        f"{len(problems)} of {count} images left out, {missing} missing and "
+        f"{len(problems) - missing} broken: {folder / 'left_out.csv'}"
+    )
+    if len(problems) > MOST_MISSING * count and not allow_missing:
+        raise ValueError(
+            f"expected at most {MOST_MISSING:.0%} of the images missing or broken, got {said}; put "
+            "them in place and run the command again (what is decoded stays), or pass "
+            "--allow-missing"
+        )
+    print(said)

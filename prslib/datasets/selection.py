@@ -1,0 +1,257 @@
+"""Which images make up a prepared data set, and where its two files lie."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from prslib.datasets.images import check_resolution
+from prslib.datasets.sequential import SequentialDataset, Split
+from prslib.paths import data_dir
+
+PARTS = ("train", "balanced", "imbalanced")
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Hold the labels of a whole multi-label data set, before any split; Sec. 4.
+
+    Parameters
+    ----------
+    key : numpy.ndarray of int64, shape (N,)
+        What id files call an image; unique within its half.
+    is_test : numpy.ndarray of bool, shape (N,)
+        Whether it is of the official test or validation half.
+    files : numpy.ndarray of str, shape (N,)
+        Its file, relative to the folder of images.
+    labels : numpy.ndarray of bool, shape (N, C)
+        Multi-hot labels.
+    names : tuple of str, length C
+        Class names.
+    left_out : dict of str to int
+        How many images were not taken in, by reason.
+    """
+
+    key: np.ndarray
+    is_test: np.ndarray
+    files: np.ndarray
+    labels: np.ndarray
+    names: tuple[str, ...]
+    left_out: dict[str, int]
+
+    def columns(self, names: tuple[str, ...]) -> np.ndarray:
+        """Return the labels of some classes, bool (N, len(names))."""
+        return self.labels[:, [self.names.index(name) for name in names]]
+
+    def save(self, file: Path) -> None:
+        """Write the labels as one npz table, whole or not at all."""
+        columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
+        _write_whole(file, columns | {"names": np.array(self.names)})
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Hold the rows of a prepared set: training, balanced and imbalanced test images; Sec. 4.
+
+    Parameters
+    ----------
+    origin : str
+        "released" for the published split, "derived" for our own.
+    files : numpy.ndarray of str, shape (N,)
+        Image of each row, relative to the folder of images.
+    labels : numpy.ndarray of bool, shape (N, C)
+        Multi-hot labels of each row.
+    task : numpy.ndarray of int64, shape (N,)
+        Task of each row.
+    bounds : numpy.ndarray of int64, shape (3, 2)
+        First row and end of each of `PARTS`.
+    class_names, class_group : numpy.ndarray of str, shape (C,)
+        As in `SequentialDataset`.
+    class_task : numpy.ndarray of int64, shape (C,)
+        As in `SequentialDataset`.
+
+    Notes
+    -----
+    The test sets share images. Rows come in the order: training, balanced only, both, imbalanced
+    only, so that each part is one stretch of the array and no image is stored twice.
+    """
+
+    origin: str
+    files: np.ndarray
+    labels: np.ndarray
+    task: np.ndarray
+    bounds: np.ndarray
+    class_names: np.ndarray
+    class_task: np.ndarray
+    class_group: np.ndarray
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.labels)
+
+    def part(self, name: str) -> slice:
+        """Return the rows of "train", "balanced" or "imbalanced"."""
+        return slice(*self.bounds[PARTS.index(name)].tolist())
+
+    def keep(self, kept: np.ndarray) -> Selection:
+        """Return the selection without the rows where `kept`, bool (N,), is False."""
+        before = np.concatenate([[0], kept.cumsum()])
+        return replace(
+            self,
+            files=self.files[kept],
+            labels=self.labels[kept],
+            task=self.task[kept],
+            bounds=before[self.bounds],
+        )
+
+    def save(self, file: Path) -> None:
+        """Write an npz file, whole or not at all."""
+        _write_whole(file, {field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def load(cls, file: Path) -> Selection:
+        """Read a file that `save` wrote; ValueError where it cannot be read."""
+        try:
+            with open(file, "rb") as stream, np.load(stream) as stored:
+                values = {field.name: stored[field.name] for field in fields(cls)}
+        except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"expected {file} as `python -m prslib prepare` writes it, but it cannot be read "
+                f"({error}); delete it and prepare the set again"
+            ) from error
+        return cls(**values | {"origin": str(values["origin"])})
+
+    def dataset(self, name: str, stands_for: str, images: np.ndarray | None) -> SequentialDataset:
+        """Return the data set, with the rows' images or without any."""
+        splits = {
+            part: Split(
+                None if images is None else images[self.part(part)],
+                self.labels[self.part(part)],
+                self.task[self.part(part)],
+            )
+            for part in PARTS
+        }
+        return SequentialDataset(
+            name=name,
+            train=splits.pop("train"),
+            tests=splits,
+            class_names=tuple(self.class_names.tolist()),
+            class_task=self.class_task,
+            class_group=tuple(self.class_group.tolist()),
+            stands_for=stands_for,
+        )
+
+
+def _write_whole(file: Path, arrays: dict[str, np.ndarray]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".writing")
+    with open(beside, "wb") as stream:
+        np.savez_compressed(stream, **arrays)
+    os.replace(beside, file)
+
+
+def find_table(name: str, download: str) -> Path | None:
+    """Return the table of a corpus's labels: that of the prepared set, else a downloaded one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    download : str
+        File name of the table in ``$PRSLIB_DATA``.
+
+    Returns
+    -------
+    Path or None
+        None where there is neither.
+    """
+    places = (data_dir() / name / "corpus.npz", data_dir() / download)
+    return next((place for place in places if place.is_file()), None)
+
+
+def lay_out(train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray):
+    """Order the images so that each part is one stretch of rows; our own choice.
+
+    Parameters
+    ----------
+    train, balanced, imbalanced : numpy.ndarray of int64
+        Images of each part, each once; the two test sets may share some.
+
+    Returns
+    -------
+    rows : numpy.ndarray of int64
+        All images, each once.
+    bounds : numpy.ndarray of int64, shape (3, 2)
+        First row and end of the three parts.
+
+    Examples
+    --------
+    >>> rows, bounds = lay_out(np.array([7]), np.array([1, 2]), np.array([2, 3]))
+    >>> rows.tolist(), bounds.tolist()
+    ([7, 1, 2, 3], [[0, 1], [1, 3], [2, 4]])
+    """
+    shared = np.isin(balanced, imbalanced)
+    others = imbalanced[~np.isin(imbalanced, balanced)]
+    rows = np.concatenate([train, balanced[~shared], balanced[shared], others])
+    end, first_shared = len(train) + len(balanced), len(train) + int((~shared).sum())
+    bounds = [[0, len(train)], [len(train), end], [first_shared, len(rows)]]
+    return rows.astype(np.int64), np.array(bounds, dtype=np.int64)
+
+
+def load_prepared(name: str, stands_for: str, images: bool) -> SequentialDataset | None:
+    """Load what ``python -m prslib prepare`` has made in ``$PRSLIB_DATA/<name>``; our own.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    stands_for : str
+        The paper's name of it.
+    images : bool
+        False for labels alone.
+
+    Returns
+    -------
+    SequentialDataset or None
+        The images are read from disk as they are used. None where no labels were prepared.
+
+    Raises
+    ------
+    FileNotFoundError
+        If images are wanted and not ready.
+    ValueError
+        If a file cannot be read, or the array has another resolution or length.
+    """
+    folder = data_dir() / name
+    if not (folder / "labels.npz").is_file():
+        return None
+    selection = Selection.load(folder / "labels.npz")
+    if not images:
+        return selection.dataset(name, stands_for, None)
+    file = folder / "images.npy"
+    if not file.is_file():
+        begun = (folder / "images.part.npy").is_file()
+        raise FileNotFoundError(
+            f"expected the images of {name} in {file}, got "
+            + ("an unfinished array; go on with" if begun else "labels alone; run")
+            + f" `python -m prslib prepare {name} --images DIR --annotations DIR` (what is "
+            "decoded stays), or load the set with images=False"
+        )
+    try:
+        array = np.load(file, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
+            f"run `python -m prslib prepare {name}` again"
+        ) from error
+    check_resolution(array, file)
+    if len(array) != len(selection):
+        raise ValueError(
+            f"expected {len(selection)} images in {file}, one a row of labels.npz, got "
+            f"{len(array)}; delete {folder} and prepare the set again"
+        )
+    return selection.dataset(name, stands_for, array)

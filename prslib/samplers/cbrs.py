@@ -1,0 +1,160 @@
+"""Class-balancing reservoir sampling: a reservoir in every class, the largest class gives way."""
+
+import numba
+import numpy as np
+
+from prslib.samplers.base import LabelSampler, Seed
+
+
+class CBRS(LabelSampler):
+    """Balance the classes, each with a reservoir of its own (Chrysakis & Moens, ICML 2020).
+
+    Until the memory is full every sample is stored. From then on a class that is, or ever was,
+    the largest in memory is *full*. A sample of a class that is not full overwrites a random
+    sample of a largest class; one of a full class takes the place of a random sample of its own
+    class with probability m_y / n_y, and is dropped otherwise.
+
+    Parameters
+    ----------
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int
+        Number of classes C.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
+
+    Attributes
+    ----------
+    slot_class : int64 (size,)
+        The class that the sample in each slot counts for, -1 where a slot is empty.
+
+    Notes
+    -----
+    The source has one label a sample. With several we let a sample count for one of them alone,
+    the one that is rarest in the stream so far, the sample included; ties fall uniformly. It counts
+    for that class as long as it is in memory, and m_y, n_y, "largest" and "full" are about these
+    classes, which makes every class a proper reservoir: n_y is the number of samples of the stream
+    that counted for y. ``class_freq`` and ``class_counts`` hold all labels, as in every sampler.
+
+    Left open as well, and settled so:
+
+    - A class becomes full by being a largest one when the memory has no empty slot. Judged from the
+      first sample on, the first class of a stream would be full with a single sample.
+    - Where several classes are the largest, all are full, and the sample to overwrite is drawn
+      uniformly from the samples of all of them.
+    - n_y counts the sample at hand, as in reservoir sampling.
+
+    Example
+    -------
+    >>> CBRS(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
+    array([0, 1])
+    """
+
+    draws = 3  # rarest label, acceptance, victim
+
+    def __init__(self, size: int, num_classes: int, seed: Seed):
+        super().__init__(size, num_classes, seed)
+        self._labels = np.zeros((self.size, self.num_classes), np.bool_)
+        self._slot_class = np.full(self.size, -1)
+        self._tallies = np.zeros((4, self.num_classes), np.int64)  # n_i, l_i, n_y, m_y
+        self._is_full = np.zeros(self.num_classes, np.bool_)
+        self._stored = 0
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return self._stored
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        return self._tallies[0].copy()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        return self._tallies[1].copy()
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the sample in each slot; bool (size, C), a copy."""
+        return self._labels.copy()
+
+    @property
+    def slot_class(self) -> np.ndarray:
+        """The class that the sample in each slot counts for; int64 (size,), a copy."""
+        return self._slot_class.copy()
+
+    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
+        state = self._labels, self._slot_class, self._tallies, self._is_full
+        self._stored = _place(labels, uniforms, slots, self._stored, *state)
+
+
+@numba.njit(cache=True)
+def _place(labels, uniforms, slots, stored, memory, slot_class, tallies, is_full):
+    """Take the samples one by one and write the slot of each; return the slots filled."""
+    freq, counts, seen, held = tallies[0], tallies[1], tallies[2], tallies[3]
+    for b in range(len(labels)):
+        slots[b] = -1
+        row = labels[b]
+        if not row.any():
+            continue
+        for c in range(len(row)):
+            freq[c] += row[c]
+        own = _rarest(row, freq, uniforms[b, 0])
+        seen[own] += 1
+        slot = stored
+        if stored < len(memory):
+            stored += 1
+        else:
+            slot = _victim(own, uniforms[b], slot_class, seen, held, is_full)
+            if slot < 0:
+                continue
+            held[slot_class[slot]] -= 1
+        slots[b] = slot
+        slot_class[slot] = own
+        held[own] += 1
+        for c in range(len(row)):
+            counts[c] += np.int64(row[c]) - np.int64(memory[slot, c])
+            memory[slot, c] = row[c]
+    return stored
+
+
+@numba.njit(cache=True)
+def _rarest(row, freq, uniform):
+    """Return the sample's label with the least n_i, a random one of several."""
+    least, ties = 0, 0
+    for c in range(len(row)):
+        if row[c] and (ties == 0 or freq[c] <= least):
+            ties = ties + 1 if ties and freq[c] == least else 1
+            least = freq[c]
+    chosen = int(uniform * ties)
+    for c in range(len(row)):
+        if row[c] and freq[c] == least:
+            if chosen == 0:
+                return c
+            chosen -= 1
+    return -1
+
+
+@numba.njit(cache=True)
+def _victim(own, uniforms, slot_class, seen, held, is_full):
+    """Mark the largest classes as full; return the slot to overwrite, -1 to drop the sample."""
+    largest = held.max()
+    number = 0  # of the samples that may go
+    for c in range(len(held)):
+        if held[c] == largest:
+            is_full[c] = True
+            number += largest
+    own_class_gives = is_full[own]
+    if own_class_gives:
+        if uniforms[1] * seen[own] >= held[own]:
+            return -1
+        number = held[own]
+    chosen = int(uniforms[2] * number)
+    for slot in range(len(slot_class)):
+        c = slot_class[slot]
+        if (c == own) if own_class_gives else (held[c] == largest):
+            if chosen == 0:
+                return slot
+            chosen -= 1
+    return -1

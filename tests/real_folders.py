@@ -1,0 +1,65 @@
+"""Small folders in the form in which COCO and NUS-WIDE are downloaded."""
+
+import json
+
+import numpy as np
+from PIL import Image
+
+SIZES = [(31, 17), (256, 256), (300, 200), (5, 400), (640, 480)]  # width, height
+
+
+def coco_json(ids, files, labels, names):
+    """Return the content of an instances file; labels bool (N, C)."""
+    return {
+        "images": [{"id": int(i), "file_name": str(f)} for i, f in zip(ids, files, strict=True)],
+        "annotations": [
+            {"id": n, "image_id": int(ids[row]), "category_id": int(column) + 1, "iscrowd": 0}
+            for n, (row, column) in enumerate(np.argwhere(labels).tolist())
+        ],
+        "categories": [{"id": c + 1, "name": str(name)} for c, name in enumerate(names)],
+    }
+
+
+def write_image(file, index):
+    """Write a JPEG of one odd size or another, every third one in shades of grey."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    width, height = SIZES[index % len(SIZES)]
+    pixels = np.full((height, width, 3), [index * 9 % 256, 128, 200], dtype=np.uint8)
+    image = Image.fromarray(pixels)
+    (image.convert("L") if index % 3 == 2 else image).save(file, quality=95)
+
+
+def write_coco(folder, halves, names):
+    """Write images and annotations; halves maps "train2014" to [(id, [names]), ...]."""
+    (folder / "annotations").mkdir(parents=True)
+    for half, images in halves.items():
+        ids = [number for number, _ in images]
+        files = [f"COCO_{half}_{number:012d}.jpg" for number in ids]
+        for number, file in zip(ids, files, strict=True):
+            write_image(folder / half / file, number)
+        labels = np.array([[name in found for name in names] for _, found in images], dtype=bool)
+        content = coco_json(ids, files, labels, names)
+        (folder / "annotations" / f"instances_{half}.json").write_text(json.dumps(content))
+
+
+def write_ids(folder, ids, ending):
+    """Write the released form; ids maps "train", "test", "teorg" to a list for each task."""
+    folder.mkdir(parents=True)
+    for part, tasks in ids.items():
+        for task, numbers in enumerate(tasks):
+            (folder / f"{part}_task{task}_id_{ending}.json").write_text(json.dumps(numbers))
+
+
+def write_nuswide(folder, halves, names):
+    """Write lists, label files and images; halves maps "Train" to [(file, [names]), ...]."""
+    (folder / "ImageList").mkdir(parents=True)
+    labels_folder = folder / "Groundtruth" / "TrainTestLabels"
+    labels_folder.mkdir(parents=True)
+    for half, images in halves.items():
+        listed = "".join(file.replace("/", "\\") + "\r\n" for file, _ in images)
+        (folder / "ImageList" / f"{half}Imagelist.txt").write_text(listed, newline="")
+        for name in names:
+            column = "".join(f"{int(name in found)}\n" for _, found in images)
+            (labels_folder / f"Labels_{name}_{half}.txt").write_text(column)
+        for index, (file, _) in enumerate(images):
+            write_image(folder / "Flickr" / file, index)

@@ -1,0 +1,161 @@
+import doctest
+import importlib
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import TensorDataset
+
+from prslib.samplers import SAMPLERS, make_sampler
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # its own and its dependencies'
+    try:
+        from avalanche.benchmarks import benchmark_from_datasets
+        from avalanche.benchmarks.utils import AvalancheDataset, as_classification_dataset
+        from avalanche.training.plugins import ReplayPlugin
+        from avalanche.training.supervised import Naive
+    except ImportError:
+        as_classification_dataset = None
+
+needs_avalanche = pytest.mark.skipif(
+    as_classification_dataset is None, reason="Avalanche is not installed (avalanche-lib on PyPI)"
+)
+LABEL_ONLY = sorted(name for name in SAMPLERS if not SAMPLERS[name].needs)
+SIZE, NUM_CLASSES = 15, 5
+
+
+def adapter():
+    return importlib.import_module("prslib.adapters.avalanche")
+
+
+def dataset(targets, first=0):
+    """Return an Avalanche data set whose inputs are the numbers first, first + 1, ..."""
+    inputs = torch.arange(first, first + len(targets), dtype=torch.float32)[:, None]
+    data = TensorDataset(inputs, torch.as_tensor(np.array(targets)))
+    data.targets = list(data.tensors[1]) if data.tensors[1].ndim > 1 else data.tensors[1].tolist()
+    return as_classification_dataset(data)
+
+
+def held(buffer):
+    """Return the inputs in a buffer, row by row."""
+    return [int(buffer[k][0]) for k in range(len(buffer))]
+
+
+@needs_avalanche
+@pytest.mark.parametrize("name", LABEL_ONLY)
+@pytest.mark.parametrize("labels", ["one", "many"])
+def test_the_buffer_holds_what_the_sampler_holds(name, labels):
+    rng = np.random.default_rng(0)
+    targets = np.sort(rng.integers(0, NUM_CLASSES, 120))
+    multi_hot = np.eye(NUM_CLASSES, dtype=bool)[targets]
+    if labels == "many":
+        multi_hot |= rng.random(multi_hot.shape) < 0.2
+        targets = multi_hot
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    direct = make_sampler(name, SIZE, NUM_CLASSES, 0)
+    buffer, mirror = adapter().SamplerBuffer(sampler), {}
+    for start in range(0, 120, 8):
+        part = slice(start, start + 8)
+        buffer.update_from_dataset(dataset(targets[part], start))
+        for item, slot in enumerate(direct.place(multi_hot[part]), start):
+            if slot >= 0:
+                mirror[slot] = item
+        assert held(buffer.buffer) == [mirror[slot] for slot in sorted(mirror)]
+    assert (sampler.labels == multi_hot[held(buffer.buffer)]).all()
+    kept = [np.asarray(target) for target in buffer.buffer.targets]
+    assert (np.array(kept) == np.array(targets)[held(buffer.buffer)]).all()
+
+
+@needs_avalanche
+@pytest.mark.filterwarnings("ignore")
+def test_a_replay_strategy_trains_with_it():
+    rng = np.random.default_rng(1)
+    tasks = [np.sort(rng.choice(c, 40, p=[0.9, 0.1])) for c in ([0, 1], [2, 3])]
+    parts = [dataset(t, 40 * i) for i, t in enumerate(tasks)]
+    stream = benchmark_from_datasets(train=parts).train_stream
+    sampler = make_sampler("prs", SIZE, NUM_CLASSES, 0)
+    buffer = adapter().SamplerBuffer(sampler)
+    model = torch.nn.Linear(1, NUM_CLASSES)
+    strategy = Naive(
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), 1e-6),
+        criterion=torch.nn.CrossEntropyLoss(),
+        train_mb_size=10,
+        plugins=[ReplayPlugin(mem_size=SIZE, storage_policy=buffer)],
+        evaluator=None,
+    )
+    for experience in stream:
+        strategy.train(experience)
+    assert len(buffer.buffer) == SIZE
+    targets = np.concatenate(tasks)[held(buffer.buffer)]
+    assert np.bincount(targets, minlength=NUM_CLASSES).tolist() == sampler.class_counts.tolist()
+    assert (sampler.class_freq == np.bincount(np.concatenate(tasks), minlength=NUM_CLASSES)).all()
+
+
+@needs_avalanche
+@pytest.mark.parametrize(
+    ("targets", "error", "match"),
+    [
+        ([0, 5], ValueError, "expected classes 0 to 4, got 5"),
+        ([0, -1], ValueError, "got -1"),
+        ([0.0, 1.0], TypeError, "expected whole numbers, got float"),
+        ([True, False], TypeError, "got bool"),
+        ([0, np.eye(5, dtype=bool)[1]], ValueError, r"got shapes \(\), \(5,\)"),
+        ([[0, 1, 1]], ValueError, r"vectors of 5 classes throughout, got shapes \(3,\)"),
+        ([[1]], ValueError, r"got shapes \(1,\)"),
+        ([[0, 0.3, 0.7, 0, 0]], ValueError, "expected vectors of 0 and 1, got 0.3"),
+        ([[0, 2, 0, 0, 0]], ValueError, "got 2"),
+    ],
+)
+def test_a_target_it_cannot_represent_is_refused(targets, error, match):
+    with pytest.raises(error, match=match):
+        adapter().multi_hot(targets, 5)
+
+
+@needs_avalanche
+def test_a_refused_experience_changes_nothing():
+    buffer = adapter().SamplerBuffer(make_sampler("prs", 3, 2, 0))
+    buffer.update_from_dataset(dataset([0, 1]))
+    for bad in (dataset([0, 2]), dataset(np.eye(3, dtype=bool))):
+        with pytest.raises(ValueError, match="targets"):
+            buffer.update_from_dataset(bad)
+    with pytest.raises(ValueError, match="expected a data set with targets, got one without"):
+        buffer.update_from_dataset(AvalancheDataset([TensorDataset(torch.zeros(2, 1))]))
+    buffer.update_from_dataset(dataset([0, 1]).subset([]))
+    assert held(buffer.buffer) == [0, 1] and len(buffer.sampler) == 2
+
+
+@needs_avalanche
+def test_what_is_wrapped_is_checked():
+    wrap = adapter().SamplerBuffer
+    with pytest.raises(TypeError, match="expected what make_sampler returns, got 'prs'"):
+        wrap("prs")
+    used = make_sampler("prs", 3, 2, 0)
+    used.place(np.ones((1, 2), bool))
+    with pytest.raises(ValueError, match="expected an empty one, got one that holds 1"):
+        wrap(used)
+    curious = make_sampler("crs", 3, 2, 0)
+    curious.needs = frozenset({"gradients"})
+    with pytest.raises(ValueError, match="got one that needs gradients"):
+        wrap(curious)
+    buffer = wrap(make_sampler("crs", 3, 2, 0))
+    buffer.resize(None, 3)
+    with pytest.raises(ValueError, match="expected 3, the sampler's size, got 4"):
+        buffer.resize(None, 4)
+
+
+@needs_avalanche
+def test_its_examples_run():
+    assert doctest.testmod(adapter()).failed == 0
+
+
+def test_without_avalanche_the_error_says_what_to_install():
+    code = "import sys; sys.modules['avalanche'] = None; import prslib.adapters.avalanche"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: prslib.adapters.avalanche: expected the package" in done.stderr
+    assert "pip install avalanche-lib" in done.stderr

@@ -1,0 +1,152 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from cbrs_twin import Twin
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from prslib.samplers import make_sampler
+
+A, B, C = range(3)
+
+
+def rows(*samples, num_classes=3):
+    """Multi-hot rows of samples given as tuples of classes."""
+    labels = np.zeros((len(samples), num_classes), bool)
+    for row, sample in zip(labels, samples, strict=True):
+        row[list(np.atleast_1d(sample))] = True
+    return labels
+
+
+def filled(*samples, seed=0):
+    sampler = make_sampler("cbrs", len(samples), 3, seed)
+    sampler.place(rows(*samples))
+    return sampler
+
+
+def next_slots(samples, sample, runs=2000):
+    """Return which slot each of many seeds gives to the sample that follows."""
+    return np.array([filled(*samples, seed=s).place(rows(sample))[0] for s in range(runs)])
+
+
+# Worked examples ------------------------------------------------------------------------------
+
+
+def test_a_class_that_is_not_full_overwrites_the_largest():
+    slots = next_slots([A, A, B, A], B)
+    assert chisquare(np.bincount(slots, minlength=4)[[0, 1, 3]]).pvalue > 1e-4
+    assert set(slots) == {0, 1, 3}
+
+
+def test_a_full_class_is_a_reservoir():
+    slots = next_slots([A, A, B, A], A)  # n = 4 with this one, m = 3
+    seen = np.bincount(np.where(slots < 0, 4, slots), minlength=5)
+    assert seen[2] == 0  # B stays
+    assert chisquare(seen[[0, 1, 3, 4]]).pvalue > 1e-4  # 3/4 enter, on one of three
+
+
+def test_of_several_largest_classes_all_are_full_and_all_give():
+    slots = next_slots([A, A, B, B, C], C)
+    assert set(slots) == {0, 1, 2, 3}
+    assert chisquare(np.bincount(slots)).pvalue > 1e-4
+    slots = next_slots([A, A, B, B, C], B)  # n = 3, m = 2
+    seen = np.bincount(np.where(slots < 0, 5, slots), minlength=6)
+    assert not seen[[0, 1, 4]].any()
+    assert chisquare(seen[[2, 3, 5]]).pvalue > 1e-4
+
+
+def test_a_full_class_stays_full():
+    sampler = filled(A, A, A, B)
+    sampler.place(rows(C, B))  # each overwrites a sample of A, which is full from now on
+    assert sampler.class_counts.tolist() == [1, 2, 1]
+    own = np.flatnonzero(sampler.labels[:, A])[0]
+    assert set(sampler.place(rows(*[A] * 50))) <= {-1, own}  # though B is the largest
+    assert sampler.class_counts.tolist() == [1, 2, 1]
+
+
+def test_full_is_judged_with_a_full_memory():
+    sampler = filled(A, B, B, B)  # A was the largest at the first sample
+    assert sampler.place(rows(A))[0] in {1, 2, 3}
+
+
+def test_a_sample_counts_for_its_rarest_label():
+    sampler = filled(A, A, (A, B), (B, C))
+    assert sampler.slot_class.tolist() == [A, A, B, C]
+    assert sampler.class_counts.tolist() == [3, 2, 1]
+    slots = next_slots([A, A, (A, B), (B, C)], (A, C))  # for C, which is not full
+    assert set(slots) == {0, 1}  # A, the largest with 2: the sample of A and B counts for B
+
+
+def test_equally_rare_labels_are_drawn_uniformly():
+    classes = [filled((A, B, C), A, seed=seed).slot_class[0] for seed in range(1500)]
+    assert chisquare(np.bincount(classes, minlength=3)).pvalue > 1e-4
+
+
+# The brute-force twin -------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    num_classes=st.integers(1, 12),
+    size=st.integers(1, 40),
+    batch=st.sampled_from([1, 7, 1000]),
+    extra_labels=st.sampled_from([0.0, 0.1, 0.5]),
+)
+def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels):
+    rng = np.random.default_rng(seed)
+    chance = 1.0 / np.arange(1, num_classes + 1) ** 1.3
+    stream = np.eye(num_classes, dtype=bool)[rng.choice(num_classes, 200, p=chance / chance.sum())]
+    stream |= rng.random(stream.shape) < extra_labels
+    stream[rng.random(200) < 0.05] = False
+    sampler, twin = make_sampler("cbrs", size, num_classes, seed), Twin(size, num_classes, seed)
+    for start in range(0, len(stream), batch):
+        part = stream[start : start + batch]
+        assert sampler.place(part).tolist() == twin.place(part).tolist()
+        assert sampler.slot_class[: len(sampler)].tolist() == twin.held.tolist()
+    assert (sampler.labels[: len(sampler)] == twin.memory).all()
+    assert (sampler.class_freq == twin.freq).all()
+
+
+# Distributions --------------------------------------------------------------------------------
+
+
+def test_the_samples_of_each_class_are_a_uniform_choice():
+    stream = rows(*[A] * 20, *[B] * 60, *[A] * 20)
+    size, runs, kept = 10, 3000, np.zeros(100)
+    for seed in range(runs):
+        holder = np.full(size, -1)
+        for item, slot in enumerate(make_sampler("cbrs", size, 3, seed).place(stream)):
+            if slot >= 0:
+                holder[slot] = item
+        kept[holder] += 1
+    of_a, of_b = np.delete(kept, slice(20, 80)), kept[20:80]
+    assert of_a.sum() == of_b.sum() == runs * size / 2
+    for counts in (of_a, of_b):
+        share = size / 2 / len(counts)  # without replacement the spread is smaller
+        statistic = ((counts - runs * share) ** 2).sum() / (runs * share * (1 - share))
+        assert abs(statistic - len(counts)) < 5 * np.sqrt(2 * len(counts))
+
+
+def test_a_long_stream_ends_balanced():
+    stream = np.eye(3, dtype=bool)[np.random.default_rng(5).choice(3, 4000, p=[0.8, 0.15, 0.05])]
+    sampler = make_sampler("cbrs", 90, 3, 1)
+    sampler.place(stream)
+    assert np.abs(sampler.class_counts - 30).max() <= 1
+
+
+@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_copy_goes_on_alike(renew):
+    stream = np.random.default_rng(2).random((300, 9)) < 0.2
+    sampler = make_sampler("cbrs", 20, 9, 4)
+    sampler.place(stream[:150])
+    twin = renew(sampler)
+    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
+
+
+def test_cbrs_has_no_options():
+    with pytest.raises(TypeError, match="'rho' of sampler 'cbrs'; known options: none"):
+        make_sampler("cbrs", 4, 3, 0, rho=0.0)

@@ -1,0 +1,436 @@
+"""From a COCO folder to COCOseq: the command, its reports, interruptions and bad input."""
+
+import csv
+import json
+import re
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+from real_folders import write_coco, write_ids
+
+from prslib.__main__ import main
+from prslib.datasets import DATASETS, images, load_dataset
+from prslib.datasets.coco import read_annotations
+
+NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
+TRAIN = [
+    (1, ["apple"]),
+    (2, ["apple", "bear", "person"]),
+    (3, ["cat"]),
+    (4, ["cat", "dog", "cup"]),
+    (5, ["apple", "dog"]),  # of both tasks, in no id file
+    (6, []),  # without annotation
+    (7, ["bear"]),
+    (8, ["dog"]),
+    (9, ["person"]),
+]
+VAL = [(11, ["apple"]), (12, ["bear"]), (13, ["cat", "person"]), (14, ["dog"]), (15, ["dog"])]
+IDS = {
+    "train": [[2, 1], [4, 3]],
+    "test": [[11, 7], [13, 8]],
+    "teorg": [[11, 12], [13, 14, 15]],
+}
+
+
+@pytest.fixture
+def coco(tmp_path, monkeypatch):
+    write_coco(tmp_path / "coco", {"train2014": TRAIN, "val2014": VAL}, NAMES)
+    write_ids(tmp_path / "ids", IDS, "coco")
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def prepare(root, *more, ids=True):
+    return main(
+        ["prepare", "cocoseq", "--images", str(root / "coco"), "--workers", "1"]
+        + ["--annotations", str(root / "coco" / "annotations")]
+        + (["--ids", str(root / "ids")] if ids else [])
+        + list(more)
+    )
+
+
+def edit(file, change):
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def picture(root, half, number):
+    return root / "coco" / half / f"COCO_{half}_{number:012d}.jpg"
+
+
+def rows_of(file):
+    with open(file, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_images_and_labels_are_those_of_the_id_files(coco, capsys):
+    assert prepare(coco) == 0
+    dataset = load_dataset("cocoseq")
+    assert dataset.class_names == ("apple", "bear", "cat", "dog")
+    assert dataset.class_task.tolist() == [0, 0, 1, 1]
+    assert dataset.stands_for == "COCOseq"
+    expected = {
+        "train": ([2, 1, 4, 3], ["1100", "1000", "0011", "0010"]),
+        "balanced": ([7, 8, 11, 13], ["0100", "0001", "1000", "0010"]),
+        "imbalanced": ([11, 13, 12, 14, 15], ["1000", "0010", "0100", "0001", "0001"]),
+    }
+    for part, split in {"train": dataset.train, **dataset.tests}.items():
+        numbers, labels = expected[part]
+        assert ["".join(map(str, row)) for row in split.labels.astype(int)] == labels
+        assert split.images.shape == (len(numbers), 256, 256, 3)
+        for image, number in zip(split.images, numbers, strict=True):
+            half = "train2014" if number < 10 else "val2014"
+            with Image.open(picture(coco, half, number)) as original:
+                want = np.asarray(original.convert("RGB").resize((256, 256)))
+            np.testing.assert_array_equal(image, want)
+    assert isinstance(dataset.train.images.base, np.memmap)
+    said = capsys.readouterr().out
+    assert "the released split, 11 images (4 train, 4 balanced, 5 imbalanced), 4 classes" in said
+    assert "1 images without annotation" in said
+    without = load_dataset("cocoseq", images=False)
+    assert without.train.images is None
+    np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
+    assert rows_of(coco / "data/cocoseq/left_out.csv") == []
+    left = {path.name for path in (coco / "data/cocoseq").iterdir()}
+    lists = {"images.files.txt", "left_out.csv", "counts.csv"}
+    assert left == {"corpus.npz", "labels.npz", "images.npy", *lists}
+
+
+def test_second_call_has_nothing_to_do(coco, capsys, monkeypatch):
+    prepare(coco)
+    monkeypatch.setattr(images, "read_image", lambda *_: pytest.fail("decoded again"))
+    assert prepare(coco) == 0
+    assert "nothing to do" in capsys.readouterr().out
+
+
+def test_labels_alone_need_no_images(coco):
+    shutil.rmtree(coco / "coco" / "train2014")
+    arguments = ["--annotations", str(coco / "coco/annotations"), "--ids", str(coco / "ids")]
+    assert main(["prepare", "cocoseq", *arguments]) == 0
+    assert len(load_dataset("cocoseq", images=False).train) == 4
+    with pytest.raises(FileNotFoundError, match="got labels alone; run `python -m prslib prepare"):
+        load_dataset("cocoseq")
+
+
+def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
+    picture(coco, "train2014", 1).unlink()
+    broken = picture(coco, "val2014", 12)
+    broken.write_bytes(broken.read_bytes()[:300])
+    assert prepare(coco) == 1
+    said = capsys.readouterr().err
+    assert "at most 1% of the images missing or broken, got 2 of 11" in said
+    assert "1 missing and 1 broken" in said
+    assert "--allow-missing" in said
+    with pytest.raises(FileNotFoundError, match="an unfinished array; go on with"):
+        load_dataset("cocoseq")
+    assert prepare(coco, "--allow-missing") == 0
+    dataset, without = load_dataset("cocoseq"), load_dataset("cocoseq", images=False)
+    assert [len(dataset.train), len(dataset.tests["balanced"])] == [3, 4]
+    assert len(dataset.tests["imbalanced"]) == len(without.tests["imbalanced"]) == 4
+    with Image.open(picture(coco, "train2014", 3)) as original:
+        want = np.asarray(original.convert("RGB").resize((256, 256)))
+    np.testing.assert_array_equal(dataset.train.images[2], want)
+    reasons = {row["file"][-6:-4]: row for row in rows_of(coco / "data/cocoseq/left_out.csv")}
+    assert reasons["01"]["reason"] == "missing"
+    assert reasons["01"]["part"] == "train"
+    assert reasons["12"]["reason"].startswith("broken: ")
+    assert reasons["12"]["part"] == "imbalanced"
+    counts = rows_of(coco / "data/cocoseq/counts.csv")
+    assert [(row["before"], row["after"]) for row in counts[:2]] == [("2", "1"), ("2", "2")]
+
+
+def test_a_missing_image_can_be_put_in_place_later(coco, monkeypatch):
+    file = picture(coco, "train2014", 1)
+    content = file.read_bytes()
+    file.unlink()
+    assert prepare(coco) == 1
+    file.write_bytes(content)
+    decoded = []
+    real = images.read_image
+    monkeypatch.setattr(images, "read_image", lambda path: decoded.append(path) or real(path))
+    assert prepare(coco) == 0
+    assert decoded == [file]
+    assert len(load_dataset("cocoseq").train) == 4
+
+
+def test_interrupted_decoding_goes_on_where_it_stopped(coco, monkeypatch):
+    decoded, real = [], images.read_image
+
+    def stop_after_five(path):
+        if len(decoded) == 5:
+            raise KeyboardInterrupt
+        decoded.append(path)
+        return real(path)
+
+    monkeypatch.setattr(images, "read_image", stop_after_five)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(coco)
+    first = list(decoded)
+    monkeypatch.setattr(images, "read_image", lambda path: decoded.append(path) or real(path))
+    assert prepare(coco) == 0
+    assert len(decoded) == len(set(decoded)) == 11
+    assert decoded[:5] == first
+    interrupted = np.array(load_dataset("cocoseq").train.images)
+    shutil.rmtree(coco / "data/cocoseq")
+    assert prepare(coco) == 0
+    np.testing.assert_array_equal(load_dataset("cocoseq").train.images, interrupted)
+
+
+@pytest.mark.parametrize("place", ["moving", "labels", "renaming"])
+def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place):
+    for number in (1, 2):
+        picture(coco, "train2014", number).unlink()
+    with monkeypatch.context() as patch:
+        if place == "moving":  # dies at the third row, after it was moved
+            patch.setattr(images, "MOVED", Countdown(2, after=3))
+        elif place == "labels":
+            target = "prslib.datasets.selection.Selection.keep"
+            patch.setattr(target, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        else:
+            patch.setattr(images.os, "replace", stop_at("images.npy"))
+        with pytest.raises(KeyboardInterrupt):
+            prepare(coco, "--allow-missing")
+    monkeypatch.setattr(images, "read_image", lambda *_: pytest.fail("decoded again"))
+    assert prepare(coco, "--allow-missing") == 0
+    dataset = load_dataset("cocoseq")
+    assert len(dataset.train) == 2
+    for split, number in ((dataset.train, 4), (dataset.tests["imbalanced"], 11)):
+        half = "train2014" if number < 10 else "val2014"
+        with Image.open(picture(coco, half, number)) as original:
+            want = np.asarray(original.convert("RGB").resize((256, 256)))
+        np.testing.assert_array_equal(split.images[0], want)
+
+
+class Countdown(int):
+    """A number that cannot be written to an array more than so many times."""
+
+    def __new__(cls, value, after):
+        made = super().__new__(cls, value)
+        made.after = after
+        return made
+
+    def __index__(self):
+        self.after -= 1
+        if self.after < 0:
+            raise KeyboardInterrupt
+        return int.__index__(self)
+
+    __int__ = __index__
+    __array__ = None
+
+
+def stop_at(name):
+    real = images.os.replace
+
+    def replace(source, target):
+        if str(target).endswith(name):
+            raise KeyboardInterrupt
+        real(source, target)
+
+    return replace
+
+
+def test_parallel_decoding_gives_the_same(coco):
+    prepare(coco)
+    alone = np.array(load_dataset("cocoseq").train.images)
+    shutil.rmtree(coco / "data/cocoseq")
+    prepare(coco, "--workers", "2")
+    np.testing.assert_array_equal(load_dataset("cocoseq").train.images, alone)
+
+
+def test_an_image_that_is_listed_twice_counts_once(coco):
+    file = coco / "coco/annotations/instances_train2014.json"
+    edit(file, lambda content: content["images"].append(content["images"][0]))
+    corpus = read_annotations(file.parent)
+    assert corpus.left_out["listed twice"] == 1
+    assert len(corpus.key) == 13
+    edit(file, lambda content: content["images"].append({"id": 1, "file_name": "other.jpg"}))
+    with pytest.raises(ValueError, match="one image for each id"):
+        read_annotations(file.parent)
+
+
+def test_derived_split_of_a_small_folder(tmp_path, monkeypatch, capsys):
+    pairs = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
+    names = [name for pair in pairs for name in pair]
+    single = [[name] for name in names]
+    halves = {
+        half: [
+            (first + i, found)
+            for i, found in enumerate([*single * 2, *map(list, pairs), ["ant", "cow"]])
+        ]
+        for half, first in (("train2014", 100), ("val2014", 200))
+    }
+    write_coco(tmp_path / "coco", halves, names)
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    assert prepare(tmp_path, "--test-per-class", "3", ids=False) == 0
+    said = capsys.readouterr().out
+    assert "the derived split" in said
+    assert "2 images with labels of no task alone" in said
+    dataset = load_dataset("cocoseq")
+    assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 8
+    assert len(dataset.tests["imbalanced"]) == 20
+    clustering = DATASETS["cocoseq"].clustering()
+    assert (clustering.labels.shape, clustering.class_names) == ((21, 8), tuple(names))
+
+
+def break_json(root):
+    file = root / "coco/annotations/instances_val2014.json"
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def annotate_unknown(root):
+    edit(
+        root / "coco/annotations/instances_train2014.json",
+        lambda content: content["annotations"].append(
+            {"id": 99, "image_id": 777, "category_id": 1}
+        ),
+    )
+
+
+def unknown_category(root):
+    edit(
+        root / "coco/annotations/instances_train2014.json",
+        lambda content: content["annotations"].append({"id": 99, "image_id": 1, "category_id": 55}),
+    )
+
+
+def no_annotations(root):
+    edit(root / "coco/annotations/instances_train2014.json", lambda content: content.pop("images"))
+
+
+def change_ids(part, task, numbers):
+    return lambda root: (root / f"ids/{part}_task{task}_id_coco.json").write_text(
+        json.dumps(numbers)
+    )
+
+
+BAD = {
+    "folder of images": (
+        lambda root: (root / "coco/val2014").rename(root / "coco/val"),
+        r"expected the folders train2014 and val2014 in .*got annotations, train2014, val; --im",
+    ),
+    "folder of annotations": (
+        lambda root: (root / "coco/annotations/instances_train2014.json").unlink(),
+        r"instances_train2014.json, got none; --annotations names the folder",
+    ),
+    "no such folder": (
+        lambda root: shutil.rmtree(root / "ids"),
+        r"expected a folder after --ids",
+    ),
+    "truncated": (break_json, r"expected whole JSON in .*val2014.json.*download"),
+    "not instances": (no_annotations, r"got no images; take the instances files"),
+    "unknown image": (annotate_unknown, r"annotation 99 of the unknown image 777; download"),
+    "unknown category": (unknown_category, r"annotation 99 of the unknown category 55; download"),
+    "id of nobody": (
+        change_ids("train", 1, [3, 4, 4000]),
+        r"every id of train_task1 .* but 1 of 3 are not, the first is 4000; the id files do not "
+        "match these annotations",
+    ),
+    "id of the other half": (change_ids("train", 0, [1, 2, 12]), "1 of 3 are not, the first is 12"),
+    "labels of other tasks": (
+        change_ids("train", 0, [1, 2, 5]),
+        r"the first with id 5: task 0 with 'dog' of task 1; the id files do not match",
+    ),
+    "in two tasks": (change_ids("test", 1, [13, 8, 11]), r"each image in one task.*id 11"),
+    "in training and test": (change_ids("test", 0, [11, 1]), r"no training image in a test set"),
+    "no class": (change_ids("train", 0, [1, 2, 9]), r"a class of COCOseq in every image"),
+    "id twice": (change_ids("train", 0, [1, 2, 1]), r"each id once in .* got 1 2 times"),
+    "ids no list": (change_ids("train", 0, {"a": 1}), r"expected a list of whole numbers"),
+    "id file missing": (
+        lambda root: (root / "ids/teorg_task1_id_coco.json").unlink(),
+        r"expected the id file .*teorg_task1_id_coco.json, got none",
+    ),
+    "id file cut off": (
+        lambda root: (root / "ids/test_task1_id_coco.json").write_text("[1, 2"),
+        r"expected JSON in .*test_task1_id_coco.json",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_named_before_any_work(coco, capsys, what):
+    spoil, message = BAD[what]
+    spoil(coco)
+    assert prepare(coco) == 1
+    said = capsys.readouterr().err
+    assert re.search(message, said), said
+    assert not (coco / "data/cocoseq").exists()
+
+
+def test_too_little_disk(coco, capsys, monkeypatch):
+    free = SimpleNamespace(free=11 * 256 * 256 * 3 - 1)
+    monkeypatch.setattr(images.shutil, "disk_usage", lambda _: free)
+    assert prepare(coco) == 1
+    said = capsys.readouterr().err
+    assert "GB free for 11 images" in said
+    assert "set PRSLIB_DATA to a folder on a larger disk" in said
+    free.free += 1
+    assert prepare(coco) == 0
+
+
+def test_a_full_disk_while_reserving_leaves_nothing_behind(coco, capsys, monkeypatch):
+    def no_space(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(images.os, "posix_fallocate", no_space, raising=False)
+    assert prepare(coco) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert not list((coco / "data/cocoseq").glob("images.*npy"))
+
+
+def test_work_on_another_selection_is_not_overwritten(coco, capsys):
+    prepare(coco)
+    before = (coco / "data/cocoseq/images.npy").read_bytes()
+    change_ids("train", 1, [3, 4])(coco)
+    assert prepare(coco) == 1
+    assert "the work on another selection" in capsys.readouterr().err
+    assert (coco / "data/cocoseq/images.npy").read_bytes() == before
+
+
+def test_array_of_another_resolution(coco, capsys):
+    prepare(coco)
+    folder = coco / "data/cocoseq"
+    np.save(folder / "images.npy", np.zeros((11, 224, 224, 3), dtype=np.uint8))
+    with pytest.raises(ValueError, match=r"\(256, 256, 3\), got uint8 of \(224, 224, 3\)"):
+        load_dataset("cocoseq")
+    (folder / "images.npy").rename(folder / "images.part.npy")
+    assert prepare(coco) == 1
+    assert "(224, 224, 3)" in capsys.readouterr().err
+
+
+def test_spoilt_prepared_files(coco):
+    prepare(coco)
+    folder = coco / "data/cocoseq"
+    np.save(folder / "images.npy", np.zeros((3, 256, 256, 3), dtype=np.uint8))
+    with pytest.raises(ValueError, match="expected 11 images"):
+        load_dataset("cocoseq")
+    (folder / "images.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises(ValueError, match="as a whole array"):
+        load_dataset("cocoseq")
+    (folder / "labels.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="prepare the set again"):
+        load_dataset("cocoseq", images=False)
+
+
+def test_no_data_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
+        load_dataset("cocoseq")
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match="create it"):
+        load_dataset("cocoseq")
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    for name in ("cocoseq", "nuswideseq"):
+        with pytest.raises(FileNotFoundError, match=f"prepare {name}"):
+            load_dataset(name, images=False)
+
+
+def test_recipe_is_the_papers():
+    recipe = DATASETS["cocoseq"].recipe
+    assert (recipe.schedule, recipe.memory_size, recipe.learning_rate) == ((0, 3, 1, 2), 2000, 1e-4)

@@ -1,0 +1,196 @@
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ocdm_twin import Twin
+from scipy.stats import chisquare
+
+from prslib.samplers import make_sampler
+
+A, B, C = range(3)
+
+
+def rows(*samples, num_classes=3):
+    """Multi-hot rows of samples given as tuples of classes."""
+    labels = np.zeros((len(samples), num_classes), bool)
+    for row, sample in zip(labels, samples, strict=True):
+        row[list(np.atleast_1d(sample))] = True
+    return labels
+
+
+def filled(*samples, seed=0, size=None, **options):
+    sampler = make_sampler("ocdm", size or len(samples), 3, seed, **options)
+    sampler.place(rows(*samples))
+    return sampler
+
+
+def next_slots(samples, sample, runs=2000, **options):
+    """Return which slot each of many seeds gives to the sample that follows."""
+    return np.array(
+        [filled(*samples, seed=s, **options).place(rows(sample))[0] for s in range(runs)]
+    )
+
+
+# Worked examples ------------------------------------------------------------------------------
+
+
+def test_the_distance_by_hand():
+    twin = Twin(4, 3)
+    twin.freq = np.array([6, 2, 0])
+    assert twin.kl(np.array([3, 1, 0])) == pytest.approx(0.75 * math.log(1.5) - 0.25 * math.log(2))
+    assert twin.kl(np.array([4, 0, 0])) == pytest.approx(math.log(2))
+    twin.rho = 1.0
+    assert twin.kl(np.array([3, 1, 0])) == pytest.approx(0)
+    assert twin.kl(np.array([1, 1, 0])) == pytest.approx(
+        -0.5 * math.log(0.75)
+    )  # q = 1/2, p 3/4 1/4
+    twin.rho = -1.0
+    assert twin.kl(np.array([1, 3, 0])) == pytest.approx(0)
+
+
+def test_the_most_frequent_class_gives_way_and_ties_are_uniform():
+    slots = next_slots([A, A, A, B], B)  # 3 A and 2 B: one A goes
+    assert chisquare(np.bincount(slots, minlength=3)).pvalue > 1e-4 and set(slots) == {0, 1, 2}
+    slots = next_slots([A, A, A, B], A)  # 4 A, the new one among them
+    seen = np.bincount(np.where(slots < 0, 4, slots), minlength=5)
+    assert seen[3] == 0 and chisquare(seen[[0, 1, 2, 4]]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("rho", "leaving"), [(0.0, {0, 1, 2, 3}), (2.0, {-1, 4, 5})])
+def test_rho_says_who_gives_way(rho, leaving):
+    # n = l = (4, 3): (3, 3) remain at rho 0, (4, 2) at rho 2, where p = (16, 9) / 25
+    assert set(next_slots([A, A, A, A, B, B], B, 100, rho=rho)) == leaving
+
+
+def test_a_sample_with_two_labels_by_hand():
+    # l = (3, 3, 2): without (A, B) it is (2, 2, 2), which is the target
+    slots = next_slots([A, A, (A, B), B, B, C], C, 100)
+    assert set(slots) == {2}
+
+
+def test_ties_are_uniform_over_samples_not_over_label_sets():
+    # with the new sample l = (3, 3, 3); without one of the single labels, of which A has three
+    # samples and B and C one, (2, 3, 3) is left in some order: closer than (3, 2, 2)
+    slots = next_slots([A, A, A, B, (B, C), (B, C)], C)
+    seen = np.bincount(np.where(slots < 0, 6, slots), minlength=7)
+    assert not seen[[4, 5]].any()
+    assert chisquare(seen[[0, 1, 2, 3, 6]]).pvalue > 1e-4
+
+
+def test_a_class_may_leave_the_memory():
+    # rho 3: n = (9, 1), p = (729, 1) / 730: without B the distance is log(730 / 729)
+    sampler = filled(*[A] * 8, B, rho=3.0)
+    assert sampler.place(rows(A)).tolist() == [8]
+    assert sampler.class_counts.tolist() == [9, 0, 0]
+    assert sampler.place(rows(B)).tolist() in ([k] for k in [-1, *range(9)])  # and come back
+
+
+def test_a_batch_is_decided_as_a_whole():
+    batch = rows(*[A] * 6, B, B, C, C)
+    for seed in range(20):
+        sampler = make_sampler("ocdm", 6, 3, seed)
+        slots = sampler.place(batch)
+        assert slots[:6].tolist() == list(range(6))  # in order, then overwritten
+        assert sorted(slots[6:]) == slots[6:].tolist() and len(set(slots[6:])) == 4
+        assert sampler.class_counts.tolist() == [2, 2, 2]
+    assert sampler.decides_by_batch
+    first = make_sampler("ocdm", 1, 3, 0, rho=1.0)
+    assert first.place(rows(A, B, B, B)).tolist()[0] == 0
+    assert first.class_counts.tolist() == [0, 1, 0]  # n = (1, 3) before the first deletion
+
+
+# The brute-force twin -------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    num_classes=st.integers(1, 30),
+    size=st.integers(1, 30),
+    batch=st.sampled_from([1, 4, 10, 100]),
+    extra_labels=st.sampled_from([0.0, 0.05, 0.3]),
+    rho=st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-3, 3)),
+)
+def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels, rho):
+    rng = np.random.default_rng(seed)
+    chance = 1.0 / np.arange(1, num_classes + 1) ** 1.3
+    stream = np.eye(num_classes, dtype=bool)[rng.choice(num_classes, 80, p=chance / chance.sum())]
+    stream |= rng.random(stream.shape) < extra_labels
+    stream[rng.random(80) < 0.05] = False
+    sampler = make_sampler("ocdm", size, num_classes, seed, rho=rho)
+    twin = Twin(size, num_classes, seed, rho=rho)
+    for start in range(0, len(stream), batch):
+        part = stream[start : start + batch]
+        assert sampler.place(part).tolist() == twin.place(part).tolist()
+        assert (sampler.labels[: len(sampler)] == twin.memory).all()
+    assert (sampler.class_freq == twin.freq).all()
+
+
+# Distributions and edges ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [1, 10, 1000])
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+def test_a_long_single_label_stream_ends_on_target(rho, batch):
+    rng = np.random.default_rng(5)
+    stream = np.eye(4, dtype=bool)[rng.choice(4, 6000, p=[0.5, 0.25, 0.15, 0.1])]
+    sampler = make_sampler("ocdm", 200, 4, 1, rho=rho)
+    for start in range(0, len(stream), batch):
+        sampler.place(stream[start : start + batch])
+    target = stream.mean(0) if rho else np.full(4, 0.25)
+    assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.01
+
+
+def test_late_samples_are_favoured_one_by_one_and_not_in_a_batch():
+    stream, entered = rows(*[A] * 60), {1: [], 60: []}
+    for batch, last in entered.items():
+        for seed in range(1500):
+            sampler = make_sampler("ocdm", 4, 3, seed)
+            slots = np.concatenate(
+                [sampler.place(stream[i : i + batch]) for i in range(0, 60, batch)]
+            )
+            last.append(slots[-1] >= 0)
+    assert abs(np.mean(entered[1]) - 4 / 5) < 0.05
+    assert abs(np.mean(entered[60]) - 4 / 60) < 0.03
+
+
+@pytest.mark.parametrize("rho", [-1000.0, -2.0, 0.0, 2.0, 1000.0])
+@pytest.mark.parametrize("size", [1, 7])
+def test_any_rho_and_size_keep_the_books(rho, size):
+    stream = np.random.default_rng(0).random((600, 12)) < 0.5 / np.arange(1, 13)
+    sampler = make_sampler("ocdm", size, 12, 0, rho=rho)
+    mirror = np.zeros((size, 12), bool)
+    for start in range(0, 600, 50):
+        part = stream[start : start + 50]
+        for row, slot in zip(part, sampler.place(part), strict=True):
+            if slot >= 0:
+                mirror[slot] = row
+        assert (sampler.labels == mirror).all()
+        assert (sampler.class_counts == mirror.sum(0)).all()
+
+
+@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_copy_goes_on_alike(renew):
+    stream = np.random.default_rng(2).random((300, 9)) < 0.2
+    sampler = make_sampler("ocdm", 20, 9, 4)
+    sampler.place(stream[:150])
+    twin = renew(sampler)
+    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
+    assert (sampler.labels == twin.labels).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"rho": float("nan")}, ValueError, "rho: expected a finite number, got nan"),
+        ({"rho": "0"}, TypeError, "rho: expected a number, got '0'"),
+        ({"variant": "paper"}, TypeError, "'variant' of sampler 'ocdm'; known options: rho"),
+    ],
+)
+def test_options_are_checked(options, error, match):
+    with pytest.raises(error, match=match):
+        make_sampler("ocdm", 4, 3, 0, **options)
