@@ -99,12 +99,7 @@ class LabelSampler:
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = check_positive("size", size)
         self.num_classes = check_positive("num_classes", num_classes)
-        if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
-            raise TypeError(
-                f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
-                "pass one, so that the run can be repeated"
-            )
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(check_seed(seed))
 
     def place(self, labels: np.ndarray) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
@@ -140,6 +135,16 @@ class LabelSampler:
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         """Write the slot of each sample into ``slots``."""
         raise NotImplementedError
+
+
+def check_seed(seed: Seed) -> Seed:
+    """Return ``seed``, or raise TypeError if it is no int, SeedSequence or Generator."""
+    if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
+        raise TypeError(
+            f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
+            "pass one, so that the run can be repeated"
+        )
+    return seed
 
 
 def check_positive(name: str, value: int) -> int:
