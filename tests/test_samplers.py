@@ -115,10 +115,20 @@ def test_the_first_labelled_samples_fill_the_slots_in_order(name):
 @ALL
 def test_a_seed_decides_everything(name):
     rows = stream()
-    seeds = [7, 7, np.random.SeedSequence(7), np.random.default_rng(7)]
-    slots = [run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in seeds]
-    assert all((other == slots[0]).all() for other in slots)
+    for same in ([7, 7], [np.random.SeedSequence(7), np.random.default_rng(7)]):
+        slots = [run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in same]
+        assert (slots[0] == slots[1]).all()
     assert (run(make_sampler(name, SIZE, NUM_CLASSES, 8), rows) != slots[0]).any()
+
+
+def test_a_stream_drawn_from_the_same_seed_shares_no_numbers_with_the_sampler():
+    kept = []
+    for seed in range(30):
+        labels = np.eye(2, dtype=bool)[(np.random.default_rng(seed).random(2000) < 0.5).astype(int)]
+        sampler = make_sampler("crs", 100, 2, seed)
+        sampler.place(labels)
+        kept.append(sampler.class_counts[0])
+    assert abs(np.mean(kept) - 50) < 4  # s.d. of the mean 0.9
 
 
 @ALL

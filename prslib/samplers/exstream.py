@@ -5,7 +5,7 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from prslib.samplers.base import Seed, check_labels, check_positive, check_seed
+from prslib.samplers.base import Seed, check_labels, check_positive, generator
 
 
 class ExStream:
@@ -52,7 +52,7 @@ class ExStream:
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = check_positive("size", size)
         self.num_classes = check_positive("num_classes", num_classes)
-        self._rng = np.random.default_rng(check_seed(seed))
+        self._rng = generator(seed)
         part, left = divmod(self.size, self.num_classes)
         self.quota = np.full(self.num_classes, part, np.int64)
         self.quota[self._rng.permutation(self.num_classes)[:left]] += 1

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from prslib.samplers.base import Seed, check_labels, check_positive, check_seed
+from prslib.samplers.base import Seed, check_labels, check_positive, generator
 
 FIRST_SCORE = 0.1  # of a sample that finds an empty memory
 
@@ -61,7 +61,7 @@ class GSS:
         self.num_classes = check_positive("num_classes", num_classes)
         self.subsets = check_positive("subsets", subsets)
         self.subset_size = check_positive("subset_size", subset_size)
-        self._rng = np.random.default_rng(check_seed(seed))
+        self._rng = generator(seed)
         self._count = 0
         self._freq = np.zeros(self.num_classes, np.int64)
         self._labels = np.zeros((self.size, self.num_classes), np.bool_)
