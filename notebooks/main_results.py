@@ -58,7 +58,11 @@ settings
 # Every step joins a batch of 10 new images with 10 drawn from memory, and takes one update; only
 # then do the new images ask for a place in memory. *Finetune* has no memory, *CRS* (conventional
 # reservoir sampling) keeps every image with the same probability, and *Multitask* sees all tasks
-# shuffled together, once. Runs that anyone has trained before are loaded.
+# shuffled together, once. *EWC* has no memory either and holds on to weights that mattered. *GSS*
+# keeps images whose gradients differ. *ExStream* freezes the lower part of the network and keeps
+# prototypes of its features, class by class. In the paper EWC and ExStream freeze layers that were
+# pretrained on ImageNet; the small network here begins with random weights, so that their numbers
+# say less. Runs that anyone has trained before are loaded.
 
 # %%
 import matplotlib.pyplot as plt

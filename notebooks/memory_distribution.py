@@ -22,20 +22,23 @@
 # (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the stream,
 # while PRS gives every *class* its share, "without any auxiliary task information".
 #
-# Which samples stay depends on the labels alone, so no network is trained here: the memories below
-# are those of the runs of `main_results`, sample for sample, recomputed from the labels. With
-# COCOseq's labels at hand the same figure is drawn of the paper's own stream: `make figures
-# PROFILE=paper DATA=/path`.
+# For CRS, PRS, CBRS and OCDM it depends on the labels alone which samples stay, so no network is
+# trained for them: their memories are those of the runs of `main_results`, sample for sample,
+# recomputed from the labels. GSS looks at gradients and ExStream at features; their memories are
+# taken from the runs of `main_results`, and trained where there are none yet. With COCOseq's labels
+# at hand the same figure is drawn of the paper's own stream: `make figures PROFILE=paper
+# DATA=/path`.
 #
-# *A few seconds.*
+# *A few seconds; four minutes where GSS and ExStream are not trained yet.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
-method: list = ["CRS", "PRS"]  # methods with a memory
+method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one memory of every method for each
+device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib import configs, notebook
@@ -55,8 +58,10 @@ settings
 #
 # The share of every class among the labels in memory, from the stream's most frequent class to its
 # rarest; the grey bars are the stream. With $\rho = 0$ the target partition is one and the same
-# share for every class. Where the line of PRS rises above it stand classes that keep company: an
-# image with several labels takes a place in several classes' shares, and a rare label holds it in.
+# share for every class. ExStream parts its memory by class in advance; its vectors count once
+# each, however many images are merged in them. Where the line of PRS rises above it stand classes
+# that keep company: an image with several labels takes a place in several classes' shares, and a
+# rare label holds it in.
 
 # %%
 import matplotlib.pyplot as plt
@@ -64,7 +69,7 @@ import matplotlib.pyplot as plt
 from prslib import plots, shares
 
 plt.style.use(plots.STYLE)
-by_class = shares.memory_shares(wanted)
+by_class = shares.memory_shares(wanted, device=settings.device)
 for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
     figure, ax = plt.subplots(figsize=(9, 3.6))

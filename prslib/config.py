@@ -18,6 +18,7 @@ from prslib.datasets import (
     validate_schedule,
 )
 from prslib.models import MODELS
+from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
@@ -35,23 +36,49 @@ class Method:
         Fields of `RunConfig` that are handed to the sampler.
     offline : bool
         Whether all tasks are seen at once, shuffled, for ``epochs`` epochs.
+    frozen : str or None
+        Field of the data set's `Recipe` that says how many stages of the model stay as they are.
+    ewc : bool
+        Whether weights are held by `prslib.ewc.EWC`, with strength ``ewc_lambda``.
+
+    Notes
+    -----
+    The paper freezes its network for two methods. EWC: up to the penultimate layer, "otherwise, it
+    works poorly". What is frozen there has learned from ImageNet; a network that has learned
+    nothing yet has nothing to be kept, so we freeze the stages that come with learned weights
+    and no others. ExStream: through the second residual block, because stored vectors go stale
+    when the layers below them learn. That holds for any network: where the weights are random, the
+    lower part stays random. On the small networks of the embedded data sets both methods therefore
+    say less than in the paper.
     """
 
     sampler: str | None = None
     options: tuple[str, ...] = ()
     offline: bool = False
+    frozen: str | None = None
+    ewc: bool = False
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The fields of `RunConfig` that change this method's result and not every method's."""
         memory = ("memory_size", "replay_batch_size", *self.options) if self.sampler else ()
-        return (*memory, "epochs") if self.offline else (*memory, "schedule")
+        frozen = (self.frozen,) if self.frozen else ()
+        ewc = ("ewc_lambda",) if self.ewc else ()
+        return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
+
+    @property
+    def looks_at_model(self) -> bool:
+        """Whether what the memory keeps depends on the model, so that it takes training to know."""
+        return self.sampler is not None and bool(SAMPLERS[self.sampler].needs)
 
 
 METHODS = {
     "Multitask": Method(offline=True),
     "Finetune": Method(),
+    "EWC": Method(ewc=True, frozen="pretrained_stages"),
     "CRS": Method(sampler="crs"),
+    "GSS": Method(sampler="gss"),
+    "ExStream": Method(sampler="exstream", frozen="vector_stages"),
     "PRS": Method(sampler="prs", options=("rho", "variant")),
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm", options=("rho",)),
@@ -82,7 +109,9 @@ class RunConfig:
         Order of the tasks; for single-label data the order of the classes, which come in pairs and
         are drawn from the seed by default, since the paper does not publish theirs.
     epochs : int
-        Epochs of Multitask.
+        Epochs of Multitask; the appendix also has 10.
+    ewc_lambda : float
+        Strength of EWC's penalty, 0 or above.
     test_set : str or None
         "balanced", "imbalanced" or "full": which of the data set's test sets.
     model : str or None
@@ -113,6 +142,7 @@ class RunConfig:
     memory_size: int | None = None
     schedule: tuple[int, ...] | None = None
     epochs: int = 1
+    ewc_lambda: float = 15000.0
     test_set: str | None = None
     model: str | None = None
     learning_rate: float | None = None
@@ -129,6 +159,9 @@ class RunConfig:
         whole("seed", self.seed, least=0)
         whole("epochs", self.epochs, least=1)
         finite("rho", self.rho)
+        finite("ewc_lambda", self.ewc_lambda)
+        if self.ewc_lambda < 0:
+            raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda}")
         for name in ("memory_size", "batch_size", "replay_batch_size"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), least=1)
@@ -141,7 +174,8 @@ class RunConfig:
         if self.schedule is not None:
             schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
             object.__setattr__(self, "schedule", schedule)
-        object.__setattr__(self, "rho", float(self.rho) + 0.0)  # -0.0 is 0.0
+        for name in ("rho", "ewc_lambda"):  # 1 and 1.0 are one configuration, and -0.0 is 0.0
+            object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
 
     @property
     def resolved(self) -> dict:

@@ -1,6 +1,8 @@
 """One run, from a configuration to its scores."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,9 @@ from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
-from prslib.samplers import make_sampler
+from prslib.samplers import Sampler, make_sampler
 from prslib.stream import Part, offline_stream, online_stream, replay_plan, tasks_together
+from prslib.supply import SUPPLIES
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Run:
         value; rho is NaN and memory_size 0 where the method has none. A schedule reads "0,3,1,2",
         and "1+2,3+4" where tasks are trained together.
     memory_labels : ndarray of bool, (memory_size, C)
-        Labels in memory at the end; (0, C) for a method without one.
+        Labels in memory at the end; (0, C) for a method without one. ExStream's vectors count
+        once each, whatever the number of samples merged in them, for the one label they stand for.
     """
 
     config: RunConfig
@@ -75,20 +79,54 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
 def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
     settings, train = config.resolved, dataset.train
     test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
-    parts, memory_labels = plan(config, dataset)
-    model = initial_model(config, dataset)
-    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty")
-    learner = Learner(model, **{name: settings[name] for name in training}, device=device)
+    learner = make_learner(config, dataset, device)
     images = torch.from_numpy(train.images).to(device)
     labels = torch.from_numpy(train.labels).float().to(device)
     test_images = torch.from_numpy(test.images).to(device)
+    parts, sampler = stream_of(config, dataset, partial(_supply, learner, images, labels))
     scores = []
     for part in parts:
         learner.fit(images, labels, part.batches)
         groups = tasks_together(part.seen, at_once)
         scores.append(score_tasks(learner, test_images, test, dataset, groups))
     frame = _with_run_columns(config, pd.concat(scores, ignore_index=True))
-    return Run(config, frame, memory_labels)
+    return Run(config, frame, _labels_in(sampler, dataset))
+
+
+def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
+    """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+    device : str
+        Where to compute, "cpu" or "cuda".
+
+    Returns
+    -------
+    Learner
+        Before the first step.
+    """
+    settings, method = config.resolved, METHODS[config.method]
+    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty")
+    return Learner(
+        initial_model(config, dataset),
+        **{name: settings[name] for name in training},
+        frozen_stages=settings[method.frozen] if method.frozen else 0,
+        ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
+        device=device,
+    )
+
+
+def _supply(learner: Learner, images, labels, name: str, batch: np.ndarray, memory: Memory):
+    return SUPPLIES[name](learner, images, labels, batch, memory)
+
+
+def _labels_in(sampler: Sampler | None, dataset: SequentialDataset) -> np.ndarray:
+    return np.zeros((0, dataset.num_classes), bool) if sampler is None else sampler.labels.copy()
 
 
 def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
@@ -124,7 +162,7 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
     Parameters
     ----------
     config : RunConfig
-        The run.
+        The run, of a method that does not look at the model.
     dataset : SequentialDataset
         Its data set; labels suffice.
 
@@ -135,11 +173,48 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
     ndarray of bool, (memory_size, C)
         Labels in memory at the end; (0, C) for a method without a memory.
 
+    Raises
+    ------
+    ValueError
+        If the method looks at the model.
+
     Examples
     --------
     >>> dataset = load_dataset("digits70tiny", images=False)
     >>> plan(RunConfig(dataset="digits70tiny", method="CRS"), dataset)[1].shape
     (50, 70)
+    """
+    if METHODS[config.method].looks_at_model:
+        known = ", ".join(name for name, row in METHODS.items() if not row.looks_at_model)
+        raise ValueError(
+            f"plan: expected a method that looks at labels alone ({known}), got {config.method}, "
+            "whose memory depends on the model; train it with run"
+        )
+    parts, sampler = stream_of(config, dataset)
+    return parts, _labels_in(sampler, dataset)
+
+
+def stream_of(
+    config: RunConfig, dataset: SequentialDataset, supply: Callable | None = None
+) -> tuple[list[Part], Sampler | None]:
+    """Make the batches of a run: ahead of training, or for some methods step by step.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set; labels suffice.
+    supply : callable, optional
+        What `replay_plan` asks for a sampler that looks at the model.
+
+    Returns
+    -------
+    list of Part
+        The joined batches of every step, part by part. Where the sampler looks at the model they
+        are iterators, to be taken in order, each batch after the step on the one before.
+    Sampler or None
+        Holds the memory's labels when all batches are taken; None for a method without a memory.
     """
     settings, method, seeds = config.resolved, METHODS[config.method], _seeds(config)
     train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
@@ -149,16 +224,17 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
     else:
         parts = online_stream(train, schedule, batch_size, rng, settings["tasks_at_once"])
     if method.sampler is None:
-        return parts, np.zeros((0, dataset.num_classes), bool)
+        return parts, None
     size, count = settings["memory_size"], settings["replay_batch_size"]
     options = {name: settings[name] for name in method.options}
     sampler = make_sampler(method.sampler, size, dataset.num_classes, seeds["sampler"], **options)
     memory, rng = Memory(size), np.random.default_rng(seeds["replay"])
-    joined = [
-        Part(p.seen, list(replay_plan(p.batches, train.labels, sampler, memory, count, rng)))
-        for p in parts
+    stepwise = [
+        replay_plan(part.batches, train.labels, sampler, memory, count, rng, supply)
+        for part in parts
     ]
-    return joined, sampler.labels.copy()
+    batches = stepwise if sampler.needs else map(list, stepwise)
+    return [Part(p.seen, b) for p, b in zip(parts, batches, strict=True)], sampler
 
 
 def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, groups):

@@ -9,6 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prslib.ewc import EWC
+from prslib.gradients import squared_gradients
+from prslib.models import split
+from prslib.stream import Joined
+
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9),
@@ -47,6 +52,10 @@ class Learner:
         Every component of the gradient is clipped to [-clip_value, clip_value].
     norm_penalty : float
         Weight of the sum of the parameters' 2-norms, added to the loss.
+    frozen_stages : int
+        How many of the model's stages stay as they are (`prslib.models.split`).
+    ewc_lambda : float or None
+        Strength of `EWC`; None for a learner without it.
     device : str
         Where to compute, "cpu" or "cuda".
     """
@@ -59,17 +68,23 @@ class Learner:
         loss,
         clip_value,
         norm_penalty=0.0,
+        frozen_stages=0,
+        ewc_lambda=None,
         device="cpu",
     ):
         self.device = torch.device(device)
         self.model = model.to(self.device)
-        self.parameters = list(self.model.parameters())
+        self.lower, self.upper = split(self.model, frozen_stages)
+        self.parameters = list(self.upper.parameters())
+        self.ewc = (
+            EWC(self.upper.named_parameters(), ewc_lambda) if ewc_lambda is not None else None
+        )
         self.optimizer = OPTIMIZERS[optimizer](self.parameters, lr=learning_rate)
         self.loss, self.activation = LOSSES[loss]
         self.clip_value = clip_value
         self.norm_penalty = norm_penalty
 
-    def fit(self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray]) -> None:
+    def fit(self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]) -> None:
         """Take one step on every batch of a plan.
 
         Parameters
@@ -78,19 +93,69 @@ class Learner:
             uint8 (N, H, W, channels), on the learner's device.
         labels : Tensor
             Float multi-hot (N, C), on the learner's device.
-        plan : iterable of ndarray of int64
-            Indices of each step's batch.
+        plan : iterable of ndarray of int64, or Joined
+            Indices of each step's batch; may be made step by step.
         """
-        self.model.train()
-        for indices in plan:
-            batch = torch.from_numpy(indices).to(self.device)
-            loss = self.loss(self.model(as_input(images[batch])), labels[batch])
+        for batch in plan:
+            inputs, targets = self.join(images, labels, batch)
+            self.upper.train()
+            loss = self.loss(self.upper(inputs), targets)
             if self.norm_penalty:
                 loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
             self.optimizer.zero_grad()
             loss.backward()
+            if self.ewc:
+                self.ewc.pull()
             nn.utils.clip_grad_value_(self.parameters, self.clip_value)
             self.optimizer.step()
+            if self.ewc:
+                self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+
+    def inputs(self, images: Tensor, indices: np.ndarray) -> Tensor:
+        """Return what the trained part of the network gets for some images.
+
+        Parameters
+        ----------
+        images : Tensor
+            uint8 (N, H, W, channels), on the learner's device.
+        indices : ndarray of int64, (B,)
+            Which of them.
+
+        Returns
+        -------
+        Tensor
+            Float (B, ...): the images themselves where nothing is frozen.
+        """
+        with torch.no_grad():
+            return self.lower(as_input(images[torch.from_numpy(indices).to(self.device)]))
+
+    def join(
+        self, images: Tensor, labels: Tensor, batch: np.ndarray | Joined
+    ) -> tuple[Tensor, Tensor]:
+        """Return what the trained part of the network gets for a batch, and the targets.
+
+        Parameters
+        ----------
+        images, labels
+            As for `fit`.
+        batch : ndarray of int64, or Joined
+            A step's batch.
+
+        Returns
+        -------
+        inputs : Tensor
+            Float (B, ...).
+        targets : Tensor
+            Float multi-hot (B, C).
+        """
+        new = batch.new if isinstance(batch, Joined) else batch
+        inputs = self.inputs(images, new)
+        targets = labels[torch.from_numpy(new).to(self.device)]
+        if isinstance(batch, Joined):
+            vectors = torch.from_numpy(batch.vectors).to(self.device)
+            inputs = torch.cat([inputs, vectors.view(-1, *inputs.shape[1:])])
+            targets = torch.cat([targets, torch.from_numpy(batch.labels).to(targets)])
+        return inputs, targets
 
     @torch.no_grad()
     def probabilities(self, images: Tensor) -> np.ndarray:

@@ -5,18 +5,26 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from prslib.config import RunConfig
+from prslib.config import METHODS, RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.experiment import plan
+from prslib.store import Store
+from prslib.sweep import run_all
 
 
-def memory_shares(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Fill the memory of every run, without training, and count its classes (Figure 6).
+def memory_shares(
+    configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
+) -> pd.DataFrame:
+    """Count the classes in the memory of every run (Figure 6).
 
     Parameters
     ----------
     configs : sequence of RunConfig
-        Runs of label-only methods, on one data set or several.
+        Runs of methods with a memory, on one data set or several.
+    store : Store, optional
+        Where finished runs are kept, by default the cache.
+    device : str
+        Where to train, "cpu" or "cuda".
 
     Returns
     -------
@@ -25,19 +33,39 @@ def memory_shares(configs: Sequence[RunConfig]) -> pd.DataFrame:
         class_rank (0 for the most frequent class of the stream), group, task, share (of all
         labels, in percent). The method "Stream" is the stream itself.
 
+    Raises
+    ------
+    ValueError
+        If a method has no memory.
+
+    Notes
+    -----
+    What a method keeps that looks at labels alone is recomputed here, without training. Where the
+    model has a say, the stored run is asked; what is not stored is trained.
+
     Examples
     --------
     >>> shares = memory_shares([RunConfig(dataset="digits70tiny", method="PRS")])
     >>> float(round(shares[shares["method"] == "PRS"]["share"].sum(), 6))
     100.0
     """
+    without = sorted({c.method for c in configs if METHODS[c.method].sampler is None})
+    if without:
+        known = ", ".join(name for name, row in METHODS.items() if row.sampler)
+        raise ValueError(
+            f"memory_shares: expected methods with a memory ({known}), got {', '.join(without)}"
+        )
+    look = [config for config in configs if METHODS[config.method].looks_at_model]
+    runs = run_all(look, store, device=device)
+    trained = {run.config.hash: run.memory_labels for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
         dataset = load_dataset(name, images=False)
         frames.append(_frame(dataset, dataset.class_freq, "Stream", seed=0))
         for config in configs:
             if config.dataset == name:
-                _, labels = plan(config, dataset)
+                known = config.hash in trained
+                labels = trained[config.hash] if known else plan(config, dataset)[1]
                 frames.append(_frame(dataset, labels.sum(axis=0), config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 

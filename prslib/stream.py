@@ -1,13 +1,32 @@
 """The order in which samples come: the stream, and with a memory the joined batch of every step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from prslib.datasets import Split
 from prslib.memory import Memory
 from prslib.samplers import Sampler
+
+
+class Joined(NamedTuple):
+    """A step's batch whose replayed part is no longer an image of the stream (ExStream).
+
+    Parameters
+    ----------
+    new : ndarray of int64, (B,)
+        Indices of the new samples.
+    vectors : ndarray of float32, (R, D)
+        What the frozen part of the network gave for the replayed ones.
+    labels : ndarray of bool, (R, C)
+        Their labels.
+    """
+
+    new: np.ndarray
+    vectors: np.ndarray
+    labels: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -18,12 +37,13 @@ class Part:
     ----------
     seen : tuple of int
         The tasks that are scored after it.
-    batches : ndarray of int64 (steps, B) or list of ndarray of int64
-        Indices of training images for every step.
+    batches : iterable of ndarray of int64 or Joined
+        Indices of training images for every step; an array (steps, B), a list, or an iterator
+        that needs the step taken before it gives the next batch.
     """
 
     seen: tuple[int, ...]
-    batches: np.ndarray | list[np.ndarray]
+    batches: Iterable[np.ndarray | Joined]
 
 
 def tasks_together(schedule, at_once: int) -> list[tuple[int, ...]]:
@@ -120,12 +140,14 @@ def replay_plan(
     memory: Memory,
     replay_batch_size: int,
     rng,
-) -> Iterator[np.ndarray]:
+    supply: Callable[[str, np.ndarray, Memory], Any] | None = None,
+) -> Iterator[np.ndarray | Joined]:
     """Yield the joined batch of every step and keep the memory (Algorithm 1).
 
     A step's batch is yielded before its samples are placed, so the first one has nothing to
     replay. A sampler that looks at labels alone does not depend on the model: its plan can be
-    listed ahead of training.
+    listed ahead of training. One that looks at the model is asked when the next batch is, that is
+    after the step, and its plan must be taken step by step.
 
     Parameters
     ----------
@@ -141,16 +163,23 @@ def replay_plan(
         Samples to replay a step, drawn uniformly without replacement.
     rng : numpy.random.Generator
         Draws the replayed samples.
+    supply : callable, optional
+        Takes a name of the sampler's ``needs``, the new indices and the memory, and returns what
+        `Sampler.place` gets under that name.
 
     Yields
     ------
     ndarray of int64, (B + min(len(memory), replay_batch_size),)
-        Indices of the new samples, then of the replayed ones.
+        Indices of the new samples, then of the replayed ones; a `Joined` where the sampler keeps
+        vectors of its own.
     """
     for batch in batches:
         replayed = memory.draw(replay_batch_size, rng)
-        if len(replayed):
-            yield np.concatenate([batch, memory.read(replayed)["index"]])
-        else:
+        if not len(replayed):
             yield batch
-        memory.write(sampler.place(labels[batch]), index=batch)
+        elif hasattr(sampler, "vectors"):
+            yield Joined(batch, sampler.vectors(replayed), sampler.labels[replayed])
+        else:
+            yield np.concatenate([batch, memory.read(replayed)["index"]])
+        context = {name: supply(name, batch, memory) for name in sampler.needs}
+        memory.write(sampler.place(labels[batch], **context), index=batch)

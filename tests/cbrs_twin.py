@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from prslib.samplers.base import generator
+
 
 class Twin:
     """A CBRS sampler that recounts everything for every sample; it draws the same numbers."""
@@ -13,7 +15,7 @@ class Twin:
         self.seen = []  # the class that each sample of the stream counted for
         self.freq = np.zeros(num_classes, int)
         self.full = set()
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed)
 
     def place(self, labels):
         slots = np.full(len(labels), -1)

@@ -11,3 +11,14 @@ def own_folders(tmp_path_factory):
         patch.setenv("PRSLIB_CACHE", str(folder / "cache"))
         patch.setenv("PRSLIB_FIGURES", str(folder / "figures"))
         yield folder
+
+
+@pytest.fixture
+def one_thread():
+    """Train as a run does; small nets are no faster on more."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from prslib.samplers.base import generator
+
 
 class Twin:
     """An OCDM sampler that tries every deletion on the label matrix; it draws the same numbers."""
@@ -10,7 +12,7 @@ class Twin:
         self.size, self.rho = size, rho
         self.memory = np.zeros((0, num_classes), bool)
         self.freq = np.zeros(num_classes, int)
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed)
 
     def place(self, labels):
         uniforms = self.rng.random((len(labels), 1))[:, 0]

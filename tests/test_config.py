@@ -23,6 +23,9 @@ TINY = "digits70tiny"
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"epochs": 0}, ValueError, "epochs must be at least 1"),
         ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
+        ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
+        ({"ewc_lambda": math.inf}, ValueError, "ewc_lambda must be finite, got inf"),
+        ({"ewc_lambda": "big"}, TypeError, "ewc_lambda must be a number, got 'big'"),
         ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
         ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
         ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
@@ -62,7 +65,7 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
 def test_fields_that_a_method_does_not_read_leave_its_hash(method):
     base = RunConfig(dataset=TINY, method=method)
     changes = {"rho": 0.5, "variant": "authors", "memory_size": 20, "schedule": (3, 2, 1, 0)}
-    changes |= {"epochs": 2, "replay_batch_size": 3}
+    changes |= {"epochs": 2, "replay_batch_size": 3, "ewc_lambda": 1.0}
     for name, value in changes.items():
         same = dataclasses.replace(base, **{name: value}).hash == base.hash
         assert same == (name not in METHODS[method].reads), name

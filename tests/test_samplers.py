@@ -28,9 +28,29 @@ def stream(length=400, seed=0, labels="many"):
 VALUES = np.random.default_rng(99).normal(size=(1000, 6)).astype(np.float32)
 
 
+def opposed(start, length):
+    """Gradients that point away from all of the memory's; every 14th turns its batch's mean."""
+
+    def products(subsets):
+        away = np.tile([-0.9, np.sqrt(0.19)], (length, 1))
+        away[np.arange(start, start + length) % 14 == 13] = [100, 0]
+        rows = np.concatenate([np.tile([1.0, 0.0], (len(subsets), 1)), away])
+        return rows @ rows.T
+
+    return products
+
+
+# what samplers need beside labels: the same for the same rows of the stream, however it is cut
+NEEDS = {
+    "features": lambda start, length: VALUES[start : start + length],
+    "gradient_products": opposed,
+}
+PARTITIONED = {"exstream"}  # each class has slots of its own, each slot a single label
+
+
 def context(sampler, rows, start=0):
-    """Return what the sampler needs beside labels: random numbers, the same for the same rows."""
-    return {name: VALUES[start : start + len(rows)] for name in sampler.needs}
+    """Return what the sampler needs beside labels."""
+    return {name: NEEDS[name](start, len(rows)) for name in sampler.needs}
 
 
 def run(sampler, rows, batch=10):
@@ -66,7 +86,11 @@ def test_the_books_agree_with_the_slots(name, labels, batch):
         assert ((slots >= -1) & (slots < SIZE)).all()
         for row, slot in zip(part, slots, strict=True):
             if slot >= 0:
-                mirror[slot] = row
+                mirror[slot] = row if name not in PARTITIONED else mirror[slot] | row
+        if name in PARTITIONED:
+            assert (sampler.labels <= mirror).all()
+            assert (sampler.labels.sum(1) == mirror.any(1)).all()
+            mirror = sampler.labels
         assert (sampler.labels == mirror).all()
         assert (sampler.class_counts == mirror.sum(0)).all()
         assert (sampler.class_freq == rows[: start + len(part)].sum(0)).all()
@@ -81,17 +105,30 @@ def test_the_first_labelled_samples_fill_the_slots_in_order(name):
     rows[3] = False
     slots = run(make_sampler(name, SIZE, NUM_CLASSES, 0), rows)
     labelled = slots[rows.any(1)]
-    assert labelled[:SIZE].tolist() == list(range(SIZE))
+    new = labelled[np.sort(np.unique(labelled, return_index=True)[1])]
+    assert new[new >= 0].tolist() == list(range(SIZE))
+    if name not in PARTITIONED:
+        assert labelled[:SIZE].tolist() == list(range(SIZE))
     assert (slots[~rows.any(1)] == -1).all()
 
 
 @ALL
 def test_a_seed_decides_everything(name):
     rows = stream()
-    seeds = [7, 7, np.random.SeedSequence(7), np.random.default_rng(7)]
-    slots = [run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in seeds]
-    assert all((other == slots[0]).all() for other in slots)
+    for same in ([7, 7], [np.random.SeedSequence(7), np.random.default_rng(7)]):
+        slots = [run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in same]
+        assert (slots[0] == slots[1]).all()
     assert (run(make_sampler(name, SIZE, NUM_CLASSES, 8), rows) != slots[0]).any()
+
+
+def test_a_stream_drawn_from_the_same_seed_shares_no_numbers_with_the_sampler():
+    kept = []
+    for seed in range(30):
+        labels = np.eye(2, dtype=bool)[(np.random.default_rng(seed).random(2000) < 0.5).astype(int)]
+        sampler = make_sampler("crs", 100, 2, seed)
+        sampler.place(labels)
+        kept.append(sampler.class_counts[0])
+    assert abs(np.mean(kept) - 50) < 4  # s.d. of the mean 0.9
 
 
 @ALL

@@ -8,7 +8,8 @@ class ConvNet(nn.Module):
 
     It stands where the paper has ResNet-101 (section "Base Models"): trained from scratch, in one
     pass over a few thousand small images. Max-pooling over the whole map makes the scores
-    independent of where in a scene a digit stands.
+    independent of where in a scene a digit stands. ``stages`` holds three blocks, one a
+    convolution, and the head: where a method freezes the network's lower part, it cuts there.
 
     Parameters
     ----------
@@ -21,20 +22,19 @@ class ConvNet(nn.Module):
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int):
         super().__init__()
         channels = image_shape[2]
-        self.body = nn.Sequential(
-            nn.Conv2d(channels, 32, kernel_size=5, stride=2, padding=2),
-            nn.BatchNorm2d(32),
-            nn.ReLU(),
-            nn.Conv2d(32, 64, kernel_size=3, stride=2, padding=1),
-            nn.BatchNorm2d(64),
-            nn.ReLU(),
-            nn.Conv2d(64, 128, kernel_size=3, padding=1),
-            nn.BatchNorm2d(128),
-            nn.ReLU(),
-            nn.AdaptiveMaxPool2d(1),
-            nn.Flatten(),
+        self.stages = nn.Sequential(
+            _block(channels, 32, kernel_size=5, stride=2, padding=2),
+            _block(32, 64, kernel_size=3, stride=2, padding=1),
+            nn.Sequential(
+                *_block(64, 128, kernel_size=3, padding=1), nn.AdaptiveMaxPool2d(1), nn.Flatten()
+            ),
+            nn.Linear(128, num_classes),
         )
-        self.head = nn.Linear(128, num_classes)
+
+    @property
+    def head(self) -> nn.Linear:
+        """The linear layer that gives the logits, the last of ``stages``."""
+        return self.stages[-1]
 
     def features(self, images: Tensor) -> Tensor:
         """Return what the head sees.
@@ -49,8 +49,14 @@ class ConvNet(nn.Module):
         Tensor
             Float, (B, 128).
         """
-        return self.body(images)
+        return self.stages[:-1](images)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits (B, num_classes) of images (B, channels, H, W)."""
-        return self.head(self.features(images))
+        return self.stages(images)
+
+
+def _block(channels: int, width: int, **convolution: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(channels, width, **convolution), nn.BatchNorm2d(width), nn.ReLU()
+    )

@@ -5,12 +5,16 @@ import inspect
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
+from prslib.samplers.exstream import ExStream
+from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
 from prslib.samplers.prs import PRS
 
 SAMPLERS = {
     "cbrs": CBRS,
     "crs": CRS,
+    "exstream": ExStream,
+    "gss": GSS,
     "ocdm": OCDM,
     "prs": PRS,
 }

@@ -1,6 +1,7 @@
 """What every sampler offers, and the checks and counts that label-only samplers share."""
 
 import math
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -64,7 +65,7 @@ class Sampler(Protocol):
         ...
 
 
-class LabelSampler:
+class LabelSampler(ABC):
     """Share what samplers that look at labels alone have in common (Sec. 3).
 
     A subclass sets ``draws``, keeps its state in ``_decide`` and offers the counts as properties.
@@ -99,12 +100,7 @@ class LabelSampler:
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = check_positive("size", size)
         self.num_classes = check_positive("num_classes", num_classes)
-        if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
-            raise TypeError(
-                f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
-                "pass one, so that the run can be repeated"
-            )
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator(seed)
 
     def place(self, labels: np.ndarray) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
@@ -137,9 +133,39 @@ class LabelSampler:
         self._decide(labels, uniforms, slots)
         return slots
 
+    @abstractmethod
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         """Write the slot of each sample into ``slots``."""
-        raise NotImplementedError
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """Return the generator of a sampler's decisions.
+
+    Parameters
+    ----------
+    seed : int, SeedSequence or Generator
+        An int is spawned from, so that a stream drawn from ``default_rng`` of the same int, as many
+        a script does, does not share its numbers with the sampler; the others are taken as they
+        are.
+
+    Returns
+    -------
+    Generator
+        Of numpy's default kind.
+
+    Raises
+    ------
+    TypeError
+        If the seed is none of these.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
+        raise TypeError(
+            f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
+            "pass one, so that the run can be repeated"
+        )
+    if isinstance(seed, Integral):
+        (seed,) = np.random.SeedSequence(seed).spawn(1)
+    return np.random.default_rng(seed)
 
 
 def check_positive(name: str, value: int) -> int:

@@ -1,0 +1,146 @@
+"""What GSS costs: a training step with it, beside a step with CRS and beside the plain way.
+
+Run ``python bench/gss.py``; it writes figures/bench/gss.csv and gss.png. By its rules GSS looks at
+10 memory batches of 10 and at 10 new samples, after a step on 20: 6.5 times what CRS looks at. The
+plain way takes one backward pass for each memory batch and one for each new sample, as the
+method's own code does. One thread, memory full, the contestants taking turns; the clock counts
+that thread's own time, so that other work on the machine matters little.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import torch
+
+matplotlib.use("Agg")
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import matplotlib.pyplot as plt  # noqa: E402
+
+from prslib import make_model, plots  # noqa: E402
+from prslib.learner import Learner  # noqa: E402
+from prslib.memory import Memory  # noqa: E402
+from prslib.paths import figures_dir  # noqa: E402
+from prslib.samplers import make_sampler  # noqa: E402
+from prslib.stream import replay_plan  # noqa: E402
+from prslib.supply import SUPPLIES  # noqa: E402
+
+FLOOR = (20 + 10 * 10 + 10) / 20
+TARGETS = {"convnet": 1.3 * FLOOR, "mlp": 4.0}
+SIZE, BATCH, REPETITIONS = 500, 10, 30
+STEPS = {"convnet": 4, "mlp": 40}  # of each contestant before the next has its turn
+CONTESTANTS = {"CRS": "crs", "GSS": "gss", "GSS, one backward a sample": "gss"}
+
+
+def one_backward_a_sample(learner, images, labels, batch, memory):
+    """Compare gradients the plain way: a pass for every memory batch and every new sample."""
+
+    def gradient(indices):
+        learner.model.eval()
+        indices = torch.from_numpy(indices)
+        scores = learner.model(learner.inputs(images, indices.numpy()))
+        parts = torch.autograd.grad(learner.loss(scores, labels[indices]), learner.parameters)
+        return torch.cat([part.flatten() for part in parts])
+
+    def products(subsets):
+        known = [memory.read(slots)["index"] for slots in subsets]
+        rows = torch.stack([gradient(indices) for indices in [*known, *batch[:, None]]])
+        return (rows @ rows.T).double().numpy()
+
+    return products
+
+
+def networks():
+    """Yield name, network, image shape, classes and training settings of both networks."""
+    loss = {"loss": "multilabel_soft_margin", "clip_value": 5.0}
+    adam = {"optimizer": "adam", "learning_rate": 0.002}
+    yield "convnet", make_model("convnet", (32, 32, 3), 70, 0), (32, 32, 3), 70, adam | loss
+    yield "mlp", make_model("mlp", (28, 28, 1), 10, 0), (28, 28, 1), 10, adam | loss
+
+
+def contest(name, model, shape, classes, training) -> pd.DataFrame:
+    """Return the milliseconds of a step, a row for each contestant and repetition."""
+    rng = np.random.default_rng(0)
+    count = SIZE + (REPETITIONS + 2) * STEPS[name] * BATCH
+    images = torch.from_numpy(rng.integers(256, size=(count, *shape), dtype=np.uint8))
+    multi_hot = np.eye(classes, dtype=bool)[rng.integers(classes, size=count)]
+    labels = torch.from_numpy(multi_hot).float()
+    runs = {}
+    for contestant, sampler in CONTESTANTS.items():
+        network = make_model(name, shape, classes, 0)
+        network.load_state_dict(model.state_dict())
+        learner = Learner(network, **training)
+        sampler, memory = make_sampler(sampler, SIZE, classes, 0), Memory(SIZE)
+        plain = "backward" in contestant
+        products = one_backward_a_sample if plain else SUPPLIES["gradient_products"]
+
+        def supply(_, batch, memory, learner=learner, products=products):
+            return products(learner, images, labels, batch, memory)
+
+        def ones(_, batch, memory):
+            return lambda subsets: np.ones((len(subsets) + len(batch),) * 2)
+
+        rng = np.random.default_rng(0)
+        filling = np.arange(SIZE).reshape(-1, BATCH)
+        list(replay_plan(filling, multi_hot, sampler, memory, BATCH, rng, ones))
+        batches = np.arange(SIZE, count).reshape(-1, BATCH)
+        plan = replay_plan(batches, multi_hot, sampler, memory, BATCH, rng, supply)
+        runs[contestant] = (learner, plan)
+    rows = []
+    for repetition in range(-2, REPETITIONS):  # the first two warm up
+        for contestant, (learner, plan) in runs.items():
+            start = time.process_time()
+            learner.fit(images, labels, (next(plan) for _ in range(STEPS[name])))
+            seconds = time.process_time() - start
+            if repetition >= 0:
+                rows.append((name, contestant, repetition, 1000 * seconds / STEPS[name]))
+    return pd.DataFrame(rows, columns=["model", "contestant", "repetition", "ms"])
+
+
+def main() -> None:
+    """Measure, print the table, write the numbers and the picture."""
+    torch.set_num_threads(1)
+    times = pd.concat([contest(*network) for network in networks()], ignore_index=True)
+    base = times[times["contestant"] == "CRS"].set_index(["model", "repetition"])["ms"]
+    times["crs_steps"] = times["ms"] / times.set_index(["model", "repetition"]).index.map(base)
+    table = times.groupby(["model", "contestant"], sort=False).agg(
+        ms=("ms", "median"),
+        crs_steps=("crs_steps", "median"),
+        lowest=("crs_steps", "min"),
+        highest=("crs_steps", "max"),
+    )
+    table["floor"] = [FLOOR if "GSS" in name else 1 for _, name in table.index]
+    table["target"] = [TARGETS[model] if name == "GSS" else np.nan for model, name in table.index]
+    table = table.round(2).reset_index()
+    print(f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions")
+    print(table.to_string(index=False))
+    folder = figures_dir("bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / "gss.csv", index=False)
+    draw(table).savefig(folder / "gss.png", metadata={"Software": None})
+
+
+def draw(table: pd.DataFrame) -> plt.Figure:
+    """Draw the steps' costs in CRS steps, with the floor and the target."""
+    plt.style.use(plots.STYLE)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 2.6))
+    for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
+        bars = ax.barh(rows["contestant"], rows["crs_steps"], color="#0072B2", alpha=0.8)
+        ax.bar_label(bars, fmt="%.1f", padding=3)
+        ax.axvline(FLOOR, color="black", linewidth=1, label=f"samples looked at: {FLOOR}")
+        ax.axvline(TARGETS[model], color="#D55E00", linestyle="--", linewidth=1, label="target")
+        ax.set(title=model, xlabel="cost of a training step (CRS steps)")
+        ax.margins(x=0.15)
+        ax.invert_yaxis()
+    axes[1].set_yticklabels([])
+    axes[1].legend()
+    return figure
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Gradients of single samples and of small groups, from one forward and one backward pass.
+
+A layer's gradient follows from its input and from the gradient of its output: for a linear layer
+it is their outer product. Both are recorded in one pass over all samples; the backward pass skips
+the weights. No sample is passed alone, and no gradient of the whole model is ever held.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.grad import conv2d_weight
+
+
+def gradient_products(
+    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, sizes: Sequence[int]
+) -> Tensor:
+    """Return the inner products of the gradients of several groups of samples (GSS, Sec. 3).
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Built of the layers in `LAYERS`, each called once; its trained parameters count.
+    loss : callable
+        Takes scores and targets, returns the mean over samples.
+    inputs, targets : Tensor (N, ...)
+        The samples, group after group.
+    sizes : sequence of int, length G, sum N
+        How many samples each group has.
+
+    Returns
+    -------
+    Tensor of float64, (G, G)
+        Inner products of the gradients of the groups' mean losses.
+
+    Raises
+    ------
+    ValueError
+        If the sizes do not add up to N.
+    TypeError
+        If the model has trained parameters in a layer that is not in `LAYERS`.
+
+    Notes
+    -----
+    The model is in evaluation mode meanwhile: batch norm uses its running statistics and leaves
+    them alone. Otherwise a sample's gradient would depend on its company.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(1, 1, bias=False)
+    >>> values = torch.tensor([[1.0], [2.0]])
+    >>> gradient_products(layer, lambda scores, _: scores.mean(), values, values, [1, 1])
+    tensor([[1., 2.],
+            [2., 4.]], dtype=torch.float64)
+    """
+    if sum(sizes) != len(inputs):
+        raise ValueError(
+            f"sizes: expected a sum of {len(inputs)}, one for each sample, got {sum(sizes)}; "
+            "pass the samples group after group"
+        )
+    sizes = torch.as_tensor(sizes)
+    total = torch.zeros(len(sizes), len(sizes), dtype=torch.float64, device=inputs.device)
+    for _, layer, given, asked in _record(model, loss, inputs, targets):
+        total += LAYERS[type(layer)].products(layer, given, asked, sizes)
+    return total
+
+
+def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -> dict:
+    """Return the mean over samples of their squared gradients, the empirical Fisher (EWC).
+
+    Parameters
+    ----------
+    model, loss, inputs, targets
+        As for `gradient_products`.
+
+    Returns
+    -------
+    dict of str to Tensor
+        For every trained parameter, by name, a tensor of its shape.
+
+    Raises
+    ------
+    TypeError
+        If the model has trained parameters in a layer that is not in `LAYERS`.
+
+    Examples
+    --------
+    >>> layer = nn.Linear(1, 1, bias=False)
+    >>> values = torch.tensor([[1.0], [2.0]])
+    >>> squared_gradients(layer, lambda scores, _: scores.mean(), values, values)
+    {'weight': tensor([[2.5000]])}
+    """
+    squares = {}
+    for name, layer, given, asked in _record(model, loss, inputs, targets):
+        prefix = f"{name}." if name else ""
+        for part, gradients in LAYERS[type(layer)].of_samples(layer, given, asked).items():
+            squares[prefix + part] = gradients.square().mean(0)
+    return squares
+
+
+def _record(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -> list[tuple]:
+    """Return name, layer, its input and its output's gradient for every trained layer."""
+    trained = {
+        layer: name
+        for name, layer in model.named_modules()
+        if any(parameter.requires_grad for parameter in layer.parameters(recurse=False))
+    }
+    for layer, name in trained.items():
+        if type(layer) not in LAYERS:
+            known = ", ".join(kind.__name__ for kind in LAYERS)
+            raise TypeError(
+                f"layer {name!r}: expected one of {known}, got {type(layer).__name__}; "
+                "add its gradients to prslib.gradients.LAYERS"
+            )
+    given, asked = {}, {}
+
+    def keep(layer: nn.Module, arguments: tuple, output: Tensor) -> None:
+        if layer in given:
+            raise TypeError(
+                f"layer {trained[layer]!r}: expected one call, got two; "
+                "shared layers have no gradient that follows from a single input"
+            )
+        given[layer] = arguments[0].detach()
+        if not output.requires_grad:  # the first trained layer: its weights are detached
+            output.requires_grad_()
+        output.register_hook(lambda gradient: asked.__setitem__(layer, gradient))
+
+    training = [layer for layer in model.modules() if layer.training]
+    hooks = [layer.register_forward_hook(keep) for layer in trained]
+    try:
+        model.eval()
+        detached = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        with torch.enable_grad():
+            scores = functional_call(model, detached, (inputs,))
+            (loss(scores, targets) * len(inputs)).backward()
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for layer in training:
+            layer.training = True
+    return [(trained[layer], layer, given[layer], asked[layer]) for layer in asked]
+
+
+def _linear_of_samples(layer: nn.Linear, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
+    parts = {"weight": asked[:, :, None] * given[:, None, :], "bias": asked}
+    return _trained(layer, parts)
+
+
+def _linear_products(layer: nn.Linear, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
+    """Multiply inner products of inputs with those of output gradients, then average."""
+    inputs = torch.zeros(len(given), len(given), dtype=given.dtype, device=given.device)
+    if layer.weight.requires_grad:
+        inputs += given @ given.T
+    if layer.bias is not None and layer.bias.requires_grad:
+        inputs += 1
+    mean = _means(sizes, given)  # (G, N)
+    return mean @ (inputs * (asked @ asked.T)) @ mean.T
+
+
+def _conv_of_samples(layer: nn.Conv2d, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
+    if layer.groups != 1 or layer.padding_mode != "zeros" or isinstance(layer.padding, str):
+        raise TypeError(
+            f"convolution: expected one group and zero padding given in numbers, got {layer}; "
+            "only those have their gradients in prslib.gradients"
+        )
+    patches = F.unfold(given, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
+    weight = asked.flatten(2) @ patches.transpose(1, 2)  # (N, out, in * kernel)
+    parts = {"weight": weight.view(-1, *layer.weight.shape), "bias": asked.sum((2, 3))}
+    return _trained(layer, parts)
+
+
+def _conv_products(layer: nn.Conv2d, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
+    """Multiply the groups' own gradients; those of single samples come from one product."""
+    listed = sizes.tolist()
+    alone = (sizes == 1).repeat_interleave(sizes).to(given.device)
+    parts = _conv_of_samples(layer, given[alone], asked[alone])
+    total = torch.zeros(len(listed), len(listed), dtype=given.dtype, device=given.device)
+    if "weight" in parts:
+        groups = zip(given.split(listed), asked.split(listed), strict=True)
+        shape, how = layer.weight.shape, (layer.stride, layer.padding, layer.dilation)
+        sums = [conv2d_weight(x, shape, dy, *how) for x, dy in groups if len(x) > 1]
+        single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
+        rows = torch.cat([*sums, single])  # (G * out, in, kernel), with channels last in memory
+        rows = rows.permute(0, 2, 3, 1).reshape(len(listed), -1)
+        place = torch.cat([(sizes > 1).nonzero(), (sizes == 1).nonzero()])[:, 0].to(given.device)
+        means = rows.new_tensor(listed)[place].reciprocal()
+        total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
+    if "bias" in parts:
+        bias = _means(sizes, given) @ asked.sum((2, 3))
+        total += bias @ bias.T
+    return total
+
+
+def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
+    bias = asked.sum((2, 3))
+    moment = (asked * given).sum((2, 3)) - layer.running_mean * bias
+    parts = {"weight": moment * (layer.running_var + layer.eps).rsqrt(), "bias": bias}
+    return _trained(layer, parts)
+
+
+def _norm_products(layer: nn.BatchNorm2d, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
+    parts = _norm_of_samples(layer, given, asked).values()
+    rows = _means(sizes, given) @ torch.cat(list(parts), 1)
+    return rows @ rows.T
+
+
+def _trained(layer: nn.Module, parts: dict[str, Tensor]) -> dict[str, Tensor]:
+    own = dict(layer.named_parameters(recurse=False))
+    return {name: part for name, part in parts.items() if name in own and own[name].requires_grad}
+
+
+def _means(sizes: Tensor, like: Tensor) -> Tensor:
+    """Return the matrix (G, N) that averages the samples of each group."""
+    groups = torch.arange(len(sizes)).repeat_interleave(sizes)
+    means = torch.zeros(len(sizes), int(sizes.sum()))
+    means[groups, torch.arange(len(groups))] = 1 / sizes[groups].float()
+    return means.to(like)
+
+
+@dataclass(frozen=True)
+class LayerGradients:
+    """How a kind of layer gives its gradients from its inputs and its outputs' gradients.
+
+    Parameters
+    ----------
+    of_samples : callable
+        Takes the layer, inputs and output gradients; returns each parameter's (N, ...).
+    products : callable
+        Takes also the groups' sizes; returns the inner products (G, G).
+    """
+
+    of_samples: Callable[..., dict[str, Tensor]]
+    products: Callable[..., Tensor]
+
+
+LAYERS: dict[type[nn.Module], LayerGradients] = {
+    nn.Linear: LayerGradients(_linear_of_samples, _linear_products),
+    nn.Conv2d: LayerGradients(_conv_of_samples, _conv_products),
+    nn.BatchNorm2d: LayerGradients(_norm_of_samples, _norm_products),
+}

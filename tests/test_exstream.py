@@ -1,0 +1,138 @@
+"""ExStream on numbers, where the pair that merges is known by hand."""
+
+import numpy as np
+import pytest
+
+from prslib.samplers import make_sampler
+
+CLASS = np.eye(2, dtype=bool)
+
+
+def feed(sampler, classes, values):
+    features = np.array(values, np.float32).reshape(len(classes), -1)
+    return sampler.place(CLASS[classes], features=features).tolist()
+
+
+def held(sampler, c):
+    """Pairs of vector and number of samples of a class, in order of slots."""
+    slots = np.flatnonzero(sampler.labels[:, c])
+    vectors = sampler.vectors(slots)[:, 0].tolist()
+    return list(zip(vectors, sampler.samples[slots].tolist(), strict=True))
+
+
+def test_the_two_closest_merge_into_their_weighted_mean():
+    sampler = make_sampler("exstream", 4, 2, seed=0)
+    assert feed(sampler, [0, 1, 0], [0, 1, 10]) == [0, 1, 2]
+    # the new vector is nearest to a stored one
+    assert feed(sampler, [0], [1]) == [0]
+    assert held(sampler, 0) == [(0.5, 2), (10, 1)]
+    assert feed(sampler, [0], [11]) == [2]
+    assert held(sampler, 0) == [(0.5, 2), (10.5, 2)]
+    # the two stored ones are nearest to each other: the new one takes the second's slot
+    assert feed(sampler, [0], [100]) == [2]
+    assert held(sampler, 0) == [(5.5, 4), (100, 1)]
+    # four samples weigh four times as much as one
+    assert feed(sampler, [0], [8]) == [0]
+    assert held(sampler, 0) == [(6, 5), (100, 1)]
+    # the other class, with its one vector, was never asked; 1 in it is not near 0 of class 0
+    assert held(sampler, 1) == [(1, 1)]
+    assert len(sampler) == 3
+    assert sampler.class_freq.tolist() == [6, 1]
+
+
+def test_closeness_is_that_of_l2():
+    sampler = make_sampler("exstream", 2, 1, seed=0)
+    rows = np.ones((3, 1), bool)
+    # 3, 4 lies 5 from the origin; 5.5, 0 is further from it and 4.7 from 3, 4; in L1 it is not
+    features = np.array([[0, 0], [3, 4], [5.5, 0]], np.float32)
+    assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
+    np.testing.assert_allclose(sampler.vectors(np.array([0, 1])), [[0, 0], [4.25, 2]])
+
+
+def test_of_equal_distances_the_older_pair_merges():
+    sampler = make_sampler("exstream", 2, 1, seed=0)
+    rows = np.ones((3, 1), bool)
+    features = np.array([[0], [2], [4]], np.float32)
+    assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
+    assert sampler.vectors(np.array([0, 1]))[:, 0].tolist() == [1, 4]
+
+
+def brute_force(values, quota):
+    """The rule in plain Python, for one class: lists of [vector, samples]."""
+    kept = []
+    for value in values:
+        kept.append([value.astype(float), 1])
+        if len(kept) > quota:
+            pairs = [(j, i) for i in range(len(kept)) for j in range(i)]
+            j, i = min(pairs, key=lambda p: ((kept[p[0]][0] - kept[p[1]][0]) ** 2).sum())
+            (a, n), (b, m) = kept[j], kept.pop(i)
+            kept[j] = [(n * a + m * b) / (n + m), n + m]
+    return kept
+
+
+def test_it_is_the_rule_written_plainly():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 6)).astype(np.float32)
+    classes = rng.integers(2, size=400)
+    sampler = make_sampler("exstream", 20, 2, seed=0)
+    for start in range(0, 400, 7):
+        part = slice(start, start + 7)
+        sampler.place(CLASS[classes[part]], features=values[part])
+    for c in (0, 1):
+        expected = brute_force(values[classes == c], 10)
+        slots = np.flatnonzero(sampler.labels[:, c])
+        found = sorted(zip(sampler.vectors(slots).tolist(), sampler.samples[slots], strict=True))
+        assert len(found) == 10
+        for (vector, samples), (twin, count) in zip(
+            found, sorted([k[0].tolist(), k[1]] for k in expected), strict=True
+        ):
+            assert samples == count
+            np.testing.assert_allclose(vector, twin, atol=1e-4)
+    assert sampler.samples.sum() == 400
+
+
+def test_several_labels_count_for_the_rarest_in_memory():
+    sampler = make_sampler("exstream", 9, 3, seed=0)
+    rows = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1], [1, 0, 1]], bool)
+    sampler.place(rows, features=np.arange(6, dtype=np.float32)[:, None])
+    assert sampler.labels[:6].argmax(1).tolist() == [0, 0, 1, 1, 2, 2]
+    assert (sampler.labels.sum(1)[:6] == 1).all()
+    assert sampler.class_counts.tolist() == [2, 2, 2]
+    assert sampler.class_freq.tolist() == [5, 3, 2]
+
+
+def test_of_equally_rare_labels_chance_decides():
+    rows = np.ones((1, 4), bool)
+    chosen = [0] * 4
+    for seed in range(400):
+        sampler = make_sampler("exstream", 4, 4, seed)
+        sampler.place(rows, features=np.zeros((1, 1), np.float32))
+        chosen[int(sampler.labels[0].argmax())] += 1
+    assert min(chosen) > 60
+
+
+def test_the_memory_is_parted_equally():
+    quota = sum(make_sampler("exstream", 23, 7, seed).quota for seed in range(100))
+    sampler = make_sampler("exstream", 23, 7, seed=0)
+    assert sorted(sampler.quota) == [3, 3, 3, 3, 3, 4, 4]
+    assert (quota > 300).all() and (quota < 350).all()
+
+
+def test_a_class_without_a_slot_is_left_out():
+    sampler = make_sampler("exstream", 1, 2, seed=0)
+    (slotless,) = np.flatnonzero(sampler.quota == 0)
+    assert feed(sampler, [slotless], [1]) == [-1]
+    assert sampler.place(np.ones((1, 2), bool), features=np.ones((1, 1), np.float32)) == [0]
+    assert sampler.class_counts[slotless] == 0
+    assert sampler.class_freq[slotless] == 2
+
+
+def test_wrong_features_are_refused():
+    sampler = make_sampler("exstream", 4, 2, seed=0)
+    with pytest.raises(TypeError, match="features: expected floating numbers, got int64"):
+        sampler.place(CLASS, features=np.ones((2, 3), int))
+    with pytest.raises(ValueError, match=r"expected shape \(2, D\), got \(3, 3\)"):
+        sampler.place(CLASS, features=np.ones((3, 3)))
+    sampler.place(CLASS, features=np.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(2, 4\)"):
+        sampler.place(CLASS, features=np.ones((2, 4)))

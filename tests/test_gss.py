@@ -1,0 +1,146 @@
+"""GSS-Greedy on gradients in the plane, where the right victim is known by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from prslib.samplers import make_sampler
+
+E0, E1 = (1.0, 0.0), (0.0, 1.0)
+CLASS = np.eye(2, dtype=bool)
+
+
+class Player:
+    """Feed a sampler with gradients and keep those of its memory."""
+
+    def __init__(self, size, seed=0, **options):
+        self.sampler = make_sampler("gss", size, 2, seed, **options)
+        self.memory = np.full((size, 2), np.nan)
+        self.asked = []
+
+    def place(self, classes, gradients):
+        gradients = np.array(gradients, float)
+
+        def products(subsets):
+            self.asked.append(subsets)
+            rows = np.concatenate([self.memory[subsets].mean(1), gradients])
+            return rows @ rows.T
+
+        slots = self.sampler.place(CLASS[classes], gradient_products=products)
+        for slot, gradient in zip(slots, gradients, strict=True):
+            if slot >= 0:
+                self.memory[slot] = gradient
+        return slots.tolist()
+
+
+def full(seed=0, **options):
+    """Three samples: two of class 0 with one and the same gradient, one of class 1 across."""
+    player = Player(3, seed, **options)
+    assert [player.place([c], [g]) for c, g in ((0, E0), (0, E0), (1, E1))] == [[0], [1], [2]]
+    return player
+
+
+def test_scores_are_the_largest_cosine_plus_one():
+    # an empty memory; e0 beside e0; e1 across the mean of the two
+    np.testing.assert_allclose(full().sampler.scores, [0.1, 2, 1])
+    # beside the nearest of several subsets, not their mean
+    np.testing.assert_allclose(full(subset_size=1).sampler.scores, [0.1, 2, 1])
+    player = Player(4, subset_size=1)
+    for gradient in (E0, E1, (3.0, 4.0)):
+        player.place([0], [gradient])
+    np.testing.assert_allclose(player.sampler.scores, [0.1, 1, 1.8, 0])
+
+
+def test_the_sample_that_resembles_the_others_is_the_likely_victim():
+    # the mean of the memory's gradients is (2, 1) / 3; against it -e0 has cosine -2 / sqrt(5)
+    new = 1 - 2 / np.sqrt(5)
+    old = np.array([0.1, 2, 1])
+    chance = old / old.sum() * old / (old + new)
+    found = Counter(full(seed).place([1], [(-1.0, 0.0)])[0] for seed in range(3000))
+    for slot, expected in zip([0, 1, 2, -1], [*chance, 1 - chance.sum()], strict=True):
+        assert found[slot] / 3000 == pytest.approx(expected, abs=0.03)
+    assert found.most_common(1)[0][0] == 1
+
+
+def test_who_enters_brings_labels_and_score():
+    for seed in range(20):
+        player = full(seed)
+        slot = player.place([1], [(-1.0, 0.0)])[0]
+        if slot >= 0:
+            assert player.sampler.scores[slot] == pytest.approx(1 - 2 / np.sqrt(5))
+            assert player.sampler.labels[slot].tolist() == [False, True]
+    assert player.sampler.class_freq.tolist() == [2, 2]
+
+
+def test_a_batch_that_resembles_the_memory_is_not_considered():
+    for seed in range(20):
+        # -e0 alone would be; its batch's mean gradient is not below 0
+        assert full(seed).place([1, 1], [(-1.0, 0.0), (2.0, 0.0)]) == [-1, -1]
+        # below 0 for the mean of the memory, above it for one of the single gradients
+        assert full(seed, subset_size=1).place([1], [(-1.0, 0.1)]) == [-1]
+
+
+def test_a_considered_batch_is_judged_sample_by_sample():
+    entered = np.zeros(2)
+    for seed in range(300):
+        slots = full(seed).place([1, 1], [(-3.0, 0.0), (2.0, 0.0)])
+        entered += np.array(slots) >= 0
+    assert entered[0] > 1.5 * entered[1] > 0
+
+
+def test_the_subsets_are_disjoint_and_ten_by_ten():
+    player = Player(250)
+    shapes = []
+    for start in range(0, 250, 25):
+        angles = np.linspace(0, 1, 25) + start
+        player.place([0] * 25, np.stack([np.cos(angles), np.sin(angles)], 1))
+        shapes += [subsets.shape for subsets in player.asked[-1:]]
+    assert shapes == [(2, 10), (5, 10), (7, 10), *[(10, 10)] * 6]
+    for subsets in player.asked:
+        assert len(np.unique(subsets)) == subsets.size
+    few = Player(20)
+    few.place([0] * 7, [E0] * 7)
+    few.place([0], [E0])
+    assert [subsets.shape for subsets in few.asked] == [(1, 7)]
+
+
+def test_a_zero_gradient_resembles_nothing():
+    player = full()
+    assert player.place([0, 0], [(0.0, 0.0), (0.0, 0.0)]) == [-1, -1]
+    player = Player(3)
+    for gradient in (E0, (0.0, 0.0), E0):
+        player.place([0], [gradient])
+    np.testing.assert_allclose(player.sampler.scores, [0.1, 1, 2])
+
+
+def test_an_unlabelled_sample_has_no_part_in_the_batch():
+    for seed in range(10):
+        player = full(seed)
+        gradients = np.array([(-1.0, 0.0), (50.0, 0.0)])  # the second would turn the mean
+        rows = np.array([[False, True], [False, False]])
+
+        def products(subsets, player=player, gradients=gradients):
+            rows = np.concatenate([player.memory[subsets].mean(1), gradients])
+            return rows @ rows.T
+
+        both = player.sampler.place(rows, gradient_products=products)
+        assert both.tolist() == [full(seed).place([1], [(-1.0, 0.0)])[0], -1]
+
+
+def test_a_batch_larger_than_the_memory_competes_for_it():
+    player = Player(5)
+    slots = player.place([0] * 200, [E0] * 200)
+    assert slots[:5] == [0, 1, 2, 3, 4]
+    assert set(slots[5:]) == {-1, 0, 1, 2, 3, 4}
+    assert player.asked == []  # nothing to compare with
+
+
+def test_wrong_products_are_refused():
+    sampler = full().sampler
+    with pytest.raises(TypeError, match=r"gradient_products: expected a function .* got ndarray"):
+        sampler.place(CLASS[:1], gradient_products=np.eye(2))
+    with pytest.raises(ValueError, match=r"expected shape \(2, 2\), 1 subsets and 1 samples, got"):
+        sampler.place(CLASS[:1], gradient_products=lambda subsets: np.eye(3))
+    with pytest.raises(ValueError, match="subset_size: expected at least 1, got 0"):
+        make_sampler("gss", 5, 2, 0, subset_size=0)
