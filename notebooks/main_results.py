@@ -104,6 +104,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(2, 1, figsize=(11, 7.2))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plots.plot_groups(shown[shown["metric"] == metric], ax, metric)
+    plots.share_legend(figure)
     figure.suptitle(f"{name}: scores by class group, {len(settings.seeds)} seeds")
     settings.save(figure, shown, f"main_groups_{name}")
 
@@ -144,5 +145,6 @@ steps = report.beside(report.progression(scores), "coco_progression", "nus_progr
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     shown = steps[(steps["dataset"] == name) & (steps["metric"] == "mAP")]
-    plots.plot_progression(shown, ax, "mAP").set_title(name, pad=50)
+    plots.plot_progression(shown, ax, "mAP").set_title(name)
+plots.share_legend(figure)
 settings.save(figure, steps, "main_progression")

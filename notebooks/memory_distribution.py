@@ -84,6 +84,7 @@ by_group = shares.group_shares(by_class)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plots.plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
+plots.share_legend(figure)
 settings.save(figure, by_group, "memory_groups")
 
 # %% [markdown]

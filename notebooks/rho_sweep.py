@@ -78,7 +78,8 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4))
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
-        plots.plot_sweep(shown, ax).set_title(group, pad=22)
+        plots.plot_sweep(shown, ax).set_title(group)
+    plots.share_legend(figure)
     settings.save(figure, rows[rows["dataset"] == name], f"rho_sweep_groups_{name}")
 
 # %% [markdown]

@@ -91,7 +91,8 @@ for name in names:
     size = {"figsize": (4 + 3 * len(settings.orders), 4), "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(1, len(settings.orders), **size)
     for ax, (order, shown) in zip(axes[0], rows[name].groupby("order", sort=False), strict=True):
-        plots.plot_progression(shown, ax, "accuracy").set_title(order, pad=44, loc="center")
+        plots.plot_progression(shown, ax, "accuracy").set_title(order, loc="center")
+    plots.share_legend(figure)
     figure.suptitle(f"{name}: whole test set, {len(settings.seeds)} seeds")
     settings.save(figure, rows[name], f"single_label_{class_orders.table_of(name)}")
 
