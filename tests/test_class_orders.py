@@ -167,8 +167,8 @@ def test_pictures(trained):
     plt.close(figure)
 
 
-def test_drawing_again_trains_nothing(rows, monkeypatch):
+def test_drawing_again_trains_nothing(trained, monkeypatch):
     orders = [class_orders.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
     monkeypatch.setattr(class_orders, "progressions", None)
     again = class_orders.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1])
-    pd.testing.assert_frame_equal(again, rows, check_exact=True)
+    pd.testing.assert_frame_equal(again, trained, check_exact=True)
