@@ -38,19 +38,17 @@ method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one memory of every method for each
+costly: list = ["GSS"]  # methods that run with the first seed only
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib import configs, notebook
 
 settings = notebook.settings("memory_distribution", globals())
-wanted = configs(
-    dataset=settings.dataset,
-    method=settings.method,
-    rho=settings.rho,
-    memory_size=settings.memory_size,
-    seed=settings.seeds,
-)
+fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
+usual = [name for name in settings.method if name not in settings.costly]
+wanted = configs(**fixed, method=usual, seed=settings.seeds)
+wanted += configs(**fixed, method=settings.costly, seed=settings.seeds[:1])
 settings
 
 # %% [markdown]
@@ -86,6 +84,7 @@ by_group = shares.group_shares(by_class)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plots.plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
+plots.share_legend(figure)
 settings.save(figure, by_group, "memory_groups")
 
 # %% [markdown]

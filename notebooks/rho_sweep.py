@@ -30,7 +30,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets
-rhos: list = [-1.0, -0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 1.0]  # powers of allocation
+rhos: list = [-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
@@ -78,7 +78,8 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4))
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
-        plots.plot_sweep(shown, ax).set_title(group, pad=22)
+        plots.plot_sweep(shown, ax).set_title(group)
+    plots.share_legend(figure)
     settings.save(figure, rows[rows["dataset"] == name], f"rho_sweep_groups_{name}")
 
 # %% [markdown]

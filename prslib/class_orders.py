@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from joblib import Memory
 
 from prslib import published
-from prslib.config import configs
+from prslib.config import RunConfig, configs
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.mlp_loop import progressions
+from prslib.paths import cache_dir
 
 PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
@@ -167,9 +169,17 @@ def train_orders(
     wanted = configs(
         dataset=dataset, method=list(methods), seed=list(seeds), schedule=list(orders), **fields
     )
-    rows = progressions(wanted, workers)
+    remembered = Memory(cache_dir() / "orders", verbose=0).cache(
+        _progressions, ignore=["wanted", "workers"]
+    )
+    rows = remembered([config.hash for config in wanted], wanted, workers)
     theirs = published_row(load_dataset(dataset, images=False))
     return rows.merge(theirs, how="left", on=["method", "trained_tasks"])
+
+
+def _progressions(hashes: list[str], wanted: list[RunConfig], workers: int | None) -> pd.DataFrame:
+    """Train the runs that the hashes stand for; drawing again looks up and trains nothing."""
+    return progressions(wanted, workers)
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:

@@ -216,7 +216,7 @@ class RunConfig:
 
 
 def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
-    """Draw an order of the tasks from a run's seed (Appendix, single-label data; SPEC 2).
+    """Draw an order of the tasks from a run's seed (Appendix, single-label data).
 
     Parameters
     ----------

@@ -49,14 +49,14 @@ def _optional(check: Callable) -> Callable:
     return lambda name, value: None if value is None else check(name, value)
 
 
-def _several(check: Callable) -> Callable:
+def _several(check: Callable, least: int = 1) -> Callable:
     """Accept a list, one value, or (from a command line) text with commas: "0,1,2"."""
 
     def check_all(name, value):
         if isinstance(value, str):
-            value = [yaml.safe_load(part) for part in value.strip("[]").split(",")]
+            value = [yaml.safe_load(part) for part in value.strip("[]").split(",") if part]
         values = list(value) if isinstance(value, list | tuple) else [value]
-        if not values:
+        if len(values) < least:
             raise ValueError(f"{name} must hold at least one value, got none")
         return [check(name, item) for item in values]
 
@@ -68,10 +68,10 @@ PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
     "dataset": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
+    "costly": _several(_name(METHODS), least=0),
     "rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
-    "schedule": _optional(_several(_integer(least=0))),
     "samples": _integer(least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),

@@ -165,3 +165,10 @@ def test_pictures(trained):
     star = axes[1].collections[-1].get_offsets()
     assert star.tolist() == [[52.57, 68.45]]
     plt.close(figure)
+
+
+def test_drawing_again_trains_nothing(trained, monkeypatch):
+    orders = [class_orders.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
+    monkeypatch.setattr(class_orders, "progressions", None)
+    again = class_orders.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1])
+    pd.testing.assert_frame_equal(again, trained, check_exact=True)

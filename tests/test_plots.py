@@ -100,3 +100,19 @@ def test_drawing_leaves_the_frame_and_the_style_alone(ax):
     plots.plot_sweep(frame, ax)
     pd.testing.assert_frame_equal(frame, before)
     assert dict(mpl.rcParams) == style
+
+
+def test_a_shared_legend_names_every_entry_once():
+    figure, axes = plt.subplots(1, 2, layout="constrained")
+    for ax, names in zip(axes, [["CRS", "PRS"], ["PRS", "GSS"]], strict=True):
+        for name in names:
+            ax.plot([0, 1], [0, 1], label=name, color=COLOURS[name])
+        ax.legend()
+    plots.share_legend(figure)
+    assert [ax.get_legend() for ax in axes] == [None, None]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.texts] == ["CRS", "PRS", "GSS"]
+    assert [line.get_color() for line in legend.get_lines()] == [
+        COLOURS[name] for name in ("CRS", "PRS", "GSS")
+    ]
+    plt.close(figure)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +12,14 @@ from prslib.datasets.clustering import cluster_classes, number_by_size
 from prslib.datasets.coco import read_label_table
 from prslib.datasets.recipe import Clustering, Entry, Recipe
 from prslib.datasets.released import read_ids, select_released
-from prslib.datasets.selection import Corpus, Selection, find_table, lay_out, load_prepared
+from prslib.datasets.selection import (
+    Corpus,
+    Selection,
+    find_table,
+    lay_out,
+    load_prepared_or_select,
+)
 from prslib.datasets.sequential import SequentialDataset
-from prslib.paths import data_dir
 
 NAME, STANDS_FOR = "cocoseq", "COCOseq"
 IGNORED = "person"  # left out before the clustering
@@ -194,22 +198,13 @@ def load_cocoseq(images: bool) -> SequentialDataset:
     FileNotFoundError
         If there is neither.
     """
-    prepared = load_prepared(NAME, STANDS_FOR, images)
-    if prepared is not None:
-        return prepared
-    table, ids = data_dir() / TABLE, data_dir() / "cocoseq_ids"
-    if images or not table.is_file():
-        raise FileNotFoundError(
-            f"expected COCOseq in {data_dir() / NAME}, got nothing; run `python -m prslib prepare "
-            "cocoseq --annotations DIR --images DIR` (without --images for labels alone)"
-        )
-    if not ids.is_dir():
-        warnings.warn(
-            f"no released id files in {ids}: COCOseq is our own derivation of the split",
-            stacklevel=2,
-        )
-    selection, _ = select(read_label_table(table), ids if ids.is_dir() else None)
-    return selection.dataset(NAME, STANDS_FOR, None)
+    return load_prepared_or_select(
+        NAME,
+        STANDS_FOR,
+        images,
+        TABLE,
+        lambda table, ids: select(read_label_table(table), ids)[0],
+    )
 
 
 def load_clustering() -> Clustering:
@@ -226,11 +221,6 @@ def load_clustering() -> Clustering:
         If there is neither.
     """
     table = find_table(NAME, TABLE)
-    if table is None:
-        raise FileNotFoundError(
-            f"expected COCO's labels in {data_dir() / NAME}, got nothing; run `python -m prslib "
-            "prepare cocoseq --annotations DIR`"
-        )
     labels, names = _labels_to_cluster(read_label_table(table))
     return Clustering(labels, names, NUM_TASKS, BETA)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -154,7 +156,7 @@ def _write_whole(file: Path, arrays: dict[str, np.ndarray]) -> None:
     os.replace(beside, file)
 
 
-def find_table(name: str, download: str) -> Path | None:
+def find_table(name: str, download: str) -> Path:
     """Return the table of a corpus's labels: that of the prepared set, else a downloaded one.
 
     Parameters
@@ -166,11 +168,72 @@ def find_table(name: str, download: str) -> Path | None:
 
     Returns
     -------
-    Path or None
-        None where there is neither.
+    Path
+        An existing file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is neither.
     """
-    places = (data_dir() / name / "corpus.npz", data_dir() / download)
-    return next((place for place in places if place.is_file()), None)
+    for place in (data_dir() / name / "corpus.npz", data_dir() / download):
+        if place.is_file():
+            return place
+    raise _nothing_of(name)
+
+
+def _nothing_of(name: str) -> FileNotFoundError:
+    return FileNotFoundError(
+        f"expected {name} in {data_dir() / name}, got nothing; run `python -m prslib prepare "
+        f"{name} --annotations DIR --images DIR` (without --images for labels alone)"
+    )
+
+
+def load_prepared_or_select(
+    name: str,
+    stands_for: str,
+    images: bool,
+    download: str,
+    select: Callable[[Path, Path | None], Selection],
+) -> SequentialDataset:
+    """Load a prepared data set or, for labels alone, split a table of labels now; Sec. 4.
+
+    Parameters
+    ----------
+    name, stands_for : str
+        Of the data set.
+    images : bool
+        False for labels alone.
+    download : str
+        File name of the table in ``$PRSLIB_DATA``.
+    select : callable
+        Takes the table and the folder of released id files, None where there is none, in which
+        case it derives a split; returns the `Selection`.
+
+    Returns
+    -------
+    SequentialDataset
+        What ``python -m prslib prepare`` has made; where there is no such folder and no images are
+        wanted, the split of ``<name>_ids/``, or a derived one with a warning.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is neither.
+    """
+    prepared = load_prepared(name, stands_for, images)
+    if prepared is not None:
+        return prepared
+    table, ids = data_dir() / download, data_dir() / f"{name}_ids"
+    if images or not table.is_file():
+        raise _nothing_of(name)
+    if not ids.is_dir():
+        warnings.warn(
+            f"no released id files in {ids}: {stands_for} is our own derivation of the split, "
+            "which `prslib.datasets` describes",
+            stacklevel=2,
+        )
+    return select(table, ids if ids.is_dir() else None).dataset(name, stands_for, None)
 
 
 def lay_out(train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray):

@@ -3,6 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prslib.models.staged import Staged
+
 
 class Block(nn.Module):
     """Two 3x3 convolutions and a shortcut (He et al. 2016).
@@ -36,7 +38,7 @@ class Block(nn.Module):
         return F.relu(self.path(images) + self.shortcut(images))
 
 
-class ResNet18(nn.Module):
+class ResNet18(Staged):
     """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...").
 
     The paper says ResNet18; the stem without max-pool and the width of 128 channels in the first
@@ -54,8 +56,7 @@ class ResNet18(nn.Module):
     """
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128):
-        super().__init__()
-        self.stages = nn.Sequential(
+        super().__init__(
             nn.Sequential(
                 nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False),
                 nn.BatchNorm2d(width),
@@ -69,30 +70,6 @@ class ResNet18(nn.Module):
             ),
             nn.Linear(8 * width, num_classes),
         )
-
-    @property
-    def head(self) -> nn.Linear:
-        """The linear layer that gives the logits, the last of ``stages``."""
-        return self.stages[-1]
-
-    def features(self, images: Tensor) -> Tensor:
-        """Return what the head sees.
-
-        Parameters
-        ----------
-        images : Tensor
-            Float, (B, channels, H, W).
-
-        Returns
-        -------
-        Tensor
-            Float, (B, 8 * width).
-        """
-        return self.stages[:-1](images)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return the logits (B, num_classes) of images (B, channels, H, W)."""
-        return self.stages(images)
 
 
 def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:

@@ -4,6 +4,7 @@ from prslib.paths import PACKAGE
 from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
 from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
 from prslib.plots.groups import plot_groups
+from prslib.plots.legend import share_legend
 from prslib.plots.memory import plot_class_shares, plot_group_shares
 from prslib.plots.orders import plot_order_pairs, plot_order_spread
 from prslib.plots.progression import plot_progression
@@ -26,4 +27,5 @@ __all__ = [
     "plot_progression",
     "plot_sample",
     "plot_sweep",
+    "share_legend",
 ]
