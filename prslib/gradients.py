@@ -63,8 +63,11 @@ def gradient_products(
         )
     sizes = torch.as_tensor(sizes)
     total = torch.zeros(len(sizes), len(sizes), dtype=torch.float64, device=inputs.device)
-    for _, layer, given, asked in _record(model, loss, inputs, targets):
-        total += LAYERS[type(layer)].products(layer, given, asked, sizes)
+
+    def add(_name: str, layer: nn.Module, given: Tensor, asked: Tensor) -> None:
+        total.add_(LAYERS[type(layer)].products(layer, given, asked, sizes))
+
+    _visit(model, loss, inputs, targets, add)
     return total
 
 
@@ -94,15 +97,24 @@ def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets:
     {'weight': tensor([[2.5000]])}
     """
     squares = {}
-    for name, layer, given, asked in _record(model, loss, inputs, targets):
+
+    def keep(name: str, layer: nn.Module, given: Tensor, asked: Tensor) -> None:
         prefix = f"{name}." if name else ""
         for part, gradients in LAYERS[type(layer)].of_samples(layer, given, asked).items():
             squares[prefix + part] = gradients.square().mean(0)
+
+    _visit(model, loss, inputs, targets, keep)
     return squares
 
 
-def _record(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -> list[tuple]:
-    """Return name, layer, its input and its output's gradient for every trained layer."""
+def _visit(
+    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, visit: Callable
+) -> None:
+    """Call ``visit`` with name, layer, its input and its output's gradient, layer by layer.
+
+    It is called in the backward pass, so that a layer's tensors are free again before the next
+    one's are needed.
+    """
     trained = {
         layer: name
         for name, layer in model.named_modules()
@@ -115,9 +127,9 @@ def _record(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -
                 f"layer {name!r}: expected one of {known}, got {type(layer).__name__}; "
                 "add its gradients to prslib.gradients.LAYERS"
             )
-    given, asked = {}, {}
+    given = {}
 
-    def keep(layer: nn.Module, arguments: tuple, output: Tensor) -> None:
+    def watch(layer: nn.Module, arguments: tuple, output: Tensor) -> None:
         if layer in given:
             raise TypeError(
                 f"layer {trained[layer]!r}: expected one call, got two; "
@@ -126,10 +138,10 @@ def _record(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -
         given[layer] = arguments[0].detach()
         if not output.requires_grad:  # the first trained layer: its weights are detached
             output.requires_grad_()
-        output.register_hook(lambda gradient: asked.__setitem__(layer, gradient))
+        output.register_hook(lambda asked: visit(trained[layer], layer, given.pop(layer), asked))
 
     training = [layer for layer in model.modules() if layer.training]
-    hooks = [layer.register_forward_hook(keep) for layer in trained]
+    hooks = [layer.register_forward_hook(watch) for layer in trained]
     try:
         model.eval()
         detached = {name: parameter.detach() for name, parameter in model.named_parameters()}
@@ -141,7 +153,6 @@ def _record(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -
             hook.remove()
         for layer in training:
             layer.training = True
-    return [(trained[layer], layer, given[layer], asked[layer]) for layer in asked]
 
 
 def _linear_of_samples(layer: nn.Linear, given: Tensor, asked: Tensor) -> dict[str, Tensor]:

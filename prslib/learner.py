@@ -76,9 +76,9 @@ class Learner:
         self.model = model.to(self.device)
         self.lower, self.upper = split(self.model, frozen_stages)
         self.parameters = list(self.upper.parameters())
-        self.ewc = (
-            EWC(self.upper.named_parameters(), ewc_lambda) if ewc_lambda is not None else None
-        )
+        self.ewc = None
+        if ewc_lambda is not None:
+            self.ewc = EWC(self.upper.named_parameters(), ewc_lambda)
         self.optimizer = OPTIMIZERS[optimizer](self.parameters, lr=learning_rate)
         self.loss, self.activation = LOSSES[loss]
         self.clip_value = clip_value
