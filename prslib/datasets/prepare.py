@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from prslib.datasets import coco, cocoseq, nuswide, nuswideseq, single_label_download
+from prslib.datasets.id_download import download_ids
 from prslib.datasets.images import ImageArray
 from prslib.datasets.selection import PARTS, Corpus, Selection
 from prslib.paths import data_dir
@@ -48,6 +49,8 @@ class Source:
     at_hand : callable or None
         Takes the corpus and the folder of images; what it returns is what a derived split is made
         of. None where all images can be had.
+    download_ids : callable or None
+        Takes a folder and puts the released id files there; None where they are got by hand.
     """
 
     read: Callable[[Path], Corpus]
@@ -55,10 +58,17 @@ class Source:
     folders: tuple[str, ...]
     per_class: int
     at_hand: Callable[[Corpus, Path], Corpus] | None = None
+    download_ids: Callable[[Path], Path] | None = None
 
 
 SOURCES = {
-    "cocoseq": Source(coco.read_annotations, cocoseq.select, coco.HALVES, cocoseq.PER_CLASS),
+    "cocoseq": Source(
+        coco.read_annotations,
+        cocoseq.select,
+        coco.HALVES,
+        cocoseq.PER_CLASS,
+        download_ids=download_ids,
+    ),
     "nuswideseq": Source(
         lambda folder: nuswide.read_annotations(folder, nuswideseq.CLASSES),
         nuswideseq.select,
@@ -88,6 +98,11 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         parser.add_argument(
             "--ids", type=Path, metavar="DIR", help="released id files; else a split is derived"
         )
+        if source.download_ids is not None:
+            parser.add_argument(
+                "--download-ids", action="store_true",
+                help="fetch the released id files into $PRSLIB_DATA/<name>_ids and use them",
+            )  # fmt: skip
         parser.add_argument(
             "--test-per-class", type=int, default=source.per_class, metavar="N",
             help="balanced test images of each class in a derived split (%(default)s)",
@@ -106,11 +121,14 @@ def add_command(commands: argparse._SubParsersAction) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Prepare a set and say what came of it; 1 where something is wrong with the input."""
     try:
+        ids = options.ids
+        if ids is None and getattr(options, "download_ids", False):
+            ids = SOURCES[options.name].download_ids(data_dir() / f"{options.name}_ids")
         prepare(
             options.name,
             options.annotations,
             options.images,
-            options.ids,
+            ids,
             per_class=options.test_per_class,
             allow_missing=options.allow_missing,
             workers=options.workers,
