@@ -36,8 +36,9 @@ def main_table() -> str:
 
 
 def _cell(row: pd.Series) -> str:
+    spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.1f}"
     theirs = "" if pd.isna(row["published"]) else f" [{row['published']:.1f}]"
-    return f"{row['mean']:.1f} ± {row['sd']:.1f}{theirs}"
+    return f"{row['mean']:.1f}{spread}{theirs}"
 
 
 def renew() -> None:
