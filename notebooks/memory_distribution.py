@@ -70,8 +70,14 @@ plt.style.use(plots.STYLE)
 by_class = shares.memory_shares(wanted, device=settings.device)
 for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
-    figure, ax = plt.subplots(figsize=(9, 3.6))
-    plots.plot_class_shares(shown, ax)
+    rows = -(-len(settings.method) // 2)
+    shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
+    figure, axes = plt.subplots(rows, 2, **shape)
+    for ax, kind in zip(axes.flat, settings.method, strict=False):
+        plots.plot_class_shares(shown[shown["method"].isin(["Stream", kind])], ax)
+    for ax in axes.flat[len(settings.method) :]:
+        ax.remove()
+    plots.share_legend(figure)
     settings.save(figure, shown, f"memory_distribution_{name}")
 
 # %% [markdown]

@@ -30,8 +30,8 @@
 # counts. They are **stand-ins**: order and direction may be compared with the paper's, heights may
 # not.
 #
-# *About two minutes on four cores for the quick profile, a quarter of an hour for the paper's, half a
-# minute the second time.*
+# *About two minutes on four cores for the quick profile, a quarter of an hour for the paper's, half
+# a minute the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
@@ -186,11 +186,11 @@ for name, second, third, order in found:
 #
 # From the paper profile, on MNIST itself (`figures/paper/single_label_mnist*.csv`), five seeds:
 #
-# - **The table can be reproduced, but for GSS.** Multitask, which knows no order, has 80.2 ± 2.2 (paper 81.67).
-#   Four of the ten orders in the last look agree with all fifteen numbers of Finetune, CRS and PRS
-#   within 5 points. The nearest, {1, 7}, {0, 2}, {8, 9}, {3, 5}, {4, 6}, ends with CRS 52.9 (paper
-#   52.57) and PRS 69.2 (68.45); the second, {1, 2}, {0, 6}, {8, 9}, {3, 5}, {4, 7}, with 49.2 and
-#   67.1. Nothing but the order was searched; the training settings are those of the start.
+# - **The table can be reproduced, but for GSS.** Multitask, which knows no order, has 80.2 ± 2.2
+#   (paper 81.67). Four of the ten orders in the last look agree with all fifteen numbers of
+#   Finetune, CRS and PRS within 5 points. The nearest, {1, 7}, {0, 2}, {8, 9}, {3, 5}, {4, 6}, ends
+#   with CRS 52.9 (paper 52.57) and PRS 69.2 (68.45); the second, {1, 2}, {0, 6}, {8, 9}, {3, 5},
+#   {4, 7}, with 49.2 and 67.1. Nothing but the order was searched; the training settings are those of the start.
 # - **The row of GSS is not reproduced.** In the second of these orders it goes through 21.4, 37.9,
 #   31.4, 47.0 and 52.9: between CRS and PRS at the end, as in the paper, but with the dip of the
 #   others and 10 points lower (paper 21.44, 39.59, 44.57, 48.96, 62.54).

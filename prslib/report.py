@@ -180,7 +180,7 @@ def contrasts(
         rows[rows["method"] == name].set_index(keys)[["value", "published"]]
         for name in (method, than)
     )
-    gaps = (first - second).groupby(keys[:4], **_KEEP_ALL)
+    gaps = (first - second).reindex(first.index).groupby(keys[:4], **_KEEP_ALL)
     table = gaps["value"].agg(difference="mean", sd="std", seeds="count")
     table["published"] = gaps["published"].first()
     table = table.reset_index()

@@ -42,7 +42,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
         if end < stream["class_rank"].max():
             ax.axvline(end + 0.5, color="0.55", linewidth=0.8, linestyle="--")
         ax.text(
-            (starts[group] + end) / 2, 1.0, group, ha="center", va="bottom",
+            (starts[group] + end) / 2, 0.99, group, ha="center", va="top", color="0.4", fontsize=8,
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
     ax.set(xlabel="class, from frequent to rare", ylabel="share of labels (%)", ylim=(0, None))
