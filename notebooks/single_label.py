@@ -198,8 +198,8 @@ for name, second, third, order in found:
 # - **The dip after the third task is the order's.** All of the nearest orders have 0, by far the
 #   largest class, in the second pair and a pair of the rarest ones third.
 # - **Which order it was cannot be said.** Both agree equally well, others nearly, and the best of
-#   5040 would agree somewhat by chance. The first column speaks for {1, 2}: Finetune has 21.47 ± 0.09 there
-#   (paper 21.47) and 21.12 ± 0.06 with {1, 7}.
+#   5040 would agree somewhat by chance. The first column speaks for {1, 2}: Finetune has
+#   21.47 ± 0.09 there (paper 21.47) and 21.12 ± 0.06 with {1, 7}.
 # - **PRS above CRS is a matter of the method.** It is so in 198 of 200 random orders, by 16.8
 #   points in the middle (paper 15.9). The plain order {0, 1}, {2, 3}, ... is an exception, 38.7
 #   against 40.4 with a spread of 11 between seeds: after a last pair of 331 images little is
