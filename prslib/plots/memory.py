@@ -45,7 +45,8 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
             (starts[group] + end) / 2, 0.99, group, ha="center", va="top", color="0.4", fontsize=8,
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
-    ax.set(xlabel="class, from frequent to rare", ylabel="share of labels (%)", ylim=(0, None))
+    top = max(ax.get_ylim()[1], 1.1 * frame["share"].max())  # axes may share their scale
+    ax.set(xlabel="class, from frequent to rare", ylabel="share of labels (%)", ylim=(0, top))
     ax.margins(x=0.005)
     ax.legend(title="")
     return ax
