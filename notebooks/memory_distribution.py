@@ -68,6 +68,8 @@ from prslib import plots, shares
 
 plt.style.use(plots.STYLE)
 by_class = shares.memory_shares(wanted, device=settings.device)
+
+# %%
 for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
     rows = -(-len(settings.method) // 2)
