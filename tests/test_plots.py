@@ -116,3 +116,15 @@ def test_a_shared_legend_names_every_entry_once():
         COLOURS[name] for name in ("CRS", "PRS", "GSS")
     ]
     plt.close(figure)
+
+
+def test_panels_that_share_a_scale_show_the_highest_share():
+    figure, axes = plt.subplots(1, 3, sharey=True)
+    for ax, highest in zip(axes, [30, 90, 20], strict=True):
+        share = [60, 30, 10, highest, 5, 5]
+        columns = {"method": ["Stream"] * 3 + ["PRS"] * 3, "seed": 0, "class_rank": [0, 1, 2] * 2}
+        groups = ["majority", "moderate", "minority"] * 2
+        plots.plot_class_shares(pd.DataFrame(columns | {"group": groups, "share": share}), ax)
+    assert axes[0].get_ylim()[0] == 0
+    assert axes[0].get_ylim()[1] > 90
+    plt.close(figure)

@@ -140,3 +140,15 @@ def test_memory_shares_take_several_data_sets():
         "digits49tiny": 49,
     }
     assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [2, 2]
+
+
+def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
+    runs = [run_scores("PRS", seed, 0.1) for seed in (0, 1)] + [run_scores("GSS", 0)]
+    sets = [
+        frame.assign(dataset=name) for name in ("digits70tiny", "digits49tiny") for frame in runs
+    ]
+    rows = report.beside(report.final(pd.concat(sets, ignore_index=True)), "main")
+    gaps = report.contrasts(rows, "PRS", "GSS", [("overall", "mAP")])
+    assert gaps["dataset"].tolist() == ["digits70tiny", "digits49tiny"]
+    assert gaps["seeds"].tolist() == [1, 1]
+    assert "one seed" in gaps["sentence"].iloc[0]
