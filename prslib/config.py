@@ -21,6 +21,7 @@ from prslib.models import MODELS
 from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
+EXTRAS = ("features_per_class", "variance_points")  # change what a run leaves, not how it trains
 PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
 
 
@@ -61,7 +62,8 @@ class Method:
     @property
     def reads(self) -> tuple[str, ...]:
         """The fields of `RunConfig` that change this method's result and not every method's."""
-        memory = ("memory_size", "replay_batch_size", *self.options) if self.sampler else ()
+        always = ("memory_size", "replay_batch_size", "variance_points")
+        memory = (*always, *self.options) if self.sampler else ()
         frozen = (self.frozen,) if self.frozen else ()
         ewc = ("ewc_lambda",) if self.ewc else ()
         return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
@@ -120,6 +122,12 @@ class RunConfig:
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
         New and replayed samples a step.
+    features_per_class : int
+        Of how many test images of a class, at most, the run leaves the penultimate features
+        (`prslib.features.feature_rows` says which); 0 for none.
+    variance_points : int
+        At how many points of the stream, evenly apart and the last at its end, the run measures
+        the gradient variance over its memory (`prslib.variance`); 0 for none.
 
     Raises
     ------
@@ -148,6 +156,8 @@ class RunConfig:
     learning_rate: float | None = None
     batch_size: int | None = None
     replay_batch_size: int | None = None
+    features_per_class: int = 0
+    variance_points: int = 0
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
@@ -158,6 +168,8 @@ class RunConfig:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
         whole("epochs", self.epochs, least=1)
+        for name in EXTRAS:
+            whole(name, getattr(self, name), least=0)
         finite("rho", self.rho)
         finite("ewc_lambda", self.ewc_lambda)
         if self.ewc_lambda < 0:
@@ -188,9 +200,13 @@ class RunConfig:
 
     @property
     def identity(self) -> dict:
-        """The resolved fields that change this run's result, and no others."""
+        """The resolved fields that change this run's result, and no others.
+
+        What a run leaves on top of its scores counts where it is asked for.
+        """
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
+        others |= {name for name in EXTRAS if not getattr(self, name)}
         fields = {k: v for k, v in self.resolved.items() if k not in others}
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 

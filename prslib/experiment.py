@@ -11,12 +11,14 @@ import torch
 from prslib import metrics
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import SequentialDataset, Split, load_dataset
+from prslib.features import feature_rows
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
 from prslib.samplers import Sampler, make_sampler
 from prslib.stream import Part, offline_stream, online_stream, replay_plan, tasks_together
 from prslib.supply import SUPPLIES
+from prslib.variance import memory_variance, watched
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,20 @@ class Run:
     memory_labels : ndarray of bool, (memory_size, C)
         Labels in memory at the end; (0, C) for a method without one. ExStream's vectors count
         once each, whatever the number of samples merged in them, for the one label they stand for.
+    features : ndarray of float32, (N, D), or None
+        What the head sees at the end, of the test images that `prslib.features.feature_rows`
+        names; None where the configuration does not ask for it.
+    gradient_variance : DataFrame or None
+        Tidy: the run's columns as in the scores, images (of the stream, so far), samples (in
+        memory), value (`prslib.variance.gradient_variance` over them); None where the configuration
+        does not ask for it or the method has no memory.
     """
 
     config: RunConfig
     scores: pd.DataFrame
     memory_labels: np.ndarray
+    features: np.ndarray | None = None
+    gradient_variance: pd.DataFrame | None = None
 
 
 def run(config: RunConfig, device: str = "cpu") -> Run:
@@ -79,18 +90,27 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
 def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
     settings, train = config.resolved, dataset.train
     test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
+    per_class = settings["features_per_class"]
+    shown = feature_rows(test, per_class) if per_class else None
     learner = make_learner(config, dataset, device)
     images = torch.from_numpy(train.images).to(device)
     labels = torch.from_numpy(train.labels).float().to(device)
     test_images = torch.from_numpy(test.images).to(device)
-    parts, sampler = stream_of(config, dataset, partial(_supply, learner, images, labels))
+    supply, variances = partial(_supply, learner, images, labels), []
+    watch = partial(_measure, variances, settings["batch_size"], learner, images, labels)
+    parts, sampler = stream_of(config, dataset, supply, watch)
     scores = []
     for part in parts:
         learner.fit(images, labels, part.batches)
         groups = tasks_together(part.seen, at_once)
         scores.append(score_tasks(learner, test_images, test, dataset, groups))
     frame = _with_run_columns(config, pd.concat(scores, ignore_index=True))
-    return Run(config, frame, _labels_in(sampler, dataset))
+    extras = {}
+    if shown is not None:
+        extras["features"] = learner.features(test_images[torch.from_numpy(shown).to(device)])
+    if variances:
+        extras["gradient_variance"] = _with_run_columns(config, pd.DataFrame(variances))
+    return Run(config, frame, _labels_in(sampler, dataset), **extras)
 
 
 def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
@@ -123,6 +143,11 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
 
 def _supply(learner: Learner, images, labels, name: str, batch: np.ndarray, memory: Memory):
     return SUPPLIES[name](learner, images, labels, batch, memory)
+
+
+def _measure(rows, batch_size, learner, images, labels, step, memory, sampler) -> None:
+    value = memory_variance(learner, images, labels, memory, sampler)
+    rows.append({"images": step * batch_size, "samples": len(memory), "value": value})
 
 
 def _labels_in(sampler: Sampler | None, dataset: SequentialDataset) -> np.ndarray:
@@ -195,7 +220,10 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
 
 
 def stream_of(
-    config: RunConfig, dataset: SequentialDataset, supply: Callable | None = None
+    config: RunConfig,
+    dataset: SequentialDataset,
+    supply: Callable | None = None,
+    watch: Callable | None = None,
 ) -> tuple[list[Part], Sampler | None]:
     """Make the batches of a run: ahead of training, or for some methods step by step.
 
@@ -207,6 +235,9 @@ def stream_of(
         Its data set; labels suffice.
     supply : callable, optional
         What `replay_plan` asks for a sampler that looks at the model.
+    watch : callable, optional
+        Takes the number of steps, the memory and the sampler; called at the configuration's
+        ``variance_points``, which make every plan stepwise.
 
     Returns
     -------
@@ -233,7 +264,12 @@ def stream_of(
         replay_plan(part.batches, train.labels, sampler, memory, count, rng, supply)
         for part in parts
     ]
-    batches = stepwise if sampler.needs else map(list, stepwise)
+    points = settings["variance_points"] if watch else 0
+    if points:
+        steps = sum(len(part.batches) for part in parts)
+        marks = np.unique(np.linspace(0, steps, points + 1).round().astype(int))[1:].tolist()
+        stepwise = watched(stepwise, marks, partial(watch, memory=memory, sampler=sampler))
+    batches = stepwise if sampler.needs or points else map(list, stepwise)
     return [Part(p.seen, b) for p, b in zip(parts, batches, strict=True)], sampler
 
 

@@ -176,6 +176,24 @@ class Learner:
         scores = [self.activation(self.model(as_input(batch))) for batch in batches]
         return torch.cat(scores).cpu().numpy()
 
+    @torch.no_grad()
+    def features(self, images: Tensor) -> np.ndarray:
+        """Return what the network's head sees of some images (Figure "t-SNE").
+
+        Parameters
+        ----------
+        images : Tensor
+            uint8 (N, H, W, channels), on the learner's device.
+
+        Returns
+        -------
+        ndarray of float32, (N, D)
+            One vector an image, in evaluation mode.
+        """
+        self.model.eval()
+        batches = images.split(EVALUATION_BATCH)
+        return torch.cat([self.model.features(as_input(b)) for b in batches]).cpu().numpy()
+
 
 def as_input(images: Tensor) -> Tensor:
     """Turn uint8 images (B, H, W, channels) into float ones in [0, 1], (B, channels, H, W)."""
