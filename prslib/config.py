@@ -18,10 +18,13 @@ from prslib.datasets import (
     validate_schedule,
 )
 from prslib.models import MODELS
+from prslib.precision import PRECISIONS
 from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
+# fields that came later, with the value at which a run gives what it gave, and is named, before
+SINCE = {"precision": "fp32"}
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ class RunConfig:
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
         New and replayed samples a step.
+    precision : str
+        A key of `prslib.precision.PRECISIONS`: "fp32", "tf32" or "bf16".
 
     Raises
     ------
@@ -148,12 +153,14 @@ class RunConfig:
     learning_rate: float | None = None
     batch_size: int | None = None
     replay_batch_size: int | None = None
+    precision: str = "fp32"
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
+        one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
@@ -191,7 +198,11 @@ class RunConfig:
         """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        fields = {
+            name: value
+            for name, value in self.resolved.items()
+            if name not in others and (name, value) not in SINCE.items()
+        }
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property

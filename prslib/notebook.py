@@ -13,6 +13,7 @@ from prslib.class_orders import schedule_of
 from prslib.config import METHODS
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, params_file
+from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -79,6 +80,7 @@ PARAMETERS: dict[str, Callable] = {
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
     "device": _name(("cpu", "cuda")),
+    "precision": _name(PRECISIONS),
 }
 
 
