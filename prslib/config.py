@@ -18,11 +18,13 @@ from prslib.datasets import (
     validate_schedule,
 )
 from prslib.models import MODELS
+from prslib.precision import PRECISIONS
 from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
-EXTRAS = ("features_per_class", "variance_points")  # change what a run leaves, not how it trains
 PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
+# fields that count in a hash only where they differ from this, at which a run is the plain one
+PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ class RunConfig:
     variance_points : int
         At how many points of the stream, evenly apart and the last at its end, the run measures
         the gradient variance over its memory (`prslib.variance`); 0 for none.
+    precision : str
+        A key of `prslib.precision.PRECISIONS`: "fp32", "tf32" or "bf16".
 
     Raises
     ------
@@ -158,17 +162,19 @@ class RunConfig:
     replay_batch_size: int | None = None
     features_per_class: int = 0
     variance_points: int = 0
+    precision: str = "fp32"
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
+        one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
         whole("epochs", self.epochs, least=1)
-        for name in EXTRAS:
+        for name in ("features_per_class", "variance_points"):
             whole(name, getattr(self, name), least=0)
         finite("rho", self.rho)
         finite("ewc_lambda", self.ewc_lambda)
@@ -206,8 +212,11 @@ class RunConfig:
         """
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        others |= {name for name in EXTRAS if not getattr(self, name)}
-        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        fields = {
+            name: value
+            for name, value in self.resolved.items()
+            if name not in others and (name, value) not in PLAIN.items()
+        }
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property

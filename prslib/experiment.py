@@ -15,6 +15,8 @@ from prslib.features import feature_rows
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
+from prslib.precision import PRECISIONS
+from prslib.residence import Images, place
 from prslib.samplers import Sampler, make_sampler
 from prslib.stream import Part, offline_stream, online_stream, replay_plan, tasks_together
 from prslib.supply import SUPPLIES
@@ -82,7 +84,8 @@ def run(config: RunConfig, device: str = "cpu") -> Run:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _run(config, dataset, device)
+        with PRECISIONS[config.precision].in_force():
+            return _run(config, dataset, device)
     finally:
         torch.set_num_threads(threads)
 
@@ -93,9 +96,8 @@ def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
     per_class = settings["features_per_class"]
     shown = feature_rows(test, per_class) if per_class else None
     learner = make_learner(config, dataset, device)
-    images = torch.from_numpy(train.images).to(device)
+    images, test_images = place(train.images, device), place(test.images, device)
     labels = torch.from_numpy(train.labels).float().to(device)
-    test_images = torch.from_numpy(test.images).to(device)
     supply, variances = partial(_supply, learner, images, labels), []
     watch = partial(_measure, variances, settings["batch_size"], learner, images, labels)
     parts, sampler = stream_of(config, dataset, supply, watch)
@@ -107,7 +109,7 @@ def _run(config: RunConfig, dataset: SequentialDataset, device: str) -> Run:
     frame = _with_run_columns(config, pd.concat(scores, ignore_index=True))
     extras = {}
     if shown is not None:
-        extras["features"] = learner.features(test_images[torch.from_numpy(shown).to(device)])
+        extras["features"] = learner.features(test_images, shown)
     if variances:
         extras["gradient_variance"] = _with_run_columns(config, pd.DataFrame(variances))
     return Run(config, frame, _labels_in(sampler, dataset), **extras)
@@ -131,7 +133,7 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
         Before the first step.
     """
     settings, method = config.resolved, METHODS[config.method]
-    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty")
+    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
     return Learner(
         initial_model(config, dataset),
         **{name: settings[name] for name in training},
@@ -273,7 +275,9 @@ def stream_of(
     return [Part(p.seen, b) for p, b in zip(parts, batches, strict=True)], sampler
 
 
-def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, groups):
+def score_tasks(
+    learner: Learner, images: Images, test: Split, dataset: SequentialDataset, groups
+) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
     Single-label data have their accuracy beside these scores, and on the whole test set too, tasks
@@ -283,8 +287,8 @@ def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDatase
     ----------
     learner : Learner
         The trained network.
-    images : Tensor
-        The test images on the learner's device, uint8 (N, H, W, channels).
+    images : Images or Tensor
+        The test images, uint8 (N, H, W, channels); a tensor on the learner's device.
     test : Split
         The test set.
     dataset : SequentialDataset
@@ -301,7 +305,7 @@ def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDatase
     parts = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     parts = {"seen": np.isin(test.task, [task for group in groups for task in group])} | parts
     wanted = np.flatnonzero(parts["seen"] | test.single_label)
-    probabilities = learner.probabilities(images[torch.from_numpy(wanted).to(images.device)])
+    probabilities = learner.probabilities(images, wanted)
     frames = []
     for name, part in parts.items():
         scored = probabilities[part[wanted]], test.labels[part]

@@ -16,6 +16,7 @@ from prslib.class_orders import schedule_of
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, params_file, project_root
+from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -87,6 +88,7 @@ PARAMETERS: dict[str, Callable] = {
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
     "device": _name(("cpu", "cuda")),
+    "precision": _name(PRECISIONS),
 }
 
 
