@@ -99,7 +99,7 @@ class Learner:
         for batch in plan:
             inputs, targets = self.join(images, labels, batch)
             self.upper.train()
-            loss = self.loss(self.upper(inputs), targets)
+            loss = self.objective(inputs, targets)
             if self.norm_penalty:
                 loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
             self.optimizer.zero_grad()
@@ -110,6 +110,23 @@ class Learner:
             self.optimizer.step()
             if self.ewc:
                 self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+
+    def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Return what a step lowers: a network's own objective, or the loss of its logits.
+
+        Parameters
+        ----------
+        inputs, targets
+            As `join` gives them.
+
+        Returns
+        -------
+        Tensor
+            A scalar, before the penalty on the parameters' norms.
+        """
+        if hasattr(self.upper, "objective"):
+            return self.upper.objective(inputs, targets, self.loss)
+        return self.loss(self.upper(inputs), targets)
 
     def inputs(self, images: Tensor, indices: np.ndarray) -> Tensor:
         """Return what the trained part of the network gets for some images.
