@@ -137,7 +137,7 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
     return Learner(
         initial_model(config, dataset),
         **{name: settings[name] for name in training},
-        frozen_stages=settings[method.frozen] if method.frozen else 0,
+        frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
         device=device,
     )
@@ -172,7 +172,8 @@ def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Mod
         The same weights for the same seed, whatever the method.
     """
     shape, seed = dataset.train.images.shape[1:], _seeds(config)["model"]
-    return make_model(config.resolved["model"], shape, dataset.num_classes, seed)
+    settings = config.resolved
+    return make_model(settings["model"], shape, dataset.num_classes, seed, settings["weights"])
 
 
 def _seeds(config: RunConfig) -> dict[str, np.random.SeedSequence]:

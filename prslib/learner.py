@@ -153,13 +153,29 @@ class Learner:
             self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
 
     def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return what a step makes smaller: the batch's loss and the norms' penalty."""
+        """Return what a step lowers: the network's own objective or its loss, and the penalty.
+
+        Parameters
+        ----------
+        inputs, targets : Tensor
+            As `join` returns them.
+
+        Returns
+        -------
+        Tensor
+            A scalar, with the penalty on the parameters' norms.
+        """
         with self.precision.forward(self.device):
-            logits = self.upper(inputs)
-        loss = self.loss(logits.float(), targets)
+            if hasattr(self.upper, "objective"):
+                loss = self.upper.objective(inputs, targets, self._loss_of)
+            else:
+                loss = self._loss_of(self.upper(inputs), targets)
         if self.norm_penalty:
             loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
         return loss
+
+    def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return self.loss(logits.float(), targets)
 
     def update(self) -> None:
         """Change the weights by the gradients that they have."""
