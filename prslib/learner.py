@@ -84,7 +84,13 @@ class Learner:
         self.clip_value = clip_value
         self.norm_penalty = norm_penalty
 
-    def fit(self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]) -> None:
+    def fit(
+        self,
+        images: Tensor,
+        labels: Tensor,
+        plan: Iterable[np.ndarray | Joined],
+        after_step: Callable[[], None] = lambda: None,
+    ) -> None:
         """Take one step on every batch of a plan.
 
         Parameters
@@ -95,6 +101,8 @@ class Learner:
             Float multi-hot (N, C), on the learner's device.
         plan : iterable of ndarray of int64, or Joined
             Indices of each step's batch; may be made step by step.
+        after_step : callable
+            Called when a step is taken, before the plan is asked for the next batch.
         """
         for batch in plan:
             inputs, targets = self.join(images, labels, batch)
@@ -110,6 +118,19 @@ class Learner:
             self.optimizer.step()
             if self.ewc:
                 self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+            after_step()
+
+    def state_dict(self) -> dict:
+        """Return all that training changes: weights, optimiser, what EWC keeps."""
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return state | ({"ewc": self.ewc.state_dict()} if self.ewc else {})
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go back to what `state_dict` returned, in place."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.ewc:
+            self.ewc.load_state_dict(state["ewc"])
 
     def inputs(self, images: Tensor, indices: np.ndarray) -> Tensor:
         """Return what the trained part of the network gets for some images.
