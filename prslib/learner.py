@@ -103,7 +103,11 @@ class Learner:
             self.optimizer.register_load_state_dict_post_hook(lambda _: self._step.forget())
 
     def fit(
-        self, images: Images | Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]
+        self,
+        images: Images | Tensor,
+        labels: Tensor,
+        plan: Iterable[np.ndarray | Joined],
+        after_step: Callable[[], None] = lambda: None,
     ) -> None:
         """Take one step on every batch of a plan.
 
@@ -116,13 +120,29 @@ class Learner:
         plan : iterable of ndarray of int64, or Joined
             Indices of each step's batch. An array or a list of indices is known ahead, and nothing
             waits between its steps; an iterator is asked for a batch after the step on the last.
+        after_step : callable
+            Called when a step is taken, before the plan is asked for the next batch.
         """
         if _known_ahead(plan):
             for pixels, rows in _as_images(images).feed(plan):
                 self._step(pixels, labels[rows])
+                after_step()
             return
         for batch in plan:
             self.learn(*self.join(images, labels, batch))
+            after_step()
+
+    def state_dict(self) -> dict:
+        """Return all that training changes: weights, optimiser, what EWC keeps."""
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return state | ({"ewc": self.ewc.state_dict()} if self.ewc else {})
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go back to what `state_dict` returned, in place."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.ewc:
+            self.ewc.load_state_dict(state["ewc"])
 
     def step(self, pixels: Tensor, targets: Tensor) -> None:
         """Take one step on a batch of images, without a look at any value.

@@ -39,7 +39,7 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     """
     if len(shown) > len(CLASS_COLOURS):
         raise ValueError(
-            f"shown: expected at most {len(CLASS_COLOURS)} classes, which is as many colours as can "
+            f"shown: expected at most {len(CLASS_COLOURS)} classes, as many colours as can "
             f"be told apart, got {len(shown)}; show fewer of each group"
         )
     rest = frame[~frame["class_name"].isin(shown)]
