@@ -41,7 +41,7 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The columns that tell runs apart, stands_for, trained_tasks, last (whether that is the
-        run's end), task, images (of the task in the stream), label ("task 3\\n314"), measure, group
+        run's end), task, images (of the task in the stream), label ("task 3 (314)"), measure, group
         ("overall"), metric, value in percent and published, which is NaN: the paper draws its
         numbers and does not print them. Large tasks come first.
     """
@@ -55,7 +55,7 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
         dataset = load_dataset(name, images=False)
         sizes = task_sizes(dataset)
         images = part["task"].astype(int).map(sizes)
-        labels = "task " + part["task"] + "\n" + images.astype(str)
+        labels = "task " + part["task"] + " (" + images.astype(str) + ")"
         frames.append(part.assign(images=images, label=labels, stands_for=dataset.stands_for))
     found = pd.concat(frames).sort_values("images", ascending=False, kind="stable")
     columns = [*run, "stands_for", "trained_tasks", "last", "task", "images", "label"]

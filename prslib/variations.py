@@ -148,8 +148,8 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     Examples
     --------
     >>> rows = pd.DataFrame({"dataset": "digits70seq", "stands_for": "COCOseq", "metric": "mAP",
-    ...     "measure": "score", "group": "overall", "method": "CRS", "seed": 0, "value": [50.0, 54.0],
-    ...     "schedule": ["0,3,1,2", "0,1,3,2"], "published": [50.2, 50.8]})
+    ...     "measure": "score", "group": "overall", "method": "CRS", "seed": 0,
+    ...     "schedule": ["0,3,1,2", "0,1,3,2"], "value": [50.0, 54.0], "published": [50.2, 50.8]})
     >>> schedule_spread(rows)[["sd", "published_sd"]].round(2).values.tolist()
     [[2.83, 0.42]]
     """
