@@ -42,6 +42,12 @@ def _real(name, value):
     return float(value)
 
 
+def _share(name, value):
+    if _real(name, value) <= 0:
+        raise ValueError(f"{name} must be above 0, got {value}")
+    return float(value)
+
+
 def _order(name, value):
     """Read "drawn" as None and "1+2,0+3" as the schedule it names."""
     if not isinstance(value, str):
@@ -73,7 +79,9 @@ PARAMETERS: dict[str, Callable] = {
     "dataset": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
     "costly": _several(_name(METHODS), least=0),
+    "costly_seeds": _several(_integer(least=0), least=0),
     "rho": _real,
+    "balanced_rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "samples": _integer(least=0),
@@ -84,6 +92,10 @@ PARAMETERS: dict[str, Callable] = {
     "single_label_only": _several(_name(METHODS), least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
+    "varied_seeds": _several(_integer(least=0)),
+    "schedules": _integer(least=0),
+    "sized": _several(_name(METHODS)),
+    "shares": _several(_share),
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
