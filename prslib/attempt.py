@@ -63,7 +63,7 @@ def attempt(
     try:
         with store.lock(config, wait):
             if store.load(config) is None:
-                store.check_space()
+                store.check_writable()
                 store.tidy(config)
                 store.save(run(config, device, store.path(config, CHECKPOINT), save_every))
             # the lock goes last: whoever still waits for it finds the result

@@ -65,9 +65,7 @@ def run_all(
     if missing:
         for name in dict.fromkeys(config.dataset for config in missing):
             load_dataset(name)  # made once here, not once in each process
-        store.check_space()
-        with store.lock(missing[0]):  # raises where the folder cannot be written
-            pass
+        store.check_writable()
         outcomes = _train(missing, store, workers or cpu_count(), device, save_every)
         check(outcomes)
         found |= {config.hash: store.load(config) for config in missing}
