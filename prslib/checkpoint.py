@@ -32,21 +32,33 @@ class Progress:
         The network, its optimiser and what EWC keeps.
     replay : Replay or None
         The memory, who decides what it keeps, and who draws from it; None without a memory.
+    watched : bool
+        Whether someone looks at the memory on the way.
     scores : list of DataFrame
         One for each part of the stream that is finished.
+    variances : list of dict
+        The measurements of the gradient variance so far.
     steps : int
         Steps taken in the part under way.
 
     Notes
     -----
     The stream needs no state: its order follows from the seed. Where the sampler looks at labels
-    alone the same holds of the whole replay plan, so that the memory is not in `state` either.
+    alone the same holds of the whole replay plan, so that the memory is in `state` only where the
+    plan is made step by step.
     """
 
     learner: Learner
     replay: Replay | None = None
+    watched: bool = False
+    variances: list[dict] = field(default_factory=list)
     scores: list[pd.DataFrame] = field(default_factory=list)
     steps: int = 0
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether the batches are made step by step, and not ahead of training."""
+        return self.replay is not None and (self.watched or bool(self.replay.sampler.needs))
 
     @property
     def position(self) -> tuple[int, int]:
@@ -63,9 +75,10 @@ class Progress:
         state = {
             "learner": self.learner.state_dict(),
             "scores": [frame.to_dict("list") for frame in self.scores],
+            "variances": self.variances,
             "steps": self.steps,
         }
-        if self.replay is not None and self.replay.sampler.needs:
+        if self.stepwise:
             state["sampler"] = pack(vars(self.replay.sampler))
             state["memory"] = pack(vars(self.replay.memory))
             state["rng"] = pack(self.replay.rng)
@@ -75,7 +88,7 @@ class Progress:
         """Go back to what `state` returned; learner, sampler and memory are changed in place."""
         self.learner.load_state_dict(state["learner"])
         self.scores = [pd.DataFrame(frame) for frame in state["scores"]]
-        self.steps = state["steps"]
+        self.variances, self.steps = state["variances"], state["steps"]
         if "sampler" in state:
             vars(self.replay.sampler).update(unpack(state["sampler"]))
             vars(self.replay.memory).update(unpack(state["memory"]))

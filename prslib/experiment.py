@@ -13,9 +13,12 @@ from prslib import metrics
 from prslib.checkpoint import SAVE_EVERY, Checkpoint, Progress
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import SequentialDataset, Split, load_dataset
+from prslib.features import feature_rows
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
+from prslib.precision import PRECISIONS
+from prslib.residence import Images, place
 from prslib.samplers import make_sampler
 from prslib.stream import (
     Part,
@@ -27,6 +30,7 @@ from prslib.stream import (
     tasks_together,
 )
 from prslib.supply import SUPPLIES
+from prslib.variance import memory_variance, watched
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,20 @@ class Run:
     memory_labels : ndarray of bool, (memory_size, C)
         Labels in memory at the end; (0, C) for a method without one. ExStream's vectors count
         once each, whatever the number of samples merged in them, for the one label they stand for.
+    features : ndarray of float32, (N, D), or None
+        What the head sees at the end, of the test images that `prslib.features.feature_rows`
+        names; None where the configuration does not ask for it.
+    gradient_variance : DataFrame or None
+        Tidy: the run's columns as in the scores, images (of the stream, so far), samples (in
+        memory), value (`prslib.variance.gradient_variance` over them); None where the configuration
+        does not ask for it or the method has no memory.
     """
 
     config: RunConfig
     scores: pd.DataFrame
     memory_labels: np.ndarray
+    features: np.ndarray | None = None
+    gradient_variance: pd.DataFrame | None = None
 
 
 def run(
@@ -94,7 +107,8 @@ def run(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _run(config, dataset, device, saved)
+        with PRECISIONS[config.precision].in_force():
+            return _run(config, dataset, device, saved)
     finally:
         torch.set_num_threads(threads)
 
@@ -102,20 +116,31 @@ def run(
 def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Checkpoint) -> Run:
     settings, train = config.resolved, dataset.train
     test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
+    per_class = settings["features_per_class"]
+    shown = feature_rows(test, per_class) if per_class else None
     learner = make_learner(config, dataset, device)
-    images = torch.from_numpy(train.images).to(device)
+    images, test_images = place(train.images, device), place(test.images, device)
     labels = torch.from_numpy(train.labels).float().to(device)
-    test_images = torch.from_numpy(test.images).to(device)
-    progress = Progress(learner, make_replay(config, dataset))
+    progress = Progress(learner, make_replay(config, dataset), config.variance_points > 0)
     saved.resume(progress)
     supply = partial(_supply, learner, images, labels)
-    for part in stream_of(config, dataset, progress.replay, supply, progress.position):
+    parts = stream_of(
+        config, dataset, progress.replay, supply, progress.position, progress.stepwise
+    )
+    measure = partial(_measure, progress, settings["batch_size"], images, labels)
+    done, marks = _marks(config, dataset, progress)
+    for part in watched(parts, marks, measure, done):
         learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
         groups = tasks_together(part.seen, at_once)
         progress.finish_part(score_tasks(learner, test_images, test, dataset, groups))
         saved.save_if_due(progress)
     frame = _with_run_columns(config, pd.concat(progress.scores, ignore_index=True))
-    return Run(config, frame, _labels_in(progress.replay, dataset))
+    extras = {}
+    if shown is not None:
+        extras["features"] = learner.features(test_images, shown)
+    if progress.variances:
+        extras["gradient_variance"] = _with_run_columns(config, pd.DataFrame(progress.variances))
+    return Run(config, frame, _labels_in(progress.replay, dataset), **extras)
 
 
 def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
@@ -136,11 +161,11 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
         Before the first step.
     """
     settings, method = config.resolved, METHODS[config.method]
-    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty")
+    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
     return Learner(
         initial_model(config, dataset),
         **{name: settings[name] for name in training},
-        frozen_stages=settings[method.frozen] if method.frozen else 0,
+        frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
         device=device,
     )
@@ -148,6 +173,22 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
 
 def _supply(learner: Learner, images, labels, name: str, batch: np.ndarray, memory: Memory):
     return SUPPLIES[name](learner, images, labels, batch, memory)
+
+
+def _measure(progress: Progress, batch_size: int, images, labels, step: int) -> None:
+    sampler, memory, _ = progress.replay
+    value = memory_variance(progress.learner, images, labels, memory, sampler)
+    row = {"images": step * batch_size, "samples": len(memory), "value": value}
+    progress.variances.append(row)
+
+
+def _marks(config: RunConfig, dataset: SequentialDataset, progress: Progress):
+    """Return the steps taken so far, and after how many the variance is still to be measured."""
+    lengths = [len(part.batches) for part in new_samples(config, dataset)]
+    finished, steps = progress.position
+    marks = np.linspace(0, sum(lengths), config.variance_points + 1).round().astype(int)[1:]
+    left = np.unique(marks)[len(progress.variances) :] if progress.replay else ()
+    return sum(lengths[:finished]) + steps, left
 
 
 def _labels_in(replay: Replay | None, dataset: SequentialDataset) -> np.ndarray:
@@ -172,7 +213,8 @@ def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Mod
         The same weights for the same seed, whatever the method.
     """
     shape, seed = dataset.train.images.shape[1:], _seeds(config)["model"]
-    return make_model(config.resolved["model"], shape, dataset.num_classes, seed)
+    settings = config.resolved
+    return make_model(settings["model"], shape, dataset.num_classes, seed, settings["weights"])
 
 
 def _seeds(config: RunConfig) -> dict[str, np.random.SeedSequence]:
@@ -244,12 +286,36 @@ def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
     return Replay(sampler, Memory(size), np.random.default_rng(seeds["replay"]))
 
 
+def new_samples(config: RunConfig, dataset: SequentialDataset) -> list[Part]:
+    """Return a run's stream as it comes, before anything is replayed (Sec. "Experiments").
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set; labels suffice.
+
+    Returns
+    -------
+    list of Part
+        The indices of every step's new samples, part by part.
+    """
+    settings, method = config.resolved, METHODS[config.method]
+    train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
+    rng = np.random.default_rng(_seeds(config)["stream"])
+    if method.offline:
+        return offline_stream(train, sorted(schedule), batch_size, settings["epochs"], rng)
+    return online_stream(train, schedule, batch_size, rng, settings["tasks_at_once"])
+
+
 def stream_of(
     config: RunConfig,
     dataset: SequentialDataset,
     replay: Replay | None,
     supply: Callable | None = None,
     position: tuple[int, int] = (0, 0),
+    stepwise: bool = False,
 ) -> list[Part]:
     """Make the batches of a run: ahead of training, or for some methods step by step.
 
@@ -265,29 +331,25 @@ def stream_of(
         What `replay_plan` asks for a sampler that looks at the model.
     position : tuple of int
         Where an interrupted run goes on: parts of the stream that are finished, and steps taken in
-        the next one. What the sampler that looks at the model held then must be in ``replay``.
+        the next one. Of a stepwise stream, ``replay`` must be as it was then.
+    stepwise : bool
+        Whether to make the batches step by step: needed where the sampler looks at the model, or
+        someone wants to look at the memory on the way.
 
     Returns
     -------
     list of Part
-        The joined batches of every step from there on, part by part. Where the sampler looks at
-        the model they are iterators, to be taken in order, each batch after the step on the one
-        before.
+        The joined batches of every step from there on, part by part. Of a stepwise stream they are
+        iterators, to be taken in order, each batch after the step on the one before.
     """
-    settings, method = config.resolved, METHODS[config.method]
-    train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
-    rng = np.random.default_rng(_seeds(config)["stream"])
-    if method.offline:
-        parts = offline_stream(train, sorted(schedule), batch_size, settings["epochs"], rng)
-    else:
-        parts = online_stream(train, schedule, batch_size, rng, settings["tasks_at_once"])
+    parts, train = new_samples(config, dataset), dataset.train
     if replay is None:
         return after(parts, position)
     planned = partial(
         replay_plan, labels=train.labels, **replay._asdict(),
-        replay_batch_size=settings["replay_batch_size"],
+        replay_batch_size=config.resolved["replay_batch_size"],
     )  # fmt: skip
-    if not replay.sampler.needs:
+    if not stepwise:
         return after([Part(part.seen, list(planned(part.batches))) for part in parts], position)
     finished, steps = position
     unplaced = after(parts, (finished, max(steps - 1, 0)))
@@ -297,7 +359,9 @@ def stream_of(
     ]
 
 
-def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDataset, groups):
+def score_tasks(
+    learner: Learner, images: Images, test: Split, dataset: SequentialDataset, groups
+) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
     Single-label data have their accuracy beside these scores, and on the whole test set too, tasks
@@ -307,8 +371,8 @@ def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDatase
     ----------
     learner : Learner
         The trained network.
-    images : Tensor
-        The test images on the learner's device, uint8 (N, H, W, channels).
+    images : Images or Tensor
+        The test images, uint8 (N, H, W, channels); a tensor on the learner's device.
     test : Split
         The test set.
     dataset : SequentialDataset
@@ -325,7 +389,7 @@ def score_tasks(learner: Learner, images, test: Split, dataset: SequentialDatase
     parts = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     parts = {"seen": np.isin(test.task, [task for group in groups for task in group])} | parts
     wanted = np.flatnonzero(parts["seen"] | test.single_label)
-    probabilities = learner.probabilities(images[torch.from_numpy(wanted).to(images.device)])
+    probabilities = learner.probabilities(images, wanted)
     frames = []
     for name, part in parts.items():
         scored = probabilities[part[wanted]], test.labels[part]

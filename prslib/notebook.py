@@ -16,6 +16,7 @@ from prslib.class_orders import schedule_of
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, params_file, project_root
+from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -38,6 +39,12 @@ def _integer(least: int) -> Callable:
 
 def _real(name, value):
     finite(name, value)
+    return float(value)
+
+
+def _share(name, value):
+    if _real(name, value) <= 0:
+        raise ValueError(f"{name} must be above 0, got {value}")
     return float(value)
 
 
@@ -72,16 +79,28 @@ PARAMETERS: dict[str, Callable] = {
     "dataset": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
     "costly": _several(_name(METHODS), least=0),
+    "costly_seeds": _several(_integer(least=0), least=0),
     "rho": _real,
+    "balanced_rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "samples": _integer(least=0),
+    "features": _integer(least=1),
+    "neighbours": _integer(least=1),
+    "shown": _integer(least=1),
+    "points": _integer(least=1),
+    "single_label_only": _several(_name(METHODS), least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
+    "varied_seeds": _several(_integer(least=0)),
+    "schedules": _integer(least=0),
+    "sized": _several(_name(METHODS)),
+    "shares": _several(_share),
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
     "device": _name(("cpu", "cuda")),
+    "precision": _name(PRECISIONS),
 }
 
 

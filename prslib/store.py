@@ -25,6 +25,7 @@ from prslib.files import PART, replacing
 from prslib.paths import cache_dir
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
+WHOLE = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns of integers
 FORMAT = 1  # of the files; raised when an older version could misread them
 LEAST_FREE = 16 * 2**20  # bytes on the disk without which no run begins
 POLL = 0.5  # seconds between two looks at a lock that another process holds
@@ -40,10 +41,11 @@ class NewerStoreError(RuntimeError):
 class Store:
     """A folder of finished runs; a run is one zip file that appears whole or not at all.
 
-    A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``: any tool can read it.
-    Beside it, as long as it is not finished, are ``HASH.lock``, which the process that trains it
-    holds, ``HASH.checkpoint``, where it goes on after an interruption, and ``HASH.failed.json``,
-    with the error that ended it.
+    A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``, and as far as the
+    configuration asks for them ``features.npy`` and ``gradient_variance.csv``: any tool can read
+    it. Beside it, as long as it is not finished, are ``HASH.lock``, which the process that trains
+    it holds, ``HASH.checkpoint``, where it goes on after an interruption, and
+    ``HASH.failed.json``, with the error that ended it.
 
     Parameters
     ----------
@@ -86,8 +88,13 @@ class Store:
         try:
             with zipfile.ZipFile(path) as file:
                 _check_format(path, json.loads(file.read("config.json")))
-                scores = _read_scores(file.read("scores.csv"))
-                labels = np.load(io.BytesIO(file.read("memory_labels.npy")), allow_pickle=False)
+                scores = _read_rows(file.read("scores.csv"))
+                labels = _read_array(file.read("memory_labels.npy"))
+                extras = {
+                    name: read(file.read(f"{name}{ending}"))
+                    for name, field, ending, read in EXTRAS
+                    if field in config.identity
+                }
         except FileNotFoundError:
             return None
         except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError) as error:
@@ -96,17 +103,19 @@ class Store:
                 stacklevel=2,
             )
             return None
-        return Run(config, scores, labels)
+        return Run(config, scores, labels, **extras)
 
     def save(self, run: Run) -> Path:
         """Write a run atomically and return its file."""
-        labels = io.BytesIO()
-        np.save(labels, run.memory_labels, allow_pickle=False)
         members = {
             "config.json": _json(run.config.identity | {"format": FORMAT}),
             "scores.csv": run.scores.to_csv(index=False),
-            "memory_labels.npy": labels.getvalue(),
+            "memory_labels.npy": _array_bytes(run.memory_labels),
         }
+        if run.features is not None:
+            members["features.npy"] = _array_bytes(run.features)
+        if run.gradient_variance is not None:
+            members["gradient_variance.csv"] = run.gradient_variance.to_csv(index=False)
         with replacing(self.path(run.config)) as raw, zipfile.ZipFile(raw, "w") as file:
             for name, content in members.items():
                 info = zipfile.ZipInfo(name, EPOCH)
@@ -192,10 +201,27 @@ def _check_format(path: Path, config: dict) -> None:
         )
 
 
-def _read_scores(content: bytes) -> pd.DataFrame:
-    scores = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-    for name in ("memory_size", "seed", "trained_tasks"):
-        scores[name] = scores[name].astype("int64")
+def _read_rows(content: bytes) -> pd.DataFrame:
+    rows = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    for name in WHOLE & set(rows):
+        rows[name] = rows[name].astype("int64")
     for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
-        scores[name] = np.array([float(text or "nan") for text in scores[name]])
-    return scores
+        rows[name] = np.array([float(text or "nan") for text in rows[name]])
+    return rows
+
+
+def _read_array(content: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _array_bytes(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    return content.getvalue()
+
+
+# what a run may leave on top: its attribute, the field that asks for it, its member's ending
+EXTRAS = (
+    ("features", "features_per_class", ".npy", _read_array),
+    ("gradient_variance", "variance_points", ".csv", _read_rows),
+)
