@@ -2,9 +2,12 @@
 
 import os
 import signal
+import sys
 
+from prslib import attempt as attempt_module
 from prslib import checkpoint
 from prslib.attempt import attempt
+from prslib.sweep import run_all
 
 
 class Steps:
@@ -38,9 +41,19 @@ class Steps:
 
 def train(config, store, file, save_every, last=None):
     """Attempt a run; ``save_every`` is in steps."""
-    import torch
-
-    torch.set_num_threads(1)
     Steps(file, last).watch(setattr)
     outcome = attempt(config, store, save_every=save_every)
     assert outcome.error is None, outcome.error
+
+
+def sweep(configs, store, file, errors):
+    """Ask for several runs at once and note which of them were trained here."""
+
+    def told(config, *arguments, train=attempt_module.run):
+        with open(file, "a") as noted:
+            noted.write(f"{config.hash} {os.getpid()}\n")
+        return train(config, *arguments)
+
+    attempt_module.run = told
+    sys.stderr = open(errors, "w")  # the bar
+    assert [run.config for run in run_all(configs, store, workers=1)] == configs

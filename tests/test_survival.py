@@ -13,7 +13,7 @@ from interrupted import train
 
 from prslib.attempt import attempt
 from prslib.checkpoint import Checkpoint, Progress, pack, unpack
-from prslib.config import METHODS, RunConfig
+from prslib.config import METHODS, RunConfig, configs
 from prslib.experiment import run
 from prslib.paths import project_root
 from prslib.store import CHECKPOINT, Store
@@ -96,10 +96,41 @@ def interrupted_at(step, config, store, monkeypatch, save_every=INTERVAL):
     return taken
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method):
+def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, start):
+    wanted = configs(**MLP, method=["CRS", "PRS"], seed=[0, 1, 2])
+    store, noted = Store(tmp_path / "runs"), tmp_path / "noted"
+    both = [start(sweep, wanted, store, noted, tmp_path / str(i)) for i in range(2)]
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    trained, by = zip(*[line.split() for line in noted.read_text().splitlines()], strict=True)
+    assert sorted(trained) == sorted(config.hash for config in wanted)
+    assert len(set(by)) == 2  # they share the work
+    assert len(list(store.folder.iterdir())) == 6  # the results and nothing else
+
+
+def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
+    config, store, noted = RunConfig(**MLP, method="GSS"), Store(tmp_path / "runs"), tmp_path / "n"
+    first = start(train, config, store, tmp_path / "steps", INTERVAL)
+    while not (tmp_path / "steps").exists():
+        time.sleep(0.001)
+    assert attempt(config, store, wait=False).busy
+    second = start(sweep, [config], store, noted, tmp_path / "bar")
+    for process in (first, second):
+        process.join()
+        assert process.exitcode == 0
+    assert not noted.exists()
+
+
+WATCHED = [name for name, row in METHODS.items() if row.sampler]
+
+
+@pytest.mark.parametrize(
+    ("method", "points"), [(name, 0) for name in METHODS] + [(name, 3) for name in WATCHED]
+)
+def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
     """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
-    config = RunConfig(**MLP, method=method, batch_size=60)
+    config = RunConfig(**MLP, method=method, batch_size=60, variance_points=points)
     store, steps = Store(tmp_path), []
     whole = wholly(config, tmp_path / "whole")
     while not store.path(config).exists():
@@ -199,7 +230,7 @@ def test_packing_keeps_every_bit():
     rng = np.random.default_rng(3)
     rng.random(5)
     state = {"rng": rng, "on": np.array([True]), "none": None, "deep": {"x": np.arange(3.0)}}
-    again = unpack(pack(state))
+    again = unpack(pack(state), state)
     assert again["rng"].random() == rng.random()
     assert again["on"].dtype == bool
     np.testing.assert_array_equal(again["deep"]["x"], np.arange(3.0))
