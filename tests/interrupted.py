@@ -1,8 +1,8 @@
 """What the processes of test_survival.py do: train with a clock that counts steps, and tell."""
 
+import contextlib
 import os
 import signal
-import sys
 
 from prslib import attempt as attempt_module
 from prslib import checkpoint
@@ -55,5 +55,5 @@ def sweep(configs, store, file, errors):
         return train(config, *arguments)
 
     attempt_module.run = told
-    sys.stderr = open(errors, "w")  # the bar
-    assert [run.config for run in run_all(configs, store, workers=1)] == configs
+    with open(errors, "w") as bar, contextlib.redirect_stderr(bar):
+        assert [run.config for run in run_all(configs, store, workers=1)] == configs

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interrupted import train
+from interrupted import sweep, train
 
 from prslib.attempt import attempt
 from prslib.checkpoint import Checkpoint, Progress, pack, unpack
@@ -39,6 +39,12 @@ def start(own_folders):
         yield start
 
 
+def wait_for_a_step(process, steps, before=0):
+    """Wait until a process takes a step, or has ended without: all of them had been taken."""
+    while process.is_alive() and not (steps.exists() and steps.stat().st_size > before):
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("method", ["CRS", "PRS", "EWC", "GSS", "ExStream"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
     config, steps = RunConfig(**MLP, method=method), tmp_path / "steps"
@@ -51,8 +57,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, m
     for _ in range(4):
         before = steps.stat().st_size if steps.exists() else 0
         process = start(train, config, store, steps, INTERVAL)
-        while process.is_alive() and (not steps.exists() or steps.stat().st_size == before):
-            time.sleep(0.001)
+        wait_for_a_step(process, steps, before)
         process.join(rng.uniform(0, 0.2))
         process.kill()
         process.join()
@@ -112,8 +117,7 @@ def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, star
 def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
     config, store, noted = RunConfig(**MLP, method="GSS"), Store(tmp_path / "runs"), tmp_path / "n"
     first = start(train, config, store, tmp_path / "steps", INTERVAL)
-    while not (tmp_path / "steps").exists():
-        time.sleep(0.001)
+    wait_for_a_step(first, tmp_path / "steps")
     assert attempt(config, store, wait=False).busy
     second = start(sweep, [config], store, noted, tmp_path / "bar")
     for process in (first, second):
