@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from prslib import commands as run_commands
 from prslib.datasets import prepare
 
 
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     figures.set_defaults(command=execute_notebooks)
     readme = commands.add_parser("readme", help="renew the README's tables from figures/quick")
     readme.set_defaults(command=renew_readme)
+    run_commands.add_commands(commands)
     prepare.add_command(commands)
     options = parser.parse_args(arguments)
     return options.command(options)

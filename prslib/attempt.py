@@ -102,5 +102,10 @@ def check(outcomes: Sequence[Outcome]) -> None:
 
 def describe(config: RunConfig) -> str:
     """Return a run in a few words, "PRS rho=0.1 on digits70seq, seed 2"."""
-    rho = f" rho={config.rho:g}" if "rho" in config.identity else ""
-    return f"{config.method}{rho} on {config.dataset}, seed {config.seed}"
+    return in_words(config.identity)
+
+
+def in_words(identity: dict) -> str:
+    """Return what `RunConfig.identity` names in a few words."""
+    rho = f" rho={identity['rho']:g}" if "rho" in identity else ""
+    return f"{identity['method']}{rho} on {identity['dataset']}, seed {identity['seed']}"

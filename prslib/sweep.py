@@ -63,9 +63,9 @@ def run_all(
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
+        store.check_writable()
         for name in dict.fromkeys(config.dataset for config in missing):
             load_dataset(name)  # made once here, not once in each process
-        store.check_writable()
         outcomes = _train(missing, store, workers or cpu_count(), device, save_every)
         check(outcomes)
         found |= {config.hash: store.load(config) for config in missing}
