@@ -1,8 +1,11 @@
 """The runs that a profile's notebooks still miss, and the hours that they take here."""
 
 import math
+import multiprocessing
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import pandas as pd
 import torch
@@ -43,8 +46,8 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
         What a reader should know beside it: missing data, notebooks that cannot say what they
         want, what could not be measured.
     """
-    paces, rows, remarks, every = Paces(), [], [], {}
-    with blanks_for_missing() as absent:
+    rows, remarks, every = [], [], {}
+    with Paces() as paces, blanks_for_missing() as absent:
         for name in names:
             device = yaml.safe_load(params_file(profile, name).read_text()).get("device", "cpu")
             try:
@@ -70,11 +73,27 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
 
 
 class Paces:
-    """The paces of this machine, each measured when it is first asked for."""
+    """The paces of this machine, each measured when it is first asked for.
+
+    Notes
+    -----
+    Measuring is left to a process of its own: where the memory does not suffice, the system may
+    kill it, and the plan goes on without this pace.
+    """
 
     def __init__(self):
         self.known: dict[tuple, Pace | None] = {}
         self.remarks: list[str] = []
+        self._process: ProcessPoolExecutor | None = None
+
+    def __enter__(self):
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_error) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.shutdown()
 
     def hours(self, config: RunConfig, device: str) -> float:
         """Return how long a run takes; NaN where its pace cannot be measured."""
@@ -90,20 +109,31 @@ class Paces:
     def _measure(self, config: RunConfig, device: str) -> Pace | None:
         model, shape = config.resolved["model"], "x".join(map(str, image_shape(config.dataset)))
         words = f"{config.method}, {model} on {shape}"
+        if self._process is None:
+            self._process = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
         try:
-            pace = measure(config, device)
-        except RuntimeError as error:  # most likely the memory does not suffice
-            self.remarks.append(f"{words}: cannot be measured: {error}")
+            pace = self._process.submit(_measure_on_blanks, config, device).result()
+        except BrokenProcessPool:
+            self._process = None
+            self.remarks.append(f"{words}: not measured, the memory does not suffice")
+            return None
+        except RuntimeError as error:  # of torch: the GPU's memory does not suffice
+            self.remarks.append(f"{words}: not measured, {error}")
             return None
         print(f"{words}: {1000 * pace.step:.3g} ms a step ({device})", file=sys.stderr, flush=True)
         return pace
+
+
+def _measure_on_blanks(config: RunConfig, device: str) -> Pace:
+    with blanks_for_missing():
+        return measure(config, device)
 
 
 def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
     """Return a plan as text: the table, hours one run after another and side by side, remarks."""
     total, workers = table["hours"].iloc[-1], cpu_count()
     lines = [
-        table.to_string(index=False, float_format=lambda hours: f"{hours:.3g}"),
+        table.to_string(index=False, float_format=lambda hours: f"{hours:.3g}", na_rep="unknown"),
         "",
         f"Hours are for one run after another; {workers} processes side by side, one a core, take "
         f"about {total / workers:.3g} in all.",
