@@ -101,7 +101,10 @@ def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tens
     """
     if not len(plan):
         return ()
-    flat = torch.from_numpy(np.concatenate(plan)).to(device)
+    flat = torch.from_numpy(np.concatenate(plan))
+    if device.type == "cuda":
+        flat = flat.pin_memory()  # nothing has to wait until it has arrived
+    flat = flat.to(device, non_blocking=True)
     return flat.split([len(batch) for batch in plan])
 
 
