@@ -38,10 +38,20 @@ def trained(dataset, config, device, captured=True, images=None):
     return learner
 
 
-def assert_near(left, right, **tolerance):
-    right = right.model.state_dict()
-    for name, value in left.model.state_dict().items():
-        torch.testing.assert_close(value.cpu(), right[name].cpu(), msg=name, **tolerance)
+def distance(left, right):
+    """Return the largest relative distance of two learners' weight matrices.
+
+    Biases in front of a batch norm are left out: their gradient is rounding alone, which Adam
+    brings to the size of a step.
+    """
+    pairs = zip(left.parameters, right.parameters, strict=True)
+    pairs = [(p.detach().cpu(), q.detach().cpu()) for p, q in pairs if p.dim() > 1]
+    return max(((p - q).norm() / q.norm()).item() for p, q in pairs)
+
+
+# what a relative change of the first weights by 1e-6 grows to in these steps, and some room; the
+# steps themselves move the weights by a tenth and more
+GROWN = {"fp32": 5e-3, "tf32": 2e-2, "bf16": 8e-2}
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -51,13 +61,13 @@ def test_a_captured_step_is_the_eager_one(precision, data):
     eager = trained(dataset, config, "cuda", captured=False)
     captured = trained(dataset, config, "cuda")
     assert captured._step.replays and captured._step.recordable
-    assert_near(captured, eager, rtol=1e-3, atol=1e-4)
+    assert distance(captured, eager) < GROWN[precision]
 
 
 def test_a_learner_on_the_gpu_is_the_one_on_the_cpu(dataset):
     config = RunConfig(dataset=TINY)
     cpu, gpu = (trained(dataset, config, device) for device in ("cpu", "cuda"))
-    assert_near(gpu, cpu, rtol=1e-2, atol=2e-3)
+    assert distance(gpu, cpu) < GROWN["fp32"]
     scores = [
         learner.probabilities(place(dataset.train.images[:100], device))
         for learner, device in ((cpu, "cpu"), (gpu, "cuda"))
@@ -97,7 +107,7 @@ def test_images_on_the_host_train_as_those_on_the_gpu(dataset, monkeypatch):
     monkeypatch.setattr(residence, "fits", lambda size, device: False)
     images = place(dataset.train.images, "cuda")
     assert isinstance(images, Staged)
-    assert_near(trained(dataset, config, "cuda", images=images), resident, rtol=1e-3, atol=1e-4)
+    assert distance(trained(dataset, config, "cuda", images=images), resident) < GROWN["fp32"]
     batches = plan(config, dataset)[0][0].batches
     for (pixels, rows), batch in zip(images.feed(batches), batches, strict=True):
         assert rows.tolist() == batch.tolist()
