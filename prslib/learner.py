@@ -134,7 +134,7 @@ class Learner:
         targets : Tensor
             Float multi-hot (B, C), on the learner's device.
         """
-        self.learn(self._below(pixels), targets)
+        self.learn(self.below(pixels), targets)
 
     def learn(self, inputs: Tensor, targets: Tensor) -> None:
         """Take one step on what the trained part of the network gets.
@@ -146,6 +146,8 @@ class Learner:
         """
         self.upper.train()
         loss = self.objective(inputs, targets)
+        if self.norm_penalty:
+            loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
         self.optimizer.zero_grad()
         loss.backward()
         self.update()
@@ -153,13 +155,21 @@ class Learner:
             self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
 
     def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return what a step makes smaller: the batch's loss and the norms' penalty."""
+        """Return the loss of a batch, which a step lowers.
+
+        Parameters
+        ----------
+        inputs, targets : Tensor
+            As `join` returns them.
+
+        Returns
+        -------
+        Tensor
+            A scalar, before the penalty on the parameters' norms.
+        """
         with self.precision.forward(self.device):
             logits = self.upper(inputs)
-        loss = self.loss(logits.float(), targets)
-        if self.norm_penalty:
-            loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
-        return loss
+        return self.loss(logits.float(), targets)
 
     def update(self) -> None:
         """Change the weights by the gradients that they have."""
@@ -169,7 +179,8 @@ class Learner:
         self.optimizer.step()
 
     @torch.no_grad()
-    def _below(self, pixels: Tensor) -> Tensor:
+    def below(self, pixels: Tensor) -> Tensor:
+        """Return what the trained part of the network gets for uint8 images: float (B, ...)."""
         with self.precision.forward(self.device):
             return self.lower(as_input(pixels)).float()
 
@@ -188,7 +199,7 @@ class Learner:
         Tensor
             Float (B, ...): the images themselves where nothing is frozen.
         """
-        return self._below(images[torch.from_numpy(indices).to(self.device)])
+        return self.below(images[torch.from_numpy(indices).to(self.device)])
 
     def join(
         self, images: Images | Tensor, labels: Tensor, batch: np.ndarray | Joined
