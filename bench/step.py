@@ -90,7 +90,7 @@ class Contestant:
         self.way, self.device, self.images = way, torch.device(options.device), images
         shape = (options.image_size, options.image_size, 3)
         self.learner = Learner(
-            make_model(options.model, shape, CLASSES, 0),
+            make_model(options.model, shape, CLASSES, 0, "none"),
             **TRAINING,
             clip_value=5.0,
             device=options.device,
@@ -233,7 +233,7 @@ class Traffic(TorchDispatchMode):
 def work(options, dtype: torch.dtype) -> tuple[int, int]:
     """Return a step's floating-point operations, and the bytes of its activations' traffic."""
     shape = (options.image_size, options.image_size, 3)
-    model = make_model(options.model, shape, CLASSES, 0).to("meta", dtype)
+    model = make_model(options.model, shape, CLASSES, 0, "none").to("meta", dtype)
     pixels = torch.empty(NEW + REPLAYED, *shape, dtype=torch.uint8, device="meta")
     traffic = Traffic(NEW + REPLAYED)
     with FlopCounterMode(display=False) as flops, traffic:

@@ -103,7 +103,11 @@ class Learner:
             self.optimizer.register_load_state_dict_post_hook(lambda _: self._step.forget())
 
     def fit(
-        self, images: Images | Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]
+        self,
+        images: Images | Tensor,
+        labels: Tensor,
+        plan: Iterable[np.ndarray | Joined],
+        after_step: Callable[[], None] = lambda: None,
     ) -> None:
         """Take one step on every batch of a plan.
 
@@ -116,13 +120,29 @@ class Learner:
         plan : iterable of ndarray of int64, or Joined
             Indices of each step's batch. An array or a list of indices is known ahead, and nothing
             waits between its steps; an iterator is asked for a batch after the step on the last.
+        after_step : callable
+            Called when a step is taken, before the plan is asked for the next batch.
         """
         if _known_ahead(plan):
             for pixels, rows in _as_images(images).feed(plan):
                 self._step(pixels, labels[rows])
+                after_step()
             return
         for batch in plan:
             self.learn(*self.join(images, labels, batch))
+            after_step()
+
+    def state_dict(self) -> dict:
+        """Return all that training changes: weights, optimiser, what EWC keeps."""
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return state | ({"ewc": self.ewc.state_dict()} if self.ewc else {})
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go back to what `state_dict` returned, in place."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.ewc:
+            self.ewc.load_state_dict(state["ewc"])
 
     def step(self, pixels: Tensor, targets: Tensor) -> None:
         """Take one step on a batch of images, without a look at any value.
@@ -146,8 +166,6 @@ class Learner:
         """
         self.upper.train()
         loss = self.objective(inputs, targets)
-        if self.norm_penalty:
-            loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
         self.optimizer.zero_grad()
         loss.backward()
         self.update()
@@ -155,7 +173,7 @@ class Learner:
             self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
 
     def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the loss of a batch, which a step lowers.
+        """Return what a step lowers: the network's own objective or its loss, and the penalty.
 
         Parameters
         ----------
@@ -165,10 +183,18 @@ class Learner:
         Returns
         -------
         Tensor
-            A scalar, before the penalty on the parameters' norms.
+            A scalar, with the penalty on the parameters' norms.
         """
         with self.precision.forward(self.device):
-            logits = self.upper(inputs)
+            if hasattr(self.upper, "objective"):
+                loss = self.upper.objective(inputs, targets, self._loss_of)
+            else:
+                loss = self._loss_of(self.upper(inputs), targets)
+        if self.norm_penalty:
+            loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
+        return loss
+
+    def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.loss(logits.float(), targets)
 
     def update(self) -> None:
@@ -229,7 +255,6 @@ class Learner:
             targets = torch.cat([targets, torch.from_numpy(batch.labels).to(targets)])
         return inputs, targets
 
-    @torch.no_grad()
     def probabilities(
         self, images: Images | Tensor, indices: np.ndarray | None = None
     ) -> np.ndarray:
@@ -247,14 +272,34 @@ class Learner:
         ndarray of float32, (K, C)
             Between 0 and 1.
         """
+        found = self._see(self.model, images, indices)
+        return torch.cat([self.activation(logits) for logits in found]).cpu().numpy()
+
+    def features(self, images: Images | Tensor, indices: np.ndarray | None = None) -> np.ndarray:
+        """Return what the network's head sees of some images (Figure "t-SNE").
+
+        Parameters
+        ----------
+        images, indices
+            As for `probabilities`.
+
+        Returns
+        -------
+        ndarray of float32, (K, D)
+            One vector an image, in evaluation mode.
+        """
+        return torch.cat(self._see(self.model.features, images, indices)).cpu().numpy()
+
+    @torch.no_grad()
+    def _see(self, network: Callable, images, indices: np.ndarray | None) -> list[Tensor]:
+        """Apply the network, or a part of it, to images in evaluation mode."""
         self.model.eval()
         wanted = np.arange(len(images)) if indices is None else indices
-        scores = []
+        seen = []
         for pixels, _ in _as_images(images).feed(_in_batches(wanted, images.shape[1:3])):
             with self.precision.forward(self.device):
-                logits = self.model(as_input(pixels))
-            scores.append(self.activation(logits.float()))
-        return torch.cat(scores).cpu().numpy()
+                seen.append(network(as_input(pixels)).float())
+        return seen
 
 
 def _known_ahead(plan: Iterable[np.ndarray | Joined]) -> bool:

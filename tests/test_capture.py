@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from prslib.capture import WARM_UP, Captured
-from prslib.learner import Learner
-from prslib.models import make_model
+from prslib.learner import LOSSES, Learner, as_input
+from prslib.models import MODELS, make_model, split
+from prslib.residence import Resident
 
 TRAINING = {"optimizer": "adam", "learning_rate": 0.01, "loss": "multilabel_soft_margin"}
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -50,8 +52,8 @@ def data():
     return images, labels, [rng.permutation(64)[:length] for length in lengths]
 
 
-def learner(**options):
-    model = make_model("convnet", (16, 16, 3), 5, seed=0)
+def learner(model="convnet", **options):
+    model = make_model(model, (16, 16, 3), 5, seed=0)
     return Learner(model, **TRAINING, clip_value=5.0, norm_penalty=1e-3, **options)
 
 
@@ -99,9 +101,9 @@ def test_what_cannot_be_recorded_is_said_once_and_trained_all_the_same(data, gra
 
 
 class NoLook(TorchDispatchMode):
-    """Refuse what would make a CPU wait for a GPU."""
+    """Refuse what would make a CPU wait for a GPU, or copies Python's values to it."""
 
-    LOOKS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique")
+    LOOKS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "unique", "lift_fresh")
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.overloadpacket.__name__
@@ -111,9 +113,41 @@ class NoLook(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_no_step_of_a_known_plan_looks_at_a_value(data, precision):
-    net = learner(precision=precision)
+@pytest.mark.parametrize("model", [name for name in MODELS if "resnet" not in name])
+def test_no_step_looks_at_a_value(data, model, precision):
+    net = learner(model, precision=precision)
+    images, labels, plan = data
+    net.fit(images, labels, plan[:1])  # the optimiser makes its state
+    batches = list(Resident(images).feed(plan[1:3]))
     with NoLook():
-        net.fit(*data)
+        for pixels, rows in batches:
+            net.step(pixels, labels[rows])
         with pytest.raises(AssertionError, match="_local_scalar_dense looks"):
-            data[1][0, 0].item()
+            labels[0, 0].item()
+
+
+class Stays(TorchDispatchMode):
+    """Refuse tensors of another device than the meta device, which computes nothing."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves((args, kwargs, result)):
+            if isinstance(leaf, torch.Tensor) and leaf.device.type != "meta":
+                raise AssertionError(f"{func} brings a tensor from the {leaf.device}")
+        return result
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_pass_brings_anything_from_the_host(name):
+    # the deepest map is 3x3: of a single place PyTorch's meta kernels make scalars on the CPU
+    model = make_model(name, (96, 96, 3), 5, seed=0, weights="none").to("meta")
+    lower, upper = split(model, 0)
+    pixels = torch.empty(4, 96, 96, 3, dtype=torch.uint8, device="meta")
+    targets = torch.empty(4, 5, device="meta")
+    loss = LOSSES["multilabel_soft_margin"].of
+    with Stays():
+        inputs = lower(as_input(pixels))
+        if hasattr(upper, "objective"):
+            upper.objective(inputs, targets, loss).backward()
+        else:
+            loss(upper(inputs), targets).backward()
