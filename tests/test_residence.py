@@ -9,6 +9,8 @@ from prslib import residence
 from prslib.config import RunConfig
 from prslib.experiment import run
 from prslib.residence import DEPTH, Resident, Staged, on_device, place
+from prslib.store import Store
+from prslib.sweep import default_workers, run_all
 
 PLAN = [np.arange(4), *np.random.default_rng(0).integers(30, size=(6, 9)), np.array([29])]
 
@@ -93,6 +95,31 @@ def test_images_stay_where_they_are_on_a_cpu_and_go_where_they_fit(monkeypatch):
     gpu = torch.device("cuda")
     assert residence.fits(500, gpu)
     assert not residence.fits(501, gpu)
+
+
+def test_images_stay_on_the_host_when_another_run_has_taken_their_place(images, monkeypatch):
+    def full(_images):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(residence, "Resident", full)
+    placed = place(images, "cpu")
+    assert isinstance(placed, Staged)
+    assert torch.equal(placed[torch.tensor([2])], images[[2]])
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta", None])
+def test_a_device_that_is_not_there_is_refused_before_work_starts(device, tmp_path):
+    config = RunConfig(dataset="digits49tiny")
+    message = f"unknown device '{device}'; devices of this machine: cpu"
+    with pytest.raises(ValueError, match=message):
+        run(config, device)
+    with pytest.raises(ValueError, match=message):
+        run_all([config], Store(tmp_path), device=device)
+
+
+def test_a_gpu_is_left_to_one_run_unless_told_otherwise():
+    assert default_workers("cuda") == 1
+    assert default_workers("cpu") >= 1
 
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream", "Multitask"])
