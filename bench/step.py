@@ -26,20 +26,17 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import matplotlib.pyplot as plt  # noqa: E402
+from floors import CLASSES, clock, floors  # noqa: E402
 
 from prslib import make_model, plots  # noqa: E402
 from prslib.capture import WARM_UP, Captured, Graphs  # noqa: E402
-from prslib.learner import Learner, as_input  # noqa: E402
+from prslib.learner import Learner  # noqa: E402
 from prslib.memory import Memory  # noqa: E402
 from prslib.paths import figures_dir  # noqa: E402
 from prslib.precision import PRECISIONS  # noqa: E402
@@ -47,7 +44,7 @@ from prslib.residence import place  # noqa: E402
 from prslib.samplers import make_sampler  # noqa: E402
 from prslib.stream import replay_plan  # noqa: E402
 
-NEW, REPLAYED, CLASSES, MEMORY = 10, 10, 70, 2000
+NEW, REPLAYED, MEMORY = 10, 10, 2000
 TRAINING = {"optimizer": "adam", "learning_rate": 1e-4, "loss": "multilabel_soft_margin"}
 PARTS = ("forward", "backward", "optimiser", "fetch", "sampler")
 COLUMNS = ["way", "part", "ms", "low", "high"]
@@ -152,16 +149,6 @@ class Contestant:
         return {part: 1000 * seconds / len(self.plan) for part, seconds in times.items()}
 
 
-def clock(function: Callable, device: torch.device) -> float:
-    """Return the seconds that a call takes, with all the work that it leaves to the device."""
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    wait()
-    start = time.perf_counter()
-    function()
-    wait()
-    return time.perf_counter() - start
-
-
 def sampler_times(repetitions: int, steps: int = 500) -> list[float]:
     """Return the milliseconds a step that PRS and the memory take to make a plan on the host."""
     rng = np.random.default_rng(0)
@@ -205,72 +192,6 @@ def contest(options) -> pd.DataFrame:
         for part in (*PARTS, "whole"):
             quartiles = frame[part].quantile([0.5, 0.25, 0.75])
             rows.append((str(contestant.way), part, *quartiles))
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-class Traffic(TorchDispatchMode):
-    """Count the bytes of activations that operations read and write, each tensor once.
-
-    Parameters
-    ----------
-    batch : int
-        Length of the first axis by which an activation is known.
-    """
-
-    def __init__(self, batch: int):
-        super().__init__()
-        self.batch, self.total = batch, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        if not func.is_view and func is not torch.ops.aten.detach.default:
-            leaves = pytree.tree_leaves((args, kwargs, result))
-            tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()]
-            self.total += sum(t.nbytes for t in tensors if len(t) == self.batch)
-        return result
-
-
-def work(options, dtype: torch.dtype) -> tuple[int, int]:
-    """Return a step's floating-point operations, and the bytes of its activations' traffic."""
-    shape = (options.image_size, options.image_size, 3)
-    model = make_model(options.model, shape, CLASSES, 0, "none").to("meta", dtype)
-    pixels = torch.empty(NEW + REPLAYED, *shape, dtype=torch.uint8, device="meta")
-    traffic = Traffic(NEW + REPLAYED)
-    with FlopCounterMode(display=False) as flops, traffic:
-        logits = model(as_input(pixels).to(dtype)).float()
-        nn.functional.multilabel_soft_margin_loss(logits, torch.zeros_like(logits)).backward()
-    return flops.get_total_flops(), traffic.total
-
-
-def rate(function: Callable, amount: float, device: torch.device) -> float:
-    """Return the median amount a second of a call, after two that warm up."""
-    return amount / np.median([clock(function, device) for _ in range(12)][2:])
-
-
-def floors(options) -> pd.DataFrame:
-    """Measure what the machine can do at most and return what that leaves of a step, in ms."""
-    device = torch.device(options.device)
-    gpu = device.type == "cuda"
-    side, length = (8192, 2**30) if gpu else (1024, 2**26)
-    source = torch.randint(256, (length,), dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-    copied = rate(lambda: target.copy_(source), 2 * length, device)
-    rows = []
-    for name, precision in PRECISIONS.items():
-        dtype = precision.autocast or torch.float32
-        left, right = torch.randn(2, side, side, device=device).to(dtype)
-        with precision.in_force():
-            product = rate(partial(torch.matmul, left, right), 2 * side**3, device)
-        operations, traffic = work(options, dtype)
-        print(
-            f"{name}: {operations / 1e12:.3g} TFLOP at {product / 1e12:.4g} TFLOP/s, "
-            f"{traffic / 1e9:.3g} GB at {copied / 1e9:.4g} GB/s"
-        )
-        for part, seconds in {
-            "arithmetic": operations / product,
-            "traffic": traffic / copied,
-        }.items():
-            rows.append((f"floor {name}", part, 1000 * seconds, np.nan, np.nan))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -341,7 +262,10 @@ def main(arguments: list[str] | None = None) -> None:
         f"{name.upper()}"
     )
     print(f"{title}; PyTorch {torch.__version__}, medians of {options.repetitions} repetitions")
-    table = pd.concat([contest(options), floors(options)], ignore_index=True)
+    allowed = floors(options.model, options.image_size, NEW + REPLAYED, device)
+    print(allowed.to_string(index=False, float_format="%.4g"))
+    allowed = allowed.assign(way="floor " + allowed["precision"])[["way", "part", "ms"]]
+    table = pd.concat([contest(options), allowed], ignore_index=True)
     print(table.pivot(index="way", columns="part", values="ms").round(3).to_string())
     folder = figures_dir("bench")
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
 """What a GPU computes: the CPU's results within tolerance, captured as eager, without waiting."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -55,13 +57,38 @@ GROWN = {"fp32": 5e-3, "tf32": 2e-2, "bf16": 8e-2}
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("data", ["digits70tiny", "imbal-digits"])  # Adam and SGD
-def test_a_captured_step_is_the_eager_one(precision, data):
-    dataset, config = load_dataset(data), RunConfig(dataset=data, precision=precision)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"dataset": TINY},  # Adam
+        {"dataset": "imbal-digits"},  # SGD, with the penalty on norms
+        {"dataset": TINY, "model": "convnet_attention_consistency"},
+        {"dataset": TINY, "model": "convnet_rnn_attention"},
+    ],
+    ids=lambda fields: "-".join(fields.values()),
+)
+def test_a_captured_step_is_the_eager_one(precision, fields):
+    dataset, config = load_dataset(fields["dataset"]), RunConfig(precision=precision, **fields)
     eager = trained(dataset, config, "cuda", captured=False)
     captured = trained(dataset, config, "cuda")
     assert captured._step.replays and captured._step.recordable
     assert distance(captured, eager) < GROWN[precision]
+
+
+def test_a_captured_learner_goes_on_from_a_saved_state(dataset):
+    config = RunConfig(dataset=TINY)
+    images = place(dataset.train.images, "cuda")
+    labels = torch.from_numpy(dataset.train.labels).float().cuda()
+    batches = plan(config, dataset)[0][1].batches
+    learner = trained(dataset, config, "cuda")
+    saved = copy.deepcopy(learner.state_dict())
+    learner.fit(images, labels, batches[:8])
+    straight = [weight.detach().clone() for weight in learner.parameters]
+    learner.load_state_dict(saved)  # puts other tensors in place of the optimiser's
+    learner.fit(images, labels, batches[:8])
+    for weight, expected in zip(learner.parameters, straight, strict=True):
+        if weight.dim() > 1:
+            assert (weight - expected).norm() < GROWN["fp32"] * expected.norm()
 
 
 def test_a_learner_on_the_gpu_is_the_one_on_the_cpu(dataset):
