@@ -18,7 +18,7 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
 from prslib.precision import PRECISIONS
-from prslib.residence import Images, place
+from prslib.residence import Images, check_device, place
 from prslib.samplers import make_sampler
 from prslib.stream import (
     Part,
@@ -93,21 +93,22 @@ def run(
     Raises
     ------
     ValueError
-        If the configuration does not fit the data set, ``save_every`` is not above 0 or the
-        checkpoint is another run's, before any training.
+        If the configuration does not fit the data set, the device is not there, ``save_every`` is
+        not above 0 or the checkpoint is another run's, before any training.
 
     Notes
     -----
     One thread: the same configuration on the same machine gives the same bytes, and many runs side
     by side are faster in total than one run on all cores.
     """
+    check_device(device)
     dataset = load_dataset(config.dataset)
     config.check(dataset)
     saved = Checkpoint(checkpoint, config.hash, save_every)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with PRECISIONS[config.precision].in_force():
+        with PRECISIONS[config.resolved["precision"]].in_force():
             return _run(config, dataset, device, saved)
     finally:
         torch.set_num_threads(threads)

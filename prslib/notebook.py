@@ -16,7 +16,6 @@ from prslib.class_orders import schedule_of
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, params_file, project_root
-from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -100,7 +99,6 @@ PARAMETERS: dict[str, Callable] = {
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
     "device": _name(("cpu", "cuda")),
-    "precision": _name(PRECISIONS),
 }
 
 

@@ -10,6 +10,7 @@ from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig, check_all
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
+from prslib.residence import check_device
 from prslib.store import Store
 
 
@@ -29,8 +30,7 @@ def run_all(
     store : Store, optional
         Where finished runs are kept, by default the cache.
     workers : int, optional
-        Processes side by side, one thread each; by default one for each core that this process may
-        use.
+        Processes side by side, one thread each; by default `default_workers` of the device.
     device : str
         Where to compute, "cpu" or "cuda".
     save_every : float
@@ -44,7 +44,8 @@ def run_all(
     Raises
     ------
     ValueError
-        If a configuration does not fit its data set; raised before any training.
+        If a configuration does not fit its data set, or the device is not there; raised before any
+        training.
     NewerStoreError
         If a newer version of prslib stored one of the runs; raised before any training.
     OSError
@@ -57,19 +58,41 @@ def run_all(
     A run is stored the moment it ends, and saves its state on the way, so that an interruption
     loses a few minutes of the runs under way. Processes that ask for the same runs share the work:
     what another one is at comes last, and is loaded when that one has stored it.
+
+    Processes are started anew, not forked, so that each may use a GPU whatever the caller did with
+    it. On one GPU every process has its own copy of the images where they fit beside what the
+    others took, and fetches them from the host where they do not.
     """
     store = store or Store()
     check_all(configs)
+    check_device(device)
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
         store.check_writable()
         for name in dict.fromkeys(config.dataset for config in missing):
             load_dataset(name)  # made once here, not once in each process
-        outcomes = _train(missing, store, workers or cpu_count(), device, save_every)
+        outcomes = _train(missing, store, workers or default_workers(device), device, save_every)
         check(outcomes)
         found |= {config.hash: store.load(config) for config in missing}
     return [found[config.hash] for config in configs]
+
+
+def default_workers(device: str) -> int:
+    """Return how many runs go side by side on a device if no one says so.
+
+    Parameters
+    ----------
+    device : str
+        "cpu" or "cuda".
+
+    Returns
+    -------
+    int
+        On CPUs one for each core that this process may use. On a GPU one, since a large network
+        fills it; of small ones several may share it, so ask for more ``workers``.
+    """
+    return cpu_count() if device == "cpu" else 1
 
 
 def _train(configs, store, workers, device, save_every) -> list[Outcome]:

@@ -193,8 +193,13 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
     return F.grid_sample(maps, grid, align_corners=False)
 
 
-def anchors() -> Tensor:
+def anchors(device: torch.device | str = "cpu") -> Tensor:
     """Return where the K regions are drawn to: the middle, then points of a circle around it.
+
+    Parameters
+    ----------
+    device : torch.device or str
+        Where they are wanted; they are made there, as a step of training must not wait for a copy.
 
     Returns
     -------
@@ -206,9 +211,9 @@ def anchors() -> Tensor:
     >>> anchors()[1]
     tensor([0.5000, 0.5000])
     """
-    angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
+    angle = 2 * torch.pi * (torch.arange(STEPS - 1, device=device) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
-    return torch.cat([torch.zeros(1, 2), circle])
+    return torch.cat([torch.zeros(1, 2, device=device), circle])
 
 
 def localisation_loss(regions: Tensor) -> Tensor:
@@ -235,5 +240,5 @@ def localisation_loss(regions: Tensor) -> Tensor:
     size, place = regions[..., :2], regions[..., 2:]
     scale = F.relu(size.abs() - LARGEST).square().sum(-1)
     positive = F.relu(SMALLEST - size).sum(-1)
-    anchor = (place - anchors().to(place)[:, None]).square().sum(-1) / 2
+    anchor = (place - anchors(place.device)[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()
