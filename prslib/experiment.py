@@ -1,6 +1,7 @@
 """One run, from a configuration to its scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -105,11 +106,18 @@ def run(
     dataset = load_dataset(config.dataset)
     config.check(dataset)
     saved = Checkpoint(checkpoint, config.hash, save_every)
+    with conditions(config):
+        return _run(config, dataset, device, saved)
+
+
+@contextmanager
+def conditions(config: RunConfig) -> Iterator[None]:
+    """Hold the process at one thread and at a run's precision; what was set before comes back."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with PRECISIONS[config.resolved["precision"]].in_force():
-            return _run(config, dataset, device, saved)
+            yield
     finally:
         torch.set_num_threads(threads)
 
@@ -117,8 +125,6 @@ def run(
 def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Checkpoint) -> Run:
     settings, train = config.resolved, dataset.train
     test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
-    per_class = settings["features_per_class"]
-    shown = feature_rows(test, per_class) if per_class else None
     learner = make_learner(config, dataset, device)
     images, test_images = place(train.images, device), place(test.images, device)
     labels = torch.from_numpy(train.labels).float().to(device)
@@ -135,10 +141,35 @@ def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Chec
         groups = tasks_together(part.seen, at_once)
         progress.finish_part(score_tasks(learner, test_images, test, dataset, groups))
         saved.save_if_due(progress)
+    return finished(config, dataset, progress, test_images)
+
+
+def finished(
+    config: RunConfig, dataset: SequentialDataset, progress: Progress, test_images: Images
+) -> Run:
+    """Return what a run leaves, when its last part is scored.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+    progress : Progress
+        Its state at the end.
+    test_images : Images
+        Of its test set.
+
+    Returns
+    -------
+    Run
+        Scores, memory, and what else the configuration asks for.
+    """
+    settings, extras = config.resolved, {}
     frame = _with_run_columns(config, pd.concat(progress.scores, ignore_index=True))
-    extras = {}
-    if shown is not None:
-        extras["features"] = learner.features(test_images, shown)
+    if settings["features_per_class"]:
+        shown = feature_rows(dataset.tests[settings["test_set"]], settings["features_per_class"])
+        extras["features"] = progress.learner.features(test_images, shown)
     if progress.variances:
         extras["gradient_variance"] = _with_run_columns(config, pd.DataFrame(progress.variances))
     return Run(config, frame, _labels_in(progress.replay, dataset), **extras)
