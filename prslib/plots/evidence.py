@@ -1,9 +1,10 @@
 """Why a balanced memory works: what features look like, and how gradients over memory vary."""
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from scipy.stats import gmean, gstd
+from scipy.stats import gmean
 
 from prslib.plots.methods import COLOURS, MARKERS, in_order
 
@@ -101,5 +102,7 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def _band(values: pd.Series) -> tuple[float, float]:
-    middle, factor = gmean(values), gstd(values) if len(values) > 1 else 1.0
-    return middle / factor, middle * factor
+    """Return one standard deviation of the logarithm below and above the geometric mean."""
+    logs = np.log(values)
+    spread = logs.std() if len(logs) > 1 else 0.0
+    return np.exp(logs.mean() - spread), np.exp(logs.mean() + spread)
