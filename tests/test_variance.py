@@ -13,10 +13,12 @@ from torch.func import functional_call, grad, vmap
 from prslib import variance
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import make_learner, run, stream_of
+from prslib.experiment import make_learner, new_samples, run
+from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model, split
 from prslib.models.resnet18 import ResNet18
+from prslib.stream import Part
 from prslib.variance import gradient_variance, memory_variance, watched
 from prslib.variance_report import contrasts, variances_of
 
@@ -190,9 +192,9 @@ def test_measured_after_the_step_and_its_place_in_memory():
             yield number  # the step is taken here
             events.append(f"placed {number}")
 
-    parts = watched([plan([1, 2]), plan([3])], [1, 2, 3], lambda step: events.append(f"at {step}"))
-    for part in parts:
-        for number in part:
+    stream = [Part((0,), plan([1, 2])), Part((0, 1), plan([3]))]
+    for part in watched(stream, [1, 2, 3], lambda step: events.append(f"at {step}")):
+        for number in part.batches:
             events.append(f"step {number}")
     assert events == [f"{what} {n}" for n in (1, 2, 3) for what in ("step", "placed", "at")]
 
@@ -209,11 +211,36 @@ def test_measuring_changes_nothing_else(dataset, method):
     assert first.gradient_variance is first.features is None
     rows = second.gradient_variance
     assert list(rows)[:6] == list(first.scores)[:6]
-    stream, _ = stream_of(dataclasses.replace(plain, method="Finetune"), load_dataset(dataset))
-    steps = sum(len(part.batches) for part in stream)
+    steps = sum(len(part.batches) for part in new_samples(plain, load_dataset(dataset)))
     assert rows["images"].tolist() == [30 * round(steps * i / 3) for i in (1, 2, 3)]
     assert (rows["samples"] <= plain.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
+
+
+def test_an_interrupted_run_goes_on_measuring(tmp_path, monkeypatch):
+    config = RunConfig(dataset=ONE_LABEL, method="ExStream", variance_points=6)
+    whole, learn, steps = run(config), Learner.learn, []
+
+    def interrupted(learner, *batch):
+        if len(steps) == 70:
+            raise KeyboardInterrupt
+        steps.append(learn(learner, *batch))
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Learner, "learn", interrupted)
+        run(config, checkpoint=tmp_path / "state", save_every=1e-9)
+    went_on = run(config, checkpoint=tmp_path / "state")
+    pd.testing.assert_frame_equal(
+        went_on.gradient_variance, whole.gradient_variance, check_exact=True
+    )
+
+
+def test_networks_with_an_objective_of_their_own_are_refused_before_training():
+    fields = {"dataset": TINY, "model": "convnet_attention_consistency"}
+    RunConfig(**fields)
+    with pytest.raises(ValueError, match="variance_points needs the gradient of every single sam"):
+        RunConfig(**fields, variance_points=1)
+    RunConfig(**fields, method="Finetune", variance_points=1)  # measures nothing
 
 
 def test_a_method_without_a_memory_measures_nothing():
