@@ -224,6 +224,8 @@ class RunConfig:
         name, row = settings["model"], MODELS[settings["model"]]
         row.check(name, settings["loss"], settings["weights"])
         row.check_method(name, self.method, method.looks_at_gradients, self.frozen_stages)
+        measured = self.variance_points > 0 and method.sampler is not None
+        row.check_method(name, "variance_points", measured, self.frozen_stages)
 
     @property
     def resolved(self) -> dict:

@@ -90,9 +90,9 @@ class Architecture:
         Parameters
         ----------
         name, method : str
-            The network's and the method's name, for the message.
+            The network's and the method's name, for the message; or what a run is to measure.
         gradients : bool
-            Whether the method needs the gradient of every single sample.
+            Whether it needs the gradient of every single sample.
         frozen : int
             How many stages are to be frozen.
 
@@ -104,8 +104,8 @@ class Architecture:
         if self.objective_for and gradients:
             raise ValueError(
                 f"model {name}: {method} needs the gradient of every single sample, which is known "
-                "for networks without an objective of their own; choose another method or a plain "
-                "network"
+                "for networks without an objective of their own; choose another method or measure, "
+                "or a plain network"
             )
         if frozen >= self.stages:
             raise ValueError(

@@ -1,8 +1,10 @@
 """Why a balanced memory works: what features look like, and how gradients over memory vary."""
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from scipy.stats import gmean
 
 from prslib.plots.methods import COLOURS, MARKERS, in_order
 
@@ -39,8 +41,8 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     """
     if len(shown) > len(CLASS_COLOURS):
         raise ValueError(
-            f"shown: expected at most {len(CLASS_COLOURS)} classes, as many colours as can "
-            f"be told apart, got {len(shown)}; show fewer of each group"
+            f"shown: expected at most {len(CLASS_COLOURS)} classes, as many as it has "
+            f"colours, got {len(shown)}; show fewer of each group"
         )
     rest = frame[~frame["class_name"].isin(shown)]
     if len(rest):
@@ -71,7 +73,8 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     Returns
     -------
     Axes
-        With the mean over seeds and a band of one standard deviation.
+        With the geometric mean over seeds and a band of one standard deviation of the logarithm,
+        on a logarithmic scale.
     """
     methods = in_order(frame["method"])
     sns.lineplot(
@@ -85,13 +88,21 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
         palette=COLOURS,
         markers={name: MARKERS[name] for name in methods},
         dashes=False,
-        errorbar="sd",
+        estimator=gmean,
+        errorbar=_band,
         ax=ax,
     )
     ax.set(
         xlabel="images of the stream seen",
-        ylabel="gradient variance over memory\n(loss²/weight², trace of covariance)",
-        ylim=(0, None),
+        ylabel="gradient variance over memory\n(loss²/weight²)",
+        yscale="log",
     )
     ax.legend(title="")
     return ax
+
+
+def _band(values: pd.Series) -> tuple[float, float]:
+    """Return one standard deviation of the logarithm below and above the geometric mean."""
+    logs = np.log(values)
+    spread = logs.std() if len(logs) > 1 else 0.0
+    return np.exp(logs.mean() - spread), np.exp(logs.mean() + spread)
