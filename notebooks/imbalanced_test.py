@@ -43,7 +43,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib import notebook
-from prslib.grids import configs_of
+from prslib.grids import configs_of, seeds_told
 
 settings = notebook.settings("imbalanced_test", globals())
 fixed = {"dataset": settings.dataset, "memory_size": settings.memory_size}
@@ -70,7 +70,8 @@ plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device), "test_set")
 rows = report.final(scores)
 asked = rows["rho"].isna() | (rows["rho"] == settings.rho)
-chosen = rows[(rows["test_set"] == "imbalanced") & asked]
+scored = (rows["test_set"] == "imbalanced") & (rows["measure"] == "score")
+chosen = rows[scored & asked]
 chosen = report.beside(chosen, "imbalanced_test")
 
 # %%
@@ -83,12 +84,12 @@ for name in settings.dataset:
 
 # %%
 for name in settings.dataset:
-    shown = chosen[(chosen["dataset"] == name) & (chosen["measure"] == "score")]
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
+    shown = chosen[chosen["dataset"] == name]
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8))
     for ax, metric in zip(axes, report.METRICS, strict=True):
-        plots.plot_groups(shown[shown["metric"] == metric], ax, metric)
+        plots.plot_groups(shown[shown["metric"] == metric], ax, metric).set_ylim(0, 100)
     plots.share_legend(figure)
-    told = f"rho {settings.rho:g} for PRS, {len(settings.seeds)} seeds"
+    told = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, **few)}"
     figure.suptitle(f"{name}: test images as they come, {told}")
     settings.save(figure, shown, f"imbalanced_test_{name}")
 

@@ -41,7 +41,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib import METHODS, notebook
-from prslib.grids import configs_of, paired
+from prslib.grids import configs_of, paired, seeds_told
 
 settings = notebook.settings("precision_recall", globals())
 wanted, size = [], {"memory_size": settings.memory_size}
@@ -86,13 +86,12 @@ for name in settings.dataset:
 
 # %%
 for name in settings.dataset:
-    figure, axes = plt.subplots(1, 3, figsize=(11, 4.6), sharey=True)
+    figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), sharey=True)
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = cells[(cells["dataset"] == name) & (cells["group"] == group)]
         plots.plot_precision_recall(shown, ax, "C").set_title(group)
     plots.share_legend(figure)
-    told = f"{len(settings.seeds)} seeds, {' and '.join(settings.costly)} one"
-    figure.suptitle(f"{name}: means over classes, {told}")
+    figure.suptitle(f"{name}: means over classes, {seeds_told(settings.seeds, **few)}")
     settings.save(figure, cells[cells["dataset"] == name], f"precision_recall_{name}")
 
 # %% [markdown]

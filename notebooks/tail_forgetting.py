@@ -44,12 +44,13 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib import notebook
-from prslib.grids import configs_of
+from prslib.grids import configs_of, seeds_told
 
 settings = notebook.settings("tail_forgetting", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
 few = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
 wanted = configs_of(settings.method, settings.seeds, **few, **fixed)
+told = f"memory {settings.memory_size}, {seeds_told(settings.seeds, **few)}"
 settings
 
 # %% [markdown]
@@ -78,9 +79,8 @@ for name in settings.dataset:
     shape = {"figsize": (11, 2.5 * len(settings.method)), "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(len(settings.method), 1, **shape)
     for ax, kind in zip(axes[:, 0], settings.method, strict=True):
-        plots.plot_tail_forgetting(shown[shown["method"] == kind], ax)
-    told = f"memory {settings.memory_size}, {len(settings.seeds)} seeds"
-    figure.suptitle(f"{name}: forgetting of average precision, {told} ({settings.costly} fewer)")
+        plots.plot_tail_forgetting(shown[shown["method"] == kind], ax).label_outer()
+    figure.suptitle(f"{name}: forgetting of average precision, {told}")
     settings.save(figure, shown, f"tail_forgetting_{name}")
 
 # %% [markdown]
