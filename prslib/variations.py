@@ -9,8 +9,8 @@ from prslib import published, report
 from prslib.class_orders import schedule_of
 from prslib.datasets import DATASETS, load_dataset
 
-# the appendix's numbers throughout, as the main text has others for PRS; COCOseq's standard schedule
-# stands in its table of memory sizes, and what was forgotten there in the main table alone
+# the appendix's numbers throughout, as the main text has others for PRS; COCOseq's standard
+# schedule stands in its table of memory sizes, and its forgetting in the main table alone
 SCHEDULES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
 MEMORIES = ("coco_memory", "nus_memory")
 TABLE_2 = ("memory_and_schedules",)
