@@ -9,8 +9,9 @@ from prslib import published, report
 from prslib.class_orders import schedule_of
 from prslib.datasets import DATASETS, load_dataset
 
-# the appendix before the main table, whose standard schedule it leaves out for COCOseq
-SCHEDULES = ("coco_schedules", "nus_schedules", "main")
+# the appendix's numbers throughout, as the main text has others for PRS; COCOseq's standard
+# schedule stands in its table of memory sizes, and its forgetting in the main table alone
+SCHEDULES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
 MEMORIES = ("coco_memory", "nus_memory")
 TABLE_2 = ("memory_and_schedules",)
 
@@ -103,7 +104,10 @@ def by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     A stand-in's memory is to its own standard as the paper's is to 2000. Sizes are whole numbers,
     so that the paper's is found to the nearest hundred.
     """
-    rows = _with_memory(scores).sort_values("memory_size", kind="stable")
+    rows = _with_memory(scores)
+    first = {name: place for place, name in enumerate(rows["dataset"].unique())}
+    rows = rows.assign(first=rows["dataset"].map(first))
+    rows = rows.sort_values(["first", "memory_size"], kind="stable").drop(columns="first")
     own = rows["dataset"].map(lambda name: ",".join(map(str, DATASETS[name].recipe.schedule)))
     return _beside(rows[rows["schedule"] == own], MEMORIES)
 
@@ -225,6 +229,14 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         dataset, stands_for, metric, method, memory_from, memory_to (text, "250 [1000]"), gain and
         published_gain in points, seeds (that both sizes have).
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"dataset": "digits70seq", "stands_for": "COCOseq", "metric": "mAP",
+    ...     "measure": "score", "group": "overall", "method": "PRS", "seed": 0,
+    ...     "memory": ["250 [1000]", "500 [2000]"], "value": [50, 56], "published": [50, 55]})
+    >>> memory_gains(rows)[["gain", "published_gain"]].values.tolist()
+    [[6.0, 5.0]]
     """
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     found = []
@@ -238,3 +250,34 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
             found.append(cells)
     names = ["dataset", "stands_for", "metric", "method", "memory_from", "memory_to"]
     return pd.DataFrame(found, columns=[*names, "gain", "published_gain", "seeds"])
+
+
+def narrowing(gains: pd.DataFrame) -> list[str]:
+    """Say whether each step in memory adds less than the one before (Appendix, "Memory Sizes").
+
+    Parameters
+    ----------
+    gains : DataFrame
+        As `memory_gains` gives them.
+
+    Returns
+    -------
+    list of str
+        A sentence for each data set, method and metric with at least two steps.
+    """
+    said = []
+    for (name, method, metric), part in gains.groupby(["dataset", "method", "metric"], sort=False):
+        if len(part) < 2:
+            continue
+        sizes = ", ".join([part["memory_from"].iloc[0], *part["memory_to"]])
+        falls = (part["gain"].diff().dropna() < 0).all()
+        said.append(
+            f"{name}, {method}, overall {metric}, memory {sizes}: "
+            f"{_steps(part['gain'])} points [the paper {_steps(part['published_gain'])}], so that "
+            f"the gain {'narrows' if falls else 'does not narrow'}."
+        )
+    return said
+
+
+def _steps(gains: pd.Series) -> str:
+    return " and then ".join(f"{gain:+.1f}" for gain in gains)
