@@ -19,10 +19,13 @@ from prslib.datasets import (
 )
 from prslib.models import MODELS
 from prslib.models.weights import NONE, identity_of
+from prslib.precision import PRECISIONS
 from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
-PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
+PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
+# fields that count in a hash only where they differ from this, at which a run is the plain one
+PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Method:
     @property
     def reads(self) -> tuple[str, ...]:
         """The fields of `RunConfig` that change this method's result and not every method's."""
-        memory = ("memory_size", "replay_batch_size", *self.options) if self.sampler else ()
+        always = ("memory_size", "replay_batch_size", "variance_points")
+        memory = (*always, *self.options) if self.sampler else ()
         frozen = (self.frozen,) if self.frozen else ()
         ewc = ("ewc_lambda",) if self.ewc else ()
         return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
@@ -135,6 +139,14 @@ class RunConfig:
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
         New and replayed samples a step.
+    features_per_class : int
+        Of how many test images of a class, at most, the run leaves the penultimate features
+        (`prslib.features.feature_rows` says which); 0 for none.
+    variance_points : int
+        At how many points of the stream, evenly apart and the last at its end, the run measures
+        the gradient variance over its memory (`prslib.variance`); 0 for none.
+    precision : str
+        A key of `prslib.precision.PRECISIONS`: "fp32", "tf32" or "bf16".
 
     Raises
     ------
@@ -168,17 +180,22 @@ class RunConfig:
     learning_rate: float | None = None
     batch_size: int | None = None
     replay_batch_size: int | None = None
+    features_per_class: int = 0
+    variance_points: int = 0
+    precision: str = "fp32"
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
+        one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
         whole("epochs", self.epochs, least=1)
-        whole("frozen_stages", self.frozen_stages, least=0)
+        for name in ("frozen_stages", "features_per_class", "variance_points"):
+            whole(name, getattr(self, name), least=0)
         finite("rho", self.rho)
         finite("ewc_lambda", self.ewc_lambda)
         if self.ewc_lambda < 0:
@@ -224,10 +241,17 @@ class RunConfig:
 
     @property
     def identity(self) -> dict:
-        """The resolved fields that change this run's result, and no others."""
+        """The resolved fields that change this run's result, and no others.
+
+        What a run leaves on top of its scores counts where it is asked for.
+        """
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        fields = {
+            name: value
+            for name, value in self.resolved.items()
+            if name not in others and (name, value) not in PLAIN.items()
+        }
         fields["weights"] = identity_of(fields["weights"])
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
