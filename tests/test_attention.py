@@ -223,7 +223,7 @@ def test_a_cut_reads_the_places_it_names():
 
 def test_localisation_by_hand():
     good = torch.cat([torch.full((5, 2), 0.3), anchors()], 1)[:, None]  # one sample
-    assert localisation_loss(good) == 0
+    assert localisation_loss(good, anchors()) == 0
     np.testing.assert_allclose(anchors()[0], [0, 0])
     np.testing.assert_allclose(anchors()[1:].abs(), 0.5, rtol=1e-6)
     assert len({tuple(row) for row in anchors().sign().tolist()}) == 5
@@ -231,7 +231,7 @@ def test_localisation_by_hand():
     def spoiled(step, part, value):
         regions = good.clone()
         regions[step, 0, part] = value
-        return localisation_loss(regions).item() * 5  # the mean is over five regions
+        return localisation_loss(regions, anchors()).item() * 5  # the mean is over five regions
 
     assert spoiled(0, 0, 0.7) == pytest.approx(0.2**2, rel=1e-4)  # too wide
     assert spoiled(1, 1, 0.05) == pytest.approx(0.1 * 0.05, rel=1e-4)  # too low
@@ -249,7 +249,7 @@ def test_regions_begin_inside_their_constraints_and_are_drawn_back_into_them():
     maps = model.stages[:-1](images(1)).detach()
     for _ in range(150):
         optimizer.zero_grad()
-        localisation_loss(model.head.look(maps)[1]).backward()
+        localisation_loss(model.head.look(maps)[1], anchors()).backward()
         optimizer.step()
     _, regions = model.head.look(maps)
     sizes = regions[..., :2]
@@ -274,4 +274,4 @@ def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
     found = upper.train().objective(lower(images()), targets(), F.multilabel_soft_margin_loss)
     seen, regions = model.head.look(model.stages[:-1](images()))
     expected = F.multilabel_soft_margin_loss(model.head.scores(seen), targets())
-    torch.testing.assert_close(found, expected + 0.1 * localisation_loss(regions))
+    torch.testing.assert_close(found, expected + 0.1 * localisation_loss(regions, anchors()))
