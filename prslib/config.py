@@ -223,9 +223,11 @@ class RunConfig:
         settings, method = self.resolved, METHODS[self.method]
         name, row = settings["model"], MODELS[settings["model"]]
         row.check(name, settings["loss"], settings["weights"])
-        row.check_method(name, self.method, method.looks_at_gradients, self.frozen_stages)
-        measured = self.variance_points > 0 and method.sampler is not None
-        row.check_method(name, "variance_points", measured, self.frozen_stages)
+        if method.looks_at_gradients or self.variance_points:
+            row.check_gradients(
+                name, self.method if method.looks_at_gradients else "variance_points"
+            )
+        row.check_frozen(name, self.frozen_stages)
 
     @property
     def resolved(self) -> dict:
