@@ -197,31 +197,23 @@ def published_observations() -> pd.DataFrame:
     """
     cells = published.load().rename(columns={"dataset": "stands_for"})
     standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))
-    rows = cells["method"].map(lambda name: METHODS[name].reads)
+    fields = ("memory_size", "schedule", "rho")
+    reads = {f: np.array([f in METHODS[name].reads for name in cells["method"]]) for f in fields}
     memory = (cells["memory_size"] / standard["memory_size"]).astype(float)
-    reads = {
-        name: rows.map(lambda fields, name=name: name in fields)
-        for name in ("memory_size", "schedule", "rho")
-    }
-    halved = (cells["note"] == "rho 0.5") & reads["rho"]
+    halved = cells["note"] == "rho 0.5"
+    trained = cells.groupby("stands_for")["trained_tasks"].transform("max")
     cells = cells.assign(
         cell=range(len(cells)),
         seed=0,
         task=np.where(cells["metric"] == "accuracy", "all", "seen"),
-        last=cells["trained_tasks"]
-        == cells.groupby("stands_for")["trained_tasks"].transform("max"),
+        last=cells["trained_tasks"] == trained,
         memory=memory.where(reads["memory_size"]),
         schedule=cells["schedule"].where(reads["schedule"], ""),
         power=np.where(halved, "0.5", np.where(reads["rho"], "own", "")),
     )
-    differs = {
-        "epochs": cells["epochs"] != standard["epochs"],
-        "memory_size": cells["memory"].notna() & (cells["memory"] != 1),
-        "model": cells["architecture"] != standard["architecture"],
-        "rho": halved,
-        "schedule": reads["schedule"] & (cells["schedule"] != standard["schedule"]),
-        "test_set": cells["test_set"] != standard["test_set"],
-    }
-    flags = pd.DataFrame(differs)
-    varied = [",".join(flags.columns[row]) for row in flags.to_numpy()]
-    return cells.assign(varied=varied)
+    usual = {name: cells[name] == standard[name] for name in ("epochs", "schedule", "test_set")}
+    usual["memory_size"] = cells["memory"].isna() | (cells["memory"] == 1)
+    usual["model"] = cells["architecture"] == standard["architecture"]
+    usual["schedule"] |= ~reads["schedule"]
+    flags = ~pd.DataFrame(usual | {"rho": ~halved}).sort_index(axis=1)
+    return cells.assign(varied=[",".join(flags.columns[row]) for row in flags.to_numpy()])

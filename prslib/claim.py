@@ -1,0 +1,115 @@
+"""A claim that the paper makes in words, and the test that decides it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from prslib.bootstrap import Effect
+from prslib.config import RunConfig
+from prslib.observations import settings_of
+from prslib.report import METRICS
+
+# the rows that a claim is about, where it does not say otherwise
+USUAL = {
+    "varied": ("",),
+    "power": ("", "own"),
+    "measure": ("score",),
+    "group": ("overall",),
+    "metric": METRICS,
+    "task": ("seen",),
+    "last": (True,),
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, where it stands, and what decides it.
+
+    Parameters
+    ----------
+    statement : str
+        What is claimed, in our own words.
+    source : str
+        Section, table or figure of the paper.
+    test : str
+        What is measured, in words; above 0 speaks for the claim.
+    effect : callable
+        Takes the mean of every cell, a row a resample, and returns that measure
+        (`prslib.effects`).
+    on : tuple of str
+        The paper's data sets that the claim is about.
+    columns : tuple of str
+        Columns of the observations that tell the cells apart; the first is what is compared.
+    where : dict
+        Column to the values that count, over `USUAL`. All that are named for one of `columns`
+        must have been run.
+    several : str
+        One of `columns` of which at least two values must have been run; "" for none.
+    unit : str
+        The effect's unit.
+    """
+
+    statement: str
+    source: str
+    test: str
+    effect: Effect
+    on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")
+    columns: tuple[str, ...] = ("method", "metric")
+    where: dict[str, tuple] = field(default_factory=dict)
+    several: str = ""
+    unit: str = "points"
+
+    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows that the claim is about; columns that are not there do not count."""
+        wanted = {name: v for name, v in (USUAL | self.where).items() if name in rows}
+        kept = pd.Series(True, index=rows.index)
+        for name, values in wanted.items():
+            kept &= rows[name].isin(values)
+        return rows[kept & rows["stands_for"].isin(self.on)]
+
+    def needs(self, wanted: Sequence[RunConfig]) -> list[RunConfig]:
+        """Return the configurations, of all that a profile wants, on which the claim rests.
+
+        Parameters
+        ----------
+        wanted : sequence of RunConfig
+            The first of each data set is its standard.
+
+        Returns
+        -------
+        list of RunConfig
+            In order, each once; empty where the profile does not ask for what it takes.
+        """
+        hashes = set(self.select(settings_of(wanted))["run"])
+        by_hash = {config.hash: config for config in wanted}
+        return [config for name, config in by_hash.items() if name in hashes]
+
+    def table(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Lay out the cells of a claim seed by seed.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            As `prslib.observations.observe` gives them, of one data set.
+
+        Returns
+        -------
+        DataFrame
+            One row a seed, one column a cell; without rows where something has not been run.
+        """
+        selected = self.select(rows)
+        columns = list(self.columns)
+        table = selected.pivot_table(index="seed", columns=columns, values="value", dropna=False)
+        table = table.dropna(axis=1, how="all")
+        if self.several and len(table.columns):
+            levels = table.columns.get_level_values(self.several)
+            counts = levels.value_counts()
+            table = table.loc[:, levels.map(counts) == counts.max()]
+            if table.columns.get_level_values(self.several).nunique() < 2:
+                return table.iloc[:0]
+        for name in self.columns:
+            named = self.where.get(name, METRICS if name == "metric" else ())
+            if set(named) - set(table.columns.get_level_values(name)):
+                return table.iloc[:0]
+        return table
