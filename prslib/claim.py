@@ -1,5 +1,6 @@
 """A claim that the paper makes in words, and the test that decides it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,8 @@ USUAL = {
     "task": ("seen",),
     "last": (True,),
 }
+
+LEFT = {"features": "features_per_class", "variance": "variance_points"}  # who asks for them
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Claim:
     columns : tuple of str
         Columns of the observations that tell the cells apart; the first is what is compared.
     where : dict
-        Column to the values that count, over `USUAL`. All that are named for one of `columns`
-        must have been run.
+        Column to the values that count, over `USUAL`; None where any counts. All that are named
+        for one of `columns` must have been run.
     several : str
         One of `columns` of which at least two values must have been run; "" for none.
     unit : str
@@ -56,17 +59,17 @@ class Claim:
     effect: Effect
     on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")
     columns: tuple[str, ...] = ("method", "metric")
-    where: dict[str, tuple] = field(default_factory=dict)
+    where: dict[str, tuple | None] = field(default_factory=dict)
     several: str = ""
     unit: str = "points"
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that the claim is about; columns that are not there do not count."""
-        wanted = {name: v for name, v in (USUAL | self.where).items() if name in rows}
-        kept = pd.Series(True, index=rows.index)
-        for name, values in wanted.items():
-            kept &= rows[name].isin(values)
-        return rows[kept & rows["stands_for"].isin(self.on)]
+        kept = rows["stands_for"].isin(self.on)
+        for name, values in (USUAL | self.where).items():
+            if values is not None and name in rows:
+                kept &= rows[name].isin(values)
+        return rows[kept]
 
     def needs(self, wanted: Sequence[RunConfig]) -> list[RunConfig]:
         """Return the configurations, of all that a profile wants, on which the claim rests.
@@ -82,8 +85,13 @@ class Claim:
             In order, each once; empty where the profile does not ask for what it takes.
         """
         hashes = set(self.select(settings_of(wanted))["run"])
+        extras = [LEFT[name] for name in self.where.get("measure", ()) if name in LEFT]
         by_hash = {config.hash: config for config in wanted}
-        return [config for name, config in by_hash.items() if name in hashes]
+        return [
+            config
+            for name, config in by_hash.items()
+            if name in hashes and all(getattr(config, extra) for extra in extras)
+        ]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Lay out the cells of a claim seed by seed.
@@ -98,18 +106,15 @@ class Claim:
         DataFrame
             One row a seed, one column a cell; without rows where something has not been run.
         """
-        selected = self.select(rows)
-        columns = list(self.columns)
-        table = selected.pivot_table(index="seed", columns=columns, values="value", dropna=False)
-        table = table.dropna(axis=1, how="all")
-        if self.several and len(table.columns):
+        selected, columns = self.select(rows), list(self.columns)
+        table = selected.pivot_table(index="seed", columns=columns, values="value")
+        if self.several and len(table.columns):  # of these, whatever all the others have
             levels = table.columns.get_level_values(self.several)
-            counts = levels.value_counts()
-            table = table.loc[:, levels.map(counts) == counts.max()]
-            if table.columns.get_level_values(self.several).nunique() < 2:
-                return table.iloc[:0]
-        for name in self.columns:
-            named = self.where.get(name, METRICS if name == "metric" else ())
-            if set(named) - set(table.columns.get_level_values(name)):
-                return table.iloc[:0]
-        return table
+            counts = levels.map(levels.value_counts())
+            table = table.loc[:, counts == counts.max()]
+        levels = {name: set(table.columns.get_level_values(name)) for name in columns}
+        named = {"metric": METRICS} | self.where
+        missing = any(set(named.get(name, ())) - found for name, found in levels.items())
+        gaps = len(table.columns) < math.prod(map(len, levels.values()))
+        single = self.several and len(levels[self.several]) < 2
+        return table.iloc[:0] if missing or gaps or single else table

@@ -45,7 +45,7 @@ def steadier_than(method: str) -> Claim:
     """Return the claim that PRS hangs less on the schedule than another method (Table 2)."""
     return Claim(
         f"PRS varies less from schedule to schedule than {method}",
-        "Sec. 5.2, Table 2; Appendix, permuted schedules",
+        "Sec. 6.2, Table 2; Appendix, permuted schedules",
         f"s.d. over schedules of {method} less that of PRS; mean of C-F1, O-F1 and mAP, overall",
         effects.steadier("PRS", method),
         columns=("method", "schedule", "metric"),
@@ -71,7 +71,7 @@ def more_varied_than(method: str) -> Claim:
     """Return the claim that PRS has a higher gradient variance than another method."""
     return Claim(
         f"PRS keeps a higher gradient variance than {method}",
-        "Appendix, Gradient Variance, Figs. 9 and 10",
+        "Appendix, Gradient Variance",
         f"mean over the stream of the memory's gradient variance, PRS over {method}, less 100 %",
         effects.times("PRS", method),
         on=(MNIST, COCO),
@@ -92,11 +92,11 @@ CLAIMS: dict[str, Claim] = {
         "to stream",
         "to equal",
         "CRS's memory is as long-tailed as the stream",
-        "Sec. 3.2; Sec. 5.2, Fig. 6",
+        "Sec. 3.2; Sec. 6.2, Fig. 5",
     ),
     "crs_head": Claim(
         "CRS gives most of the memory to the majority and little to the minority",
-        "Sec. 5.2, Fig. 6",
+        "Sec. 6.2, Fig. 5",
         "share of CRS's memory that the majority has, less that of the minority",
         effects.gains("majority", "minority"),
         columns=("group", "metric"),
@@ -113,18 +113,18 @@ CLAIMS: dict[str, Claim] = {
         "to equal",
         "to stream",
         "PRS's memory is balanced without task information",
-        "Sec. 5.2, Fig. 6",
+        "Sec. 6.2, Fig. 5",
     ),
     "exstream_balances": nearer_to(
         "ExStream",
         "to equal",
         "to stream",
         "ExStream's memory is balanced, with the classes known in advance",
-        "Sec. 5.2, Fig. 6",
+        "Sec. 6.2, Fig. 5",
     ),
     "gss_moderate": Claim(
         "GSS keeps more of the moderate classes than CRS",
-        "Sec. 5.2, Fig. 6",
+        "Sec. 6.2, Fig. 5",
         "share of the memory that the moderate classes have, GSS less CRS",
         effects.gains("GSS", "CRS"),
         on=(COCO,),
@@ -138,7 +138,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "gss_minority": Claim(
         "GSS keeps too little of the minority, PRS enough",
-        "Sec. 5.2, Fig. 6",
+        "Sec. 6.2, Fig. 5",
         "share of the memory that the minority has, PRS less GSS",
         effects.gains("PRS", "GSS"),
         on=(COCO,),
@@ -151,42 +151,42 @@ CLAIMS: dict[str, Claim] = {
         unit="points of memory",
     ),
     "best": leads("PRS is best of all", "Table 1", *ALL),
-    "above_crs": leads("PRS outperforms CRS", "Sec. 5.2, Table 1", "CRS"),
-    "above_gss": leads("PRS outperforms GSS", "Sec. 5.2, Table 1", "GSS"),
+    "above_crs": leads("PRS outperforms CRS", "Sec. 6.2, Table 1", "CRS"),
+    "above_gss": leads("PRS outperforms GSS", "Sec. 6.2, Table 1", "GSS"),
     "above_exstream": leads(
-        "PRS outperforms ExStream, which knows the classes", "Sec. 5.2, Table 1", "ExStream"
+        "PRS outperforms ExStream, which knows the classes", "Sec. 6.2, Table 1", "ExStream"
     ),
     "lower_bound": Claim(
         "Finetune is the lower bound",
-        "Sec. 5.1, Baselines",
+        "Sec. 6.1, Baselines",
         "least lead of any other method over Finetune in any of C-F1, O-F1, mAP; overall",
         effects.above_floor("Finetune", *ALL[1:], "PRS"),
         where={"method": (*ALL, "PRS")},
     ),
     "upper_bound": Claim(
         "Multitask is the upper bound",
-        "Sec. 5.1, Baselines; Table 1",
+        "Sec. 6.1, Baselines; Table 1",
         "least lead of Multitask over PRS in any of C-F1, O-F1, mAP; overall",
         effects.beats("Multitask", "PRS"),
         where={"method": ("Multitask", "PRS")},
     ),
     "majority": Claim(
         "PRS is competitive on the majority: at least the runner-up",
-        "Sec. 5.2, Intra-task Imbalance",
+        "Sec. 6.2, Intra-task Imbalance",
         "least lead of PRS over the second best of EWC, CRS, GSS, ExStream; majority",
         effects.runner_up("PRS", *ALL[1:]),
         where={"method": (*ALL[1:], "PRS"), "group": ("majority",)},
     ),
     "crs_majority": Claim(
         "CRS may be better than PRS on the majority",
-        "Sec. 5.2, Memory Distribution",
+        "Sec. 6.2, Memory Distribution",
         "lead of CRS over PRS, mean of C-F1, O-F1 and mAP; majority",
         effects.gains("CRS", "PRS"),
         where={"method": ("CRS", "PRS"), "group": ("majority",)},
     ),
     "crs_sacrifices": leads(
         "CRS pays for it on the moderate and minority classes",
-        "Sec. 5.2, Memory Distribution",
+        "Sec. 6.2, Memory Distribution",
         "CRS",
         place="moderate and minority",
         columns=("method", "group", "metric"),
@@ -194,7 +194,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "best_on_tail": leads(
         "PRS is best on the moderate and the minority classes",
-        "Sec. 5.2, Intra-task Imbalance",
+        "Sec. 6.2, Intra-task Imbalance",
         *ALL,
         place="moderate and minority",
         columns=("method", "group", "metric"),
@@ -202,7 +202,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "gains_most": Claim(
         "The gain is largest on the minority",
-        "Sec. 5.2, Table 1",
+        "Sec. 6.2, Table 1",
         "gain of PRS over CRS on the minority less the larger one of the other two groups, mean "
         "of C-F1, O-F1 and mAP",
         effects.gains_most("PRS", "CRS", "minority"),
@@ -211,7 +211,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "head_and_tail": Claim(
         "PRS keeps the knowledge of head and tail balanced",
-        "Abstract; Sec. 6",
+        "Abstract; Sec. 7",
         "majority less minority under CRS, less the same under PRS, mean of C-F1, O-F1 and mAP",
         effects.gap_closes("PRS", "CRS", "majority", "minority"),
         columns=("method", "group", "metric"),
@@ -219,7 +219,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "smallest_task_crs": leads(
         "PRS is better than CRS on the smallest task",
-        "Sec. 5.2, Fig. 4",
+        "Sec. 6.2, Fig. 4",
         "CRS",
         place="task 3 at the end",
         on=(NUS,),
@@ -227,7 +227,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "smallest_task": leads(
         "PRS is the best of all on the smallest task",
-        "Sec. 5.2, Fig. 4",
+        "Sec. 6.2, Fig. 4",
         *ALL,
         place="task 3 at the end",
         on=(NUS,),
@@ -238,7 +238,7 @@ CLAIMS: dict[str, Claim] = {
     "steadier_exstream": steadier_than("ExStream"),
     "schedules_crs": leads(
         "PRS outperforms CRS in every schedule",
-        "Sec. 5.2, Table 2; Appendix, permuted schedules",
+        "Sec. 6.2, Table 2; Appendix, permuted schedules",
         "CRS",
         place="each schedule",
         columns=("method", "schedule", "metric"),
@@ -247,7 +247,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "schedules": leads(
         "PRS outperforms all in every schedule",
-        "Sec. 5.2, Table 2; Appendix, permuted schedules",
+        "Sec. 6.2, Table 2; Appendix, permuted schedules",
         *RIVALS,
         place="each schedule",
         columns=("method", "schedule", "metric"),
@@ -256,7 +256,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "memory_crs": leads(
         "PRS outperforms CRS with every size of memory",
-        "Sec. 5.2, Table 2; Appendix, memory sizes",
+        "Sec. 6.2, Table 2; Appendix, memory sizes",
         "CRS",
         place="half, whole and one and a half times the memory",
         columns=("method", "memory", "metric"),
@@ -264,7 +264,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "memory": leads(
         "PRS outperforms all with every size of memory",
-        "Sec. 5.2, Table 2; Appendix, memory sizes",
+        "Sec. 6.2, Table 2; Appendix, memory sizes",
         *RIVALS,
         place="half, whole and one and a half times the memory",
         columns=("method", "memory", "metric"),
@@ -282,7 +282,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "rho_best": Claim(
         "rho near balance, within [-0.2, 0.2], is best",
-        "Sec. 5.1; Sec. 5.2, Fig. 6",
+        "Sec. 6.1; Sec. 6.2, Fig. 5",
         "least lead, in C-F1, O-F1, mAP, of the best rho within [-0.2, 0.2] on the best outside",
         effects.best_near_balance,
         on=(COCO,),
@@ -292,7 +292,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "rho_declines": Claim(
         "Away from balance the performance declines in all metrics",
-        "Sec. 5.2, Fig. 7",
+        "Sec. 6.2, Fig. 6",
         "least loss, in C-F1, O-F1, mAP, of any step of rho away from 0",
         effects.declines,
         on=(COCO,),
@@ -302,7 +302,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "features": Claim(
         "PRS's features tell the minority classes apart better than CRS's",
-        "Sec. 5.2, Feature Analysis, Fig. 8",
+        "Sec. 6.2, Feature Analysis, Fig. 7",
         "k-nearest-neighbour accuracy on the minority's test images, PRS less CRS",
         effects.beats("PRS", "CRS"),
         on=(MNIST, COCO),

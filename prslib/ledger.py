@@ -1,0 +1,198 @@
+"""The paper's cells and claims, one row each, with what our runs say about them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from prslib.bootstrap import VERDICTS, paired_bootstrap
+from prslib.claim import Claim
+from prslib.claims import CLAIMS
+from prslib.config import RunConfig
+from prslib.observations import SETTING, observe, published_observations
+from prslib.store import Store
+from prslib.sweep import run_all
+
+MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
+
+
+def gather(
+    wanted: Sequence[RunConfig], missing: str, store: Store | None = None, device: str = "cpu"
+) -> pd.DataFrame:
+    """Load the runs that were asked for and say what they show (all tables).
+
+    Parameters
+    ----------
+    wanted : sequence of RunConfig
+        All of them; the first of each data set is its standard.
+    missing : str
+        What to do with runs that are not stored: "train" or "leave".
+    store : Store, optional
+        Where finished runs are kept, by default the cache.
+    device : str
+        Where to train, "cpu" or "cuda".
+
+    Returns
+    -------
+    DataFrame
+        As `prslib.observations.observe` gives it.
+    """
+    store = store or Store()
+    if missing == "train":
+        return observe(run_all(wanted, store, device=device), wanted)
+    unique = {config.hash: config for config in wanted}.values()
+    found = [store.load(config) for config in unique if store.path(config).exists()]
+    return observe([run for run in found if run is not None], wanted)
+
+
+def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
+    """Set ours beside every published cell (all tables).
+
+    Parameters
+    ----------
+    observations : DataFrame
+        As `gather` gives them.
+    profile : str
+        Under which the runs were asked for.
+
+    Returns
+    -------
+    DataFrame
+        One row for each cell of `prslib.published`, in order: the setting, theirs, ours (mean over
+        seeds), sd (sample standard deviation), seeds, difference (ours less theirs), all in
+        percent; status ("run" or "not run"), dataset, stand_in, profile, note.
+
+    Notes
+    -----
+    Ours is of the same method, architecture, schedule, epochs, test set, group and metric, and of
+    the same memory relative to the standard. Where several data sets stand for one of the paper's,
+    its own counts, else the first.
+    """
+    ours = observations.sort_values("stand_in", kind="stable")
+    ours = ours[ours["dataset"] == ours["stands_for"].map(_first_dataset(ours))]
+    keys = {"dropna": False, "sort": False}
+    found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
+    found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
+    theirs = published_observations().rename(columns={"value": "theirs"})
+    both = theirs.merge(found, how="left", on=MATCH)
+    both = both.assign(
+        seeds=both["seeds"].fillna(0).astype(int),
+        difference=both["ours"] - both["theirs"],
+        status=np.where(both["ours"].notna(), "run", "not run"),
+        profile=profile,
+    )
+    setting = ["method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
+    cell = ["trained_tasks", "group", "measure", "metric"]
+    values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
+    origin = ["dataset", "stand_in", "profile", "note"]
+    return both[["table", "stands_for", *setting, *cell, *values, *origin]]
+
+
+def _first_dataset(rows: pd.DataFrame) -> dict[str, str]:
+    return rows.drop_duplicates("stands_for").set_index("stands_for")["dataset"].to_dict()
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sum up every table: how much was run, how far off, and in which order (all tables).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `cells` gives them.
+
+    Returns
+    -------
+    DataFrame
+        table, cells, run, stand_ins (of those run), mean_difference (mean absolute difference of
+        scores, in points), rank_correlation (Spearman's, of the methods of one column, ours against
+        theirs, mean over columns with three methods or more), columns (how many).
+    """
+    return pd.DataFrame(
+        [_sum_up(name, part) for name, part in rows.groupby("table", sort=False)]
+    )
+
+
+def _sum_up(table: str, rows: pd.DataFrame) -> dict:
+    run = rows[rows["status"] == "run"]
+    scores = run[run["measure"] == "score"]
+    found = rank_correlations(scores)
+    return {
+        "table": table,
+        "cells": len(rows),
+        "run": len(run),
+        "stand_ins": int(run["stand_in"].fillna(False).astype(bool).sum()),
+        "mean_difference": scores["difference"].abs().mean(),
+        "rank_correlation": np.mean(found) if found else np.nan,
+        "columns": len(found),
+    }
+
+
+def rank_correlations(rows: pd.DataFrame) -> list[float]:
+    """Return Spearman's correlation of the methods' order, column by column (all tables).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `cells` gives them, only cells that were run.
+
+    Returns
+    -------
+    list of float
+        One for each column in which at least three methods were run and neither side is constant.
+    """
+    by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
+    # memory and schedule mean nothing to some methods of a column, which belong to its standard
+    by += ["group", "measure", "metric"]
+    found = []
+    for _, column in rows.groupby(by, sort=False):
+        for _, part in column.groupby(["memory_size", "schedule"], dropna=False, sort=False):
+            steady = part["ours"].nunique() < 2 or part["theirs"].nunique() < 2
+            if part["method"].nunique() > 2 and not steady:
+                found.append(float(spearmanr(part["ours"], part["theirs"]).statistic))
+    return found
+
+
+def decide(
+    observations: pd.DataFrame,
+    wanted: Sequence[RunConfig],
+    level: float = 0.95,
+    claims: dict[str, Claim] = CLAIMS,
+) -> pd.DataFrame:
+    """Decide every claim on every data set it is about, by a paired bootstrap over seeds.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        As `gather` gives them.
+    wanted : sequence of RunConfig
+        All that were asked for.
+    level : float
+        Share of the resamples that an interval holds.
+    claims : dict of str to Claim
+        Which claims.
+
+    Returns
+    -------
+    DataFrame
+        claim, statement, source, test, stands_for, dataset, stand_in, effect, low, high, unit,
+        seeds, resamples, level, coverage (the most an interval of so few seeds can promise),
+        published (the same measure of the paper's own cells, NaN where it prints none), runs (as
+        many as the claim rests on), verdict; above 0 speaks for the claim.
+    """
+    printed = published_observations()
+    printed = printed.drop_duplicates(["stands_for", *MATCH])  # the main table comes first
+    rows = []
+    for name, claim in claims.items():
+        needed = claim.needs(wanted)
+        for paper in claim.on:
+            theirs = printed[printed["stands_for"] == paper]
+            said = {"claim": name, "statement": claim.statement, "source": claim.source}
+            said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
+            said["published"] = paired_bootstrap(claim.table(theirs), claim.effect).effect
+            part = observations[observations["stands_for"] == paper]
+            names = part.sort_values("stand_in", kind="stable")["dataset"].unique()
+            for dataset in names[:1] if len(names) else [""]:
+                ours = part[part["dataset"] == dataset]
+                rows.append(said | _decided(claim, ours, level) | _origin(ours, needed))
+    return pd.DataFrame(rows)
