@@ -107,8 +107,11 @@ class Claim:
             One row a seed, one column a cell; without rows where something has not been run.
         """
         selected, columns = self.select(rows), list(self.columns)
+        selected = selected.dropna(subset=[*columns, "value"])
+        if selected.empty:
+            return pd.DataFrame()
         table = selected.pivot_table(index="seed", columns=columns, values="value")
-        if self.several and len(table.columns):  # of these, whatever all the others have
+        if self.several:  # of these, whatever all the others have
             levels = table.columns.get_level_values(self.several)
             counts = levels.map(levels.value_counts())
             table = table.loc[:, counts == counts.max()]

@@ -6,6 +6,7 @@ column a cell (a MultiIndex; its first level is what is compared) and returns a 
 
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 
 from prslib.bootstrap import Effect
@@ -55,11 +56,8 @@ def runner_up(first: str, *others: str) -> Effect:
     """Return the least lead, over cells, on the second best of the others."""
 
     def effect(means):
-        second = [
-            means.xs(cell, axis=1, level=1)[list(others)].apply(lambda row: row.nlargest(2).min(), 1)
-            for cell in means[first].columns
-        ]
-        return (means[first] - pd.concat(second, axis=1, keys=means[first].columns)).min(axis=1)
+        rivals = np.stack([means[other].to_numpy() for other in others])  # (others, R, cells)
+        return (means[first] - np.sort(rivals, axis=0)[-2]).min(axis=1)
 
     return effect
 

@@ -6,15 +6,50 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from prslib.bootstrap import VERDICTS, paired_bootstrap
+from prslib import notebook
+from prslib.bootstrap import paired_bootstrap
 from prslib.claim import Claim
 from prslib.claims import CLAIMS
 from prslib.config import RunConfig
+from prslib.execution import known_notebooks
 from prslib.observations import SETTING, observe, published_observations
 from prslib.store import Store
 from prslib.sweep import run_all
 
+OWN = "ledger"  # the notebook that asks for nothing but what the others want
+FIRST = ("main_results", "single_label")  # whose first runs are the standard of their data sets
 MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
+
+
+def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
+    """Return what all other notebooks of a profile want, those with the standard runs first.
+
+    Parameters
+    ----------
+    profile : str
+        "smoke", "quick" or "paper".
+
+    Returns
+    -------
+    list of RunConfig
+        Each once.
+    dict of str to str
+        The notebooks that were left out because a file they need is not there, and which.
+
+    Examples
+    --------
+    >>> wanted, left_out = all_wanted("smoke")
+    >>> wanted[0].dataset, left_out
+    ('digits70tiny', {})
+    """
+    known = [name for name in known_notebooks(profile) if name != OWN]
+    found, left_out = [], {}
+    for name in sorted(known, key=lambda name: (name not in FIRST, name)):
+        try:
+            found += notebook.wanted(name, profile)
+        except FileNotFoundError as error:
+            left_out[name] = str(error)
+    return list({config.hash: config for config in found}.values()), left_out
 
 
 def gather(
@@ -108,9 +143,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         scores, in points), rank_correlation (Spearman's, of the methods of one column, ours against
         theirs, mean over columns with three methods or more), columns (how many).
     """
-    return pd.DataFrame(
-        [_sum_up(name, part) for name, part in rows.groupby("table", sort=False)]
-    )
+    return pd.DataFrame([_sum_up(name, part) for name, part in rows.groupby("table", sort=False)])
 
 
 def _sum_up(table: str, rows: pd.DataFrame) -> dict:
@@ -191,8 +224,20 @@ def decide(
             said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
             said["published"] = paired_bootstrap(claim.table(theirs), claim.effect).effect
             part = observations[observations["stands_for"] == paper]
-            names = part.sort_values("stand_in", kind="stable")["dataset"].unique()
-            for dataset in names[:1] if len(names) else [""]:
-                ours = part[part["dataset"] == dataset]
-                rows.append(said | _decided(claim, ours, level) | _origin(ours, needed))
+            first = part.sort_values("stand_in", kind="stable")["dataset"].iloc[:1]
+            ours = part[part["dataset"].isin(first)]
+            rows.append(said | _decided(claim, ours, level) | _origin(ours, needed))
     return pd.DataFrame(rows)
+
+
+def _decided(claim: Claim, rows: pd.DataFrame, level: float) -> dict:
+    found = paired_bootstrap(claim.table(rows), claim.effect, level)
+    values = {"effect": found.effect, "low": found.low, "high": found.high}
+    sure = {"seeds": found.seeds, "resamples": found.resamples, "level": found.level}
+    return values | sure | {"coverage": found.coverage, "verdict": found.verdict}
+
+
+def _origin(rows: pd.DataFrame, needed: Sequence[RunConfig]) -> dict:
+    dataset = rows["dataset"].iloc[0] if len(rows) else ""
+    runs = sum(config.dataset == dataset for config in needed)
+    return {"dataset": dataset, "stand_in": bool(rows["stand_in"].any()), "runs": runs}

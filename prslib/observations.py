@@ -205,6 +205,7 @@ def published_observations() -> pd.DataFrame:
     cells = cells.assign(
         cell=range(len(cells)),
         seed=0,
+        rho=np.nan,  # printed only as a range
         task=np.where(cells["metric"] == "accuracy", "all", "seen"),
         last=cells["trained_tasks"] == trained,
         memory=memory.where(reads["memory_size"]),
