@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from prslib import notebook
-from prslib.bootstrap import paired_bootstrap
+from prslib.bootstrap import VERDICTS, paired_bootstrap
 from prslib.claim import Claim
 from prslib.claims import CLAIMS
 from prslib.config import RunConfig
@@ -18,6 +18,7 @@ from prslib.sweep import run_all
 
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
 FIRST = ("main_results", "single_label")  # whose first runs are the standard of their data sets
+KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
 
 
@@ -96,7 +97,8 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     DataFrame
         One row for each cell of `prslib.published`, in order: the setting, theirs, ours (mean over
         seeds), sd (sample standard deviation), seeds, difference (ours less theirs), all in
-        percent; status ("run" or "not run"), dataset, stand_in, profile, note.
+        percent; kind (one of `KINDS`), status ("run" or "not run"), dataset, stand_in, profile,
+        note.
 
     Notes
     -----
@@ -116,12 +118,18 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
         difference=both["ours"] - both["theirs"],
         status=np.where(both["ours"].notna(), "run", "not run"),
         profile=profile,
+        kind=[_kind(*pair) for pair in zip(both["measure"], both["metric"], strict=True)],
     )
     setting = ["method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
-    cell = ["trained_tasks", "group", "measure", "metric"]
+    cell = ["trained_tasks", "group", "measure", "metric", "kind"]
     values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
     origin = ["dataset", "stand_in", "profile", "note"]
     return both[["table", "stands_for", *setting, *cell, *values, *origin]]
+
+
+def _kind(measure: str, metric: str) -> str:
+    kind = dict.fromkeys(("C-P", "C-R", "O-P", "O-R"), "precision and recall")
+    return "forgetting" if measure == "forget" else kind.get(metric, metric)
 
 
 def _first_dataset(rows: pd.DataFrame) -> dict[str, str]:
@@ -210,8 +218,8 @@ def decide(
     DataFrame
         claim, statement, source, test, stands_for, dataset, stand_in, effect, low, high, unit,
         seeds, resamples, level, coverage (the most an interval of so few seeds can promise),
-        published (the same measure of the paper's own cells, NaN where it prints none), runs (as
-        many as the claim rests on), verdict; above 0 speaks for the claim.
+        published (the same measure of the paper's own cells, NaN where it prints none), runs (how
+        many of those asked for the claim looks at), verdict; above 0 speaks for the claim.
     """
     printed = published_observations()
     printed = printed.drop_duplicates(["stands_for", *MATCH])  # the main table comes first
@@ -241,3 +249,75 @@ def _origin(rows: pd.DataFrame, needed: Sequence[RunConfig]) -> dict:
     dataset = rows["dataset"].iloc[0] if len(rows) else ""
     runs = sum(config.dataset == dataset for config in needed)
     return {"dataset": dataset, "stand_in": bool(rows["stand_in"].any()), "runs": runs}
+
+
+def account(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay the decided claims out as text, a row for each claim and data set (all claims).
+
+    Parameters
+    ----------
+    decided : DataFrame
+        As `decide` gives them.
+
+    Returns
+    -------
+    DataFrame
+        claim, where (in the paper), data, effect (with its interval and unit), paper (the same
+        measure of the paper's own numbers), seeds, verdict.
+    """
+    rows = [
+        {
+            "claim": row.statement,
+            "where": row.source,
+            "data": _data(row),
+            "effect": _effect(row),
+            "paper": "" if np.isnan(row.published) else f"{row.published:+.1f}",
+            "seeds": row.seeds or "",
+            "verdict": row.verdict,
+        }
+        for row in decided.itertuples()
+    ]
+    return pd.DataFrame(rows)
+
+
+def as_markdown(table: pd.DataFrame) -> str:
+    """Return a table of text as Markdown."""
+    lines = [table.columns, ["---"] * len(table.columns), *table.astype(str).to_numpy()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def sentences(decided: pd.DataFrame) -> list[str]:
+    """Say how many claims hold, and of each that does not by how much it fails.
+
+    Parameters
+    ----------
+    decided : DataFrame
+        As `decide` gives them.
+
+    Returns
+    -------
+    list of str
+        First the counts, then a sentence for each claim and data set that does not hold.
+    """
+    counts = decided["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    said = [f"Of {len(decided)} rows, {decided['claim'].nunique()} claims, {listed}."]
+    for row in decided[decided["verdict"] == "does not hold"].itertuples():
+        gap = row.effect - row.published
+        paper = f"; the paper's own numbers give {row.published:+.1f}, a difference of {gap:+.1f}"
+        said.append(
+            f"Does not hold on {_data(row)}: {row.statement}. {row.test[0].upper()}{row.test[1:]}: "
+            f"{_effect(row)} over {row.seeds} seeds{'' if np.isnan(gap) else paper}."
+        )
+    return said
+
+
+def _data(row) -> str:
+    return f"{row.dataset} [{row.stands_for}]" if row.stand_in else row.stands_for
+
+
+def _effect(row) -> str:
+    if row.verdict == "not run":
+        return ""
+    interval = f" [{row.low:+.1f}, {row.high:+.1f}]" if row.seeds > 1 else ""
+    return f"{row.effect:+.1f}{interval} {row.unit}"

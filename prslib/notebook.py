@@ -41,6 +41,14 @@ def _real(name, value):
     return float(value)
 
 
+def _share(name, value):
+    """Accept what lies between 0 and 1, both left out."""
+    finite(name, value)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value}")
+    return float(value)
+
+
 def _order(name, value):
     """Read "drawn" as None and "1+2,0+3" as the schedule it names."""
     if not isinstance(value, str):
@@ -81,6 +89,8 @@ PARAMETERS: dict[str, Callable] = {
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
+    "level": _share,
+    "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
 }
 
