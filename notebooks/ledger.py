@@ -99,7 +99,6 @@ settings.save(figure, run, "ledger_agreement")
 
 # %%
 decided = ledger.decide(observations, asked, settings.level)
-settings.save(None, decided, "ledger_verdicts")
 counts = decided.groupby(["stands_for", "verdict"]).size().unstack(fill_value=0)
 display(counts)
 
