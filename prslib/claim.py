@@ -8,7 +8,7 @@ import pandas as pd
 
 from prslib.bootstrap import Effect
 from prslib.config import RunConfig
-from prslib.observations import settings_of
+from prslib.observations import EXTRAS, settings_of
 from prslib.report import METRICS
 
 # the rows that a claim is about, where it does not say otherwise
@@ -21,8 +21,6 @@ USUAL = {
     "task": ("seen",),
     "last": (True,),
 }
-
-LEFT = {"features": "features_per_class", "variance": "variance_points"}  # who asks for them
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Claim:
             In order, each once; empty where the profile does not ask for what it takes.
         """
         hashes = set(self.select(settings_of(wanted))["run"])
-        extras = [LEFT[name] for name in self.where.get("measure", ()) if name in LEFT]
+        extras = [EXTRAS[name] for name in self.where.get("measure", ()) if name in EXTRAS]
         by_hash = {config.hash: config for config in wanted}
         return [
             config

@@ -122,10 +122,11 @@ def separation(runs: Sequence, neighbours: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, method, seed, group (overall too), metric, value in percent. "kNN accuracy": share
-        of images that their nearest others, of all classes, put into the right class.
-        "silhouette": mean of (b - a) / max(a, b), a the mean distance to the own class, b to the
-        nearest other one; 100 for classes far apart, 0 for classes that overlap, below 0 for
+        dataset, stands_for, method, seed, measure, group (overall too), metric, value in percent,
+        published (NaN: the paper prints no number), as `prslib.report` compares them. "kNN
+        accuracy": share of images that their nearest others, of all classes, put into the right
+        class. "silhouette": mean of (b - a) / max(a, b), a the mean distance to the own class, b to
+        the nearest other one; 100 for classes far apart, 0 for classes that overlap, below 0 for
         images nearer to another class.
 
     Raises
@@ -141,16 +142,18 @@ def separation(runs: Sequence, neighbours: int) -> pd.DataFrame:
     frames = []
     for run in runs:
         features, images = _of(run)
+        stands_for = load_dataset(run.config.dataset, images=False).stands_for
         hits = neighbour_hits(features, images["class"].to_numpy(), neighbours)
         values = {
             "kNN accuracy": hits.astype(float),
             "silhouette": silhouette_samples(features, images["class"]),
         }
         for metric, value in values.items():
-            rows = images.assign(metric=metric, value=100 * value)
+            rows = images.assign(metric=metric, value=100 * value, stands_for=stands_for)
             frames += [rows, rows.assign(group="overall")]
-    keys = ["dataset", "method", "seed", "group", "metric"]
-    return pd.concat(frames).groupby(keys, sort=False)["value"].mean().reset_index()
+    keys = ["dataset", "stands_for", "method", "seed", "group", "metric"]
+    means = pd.concat(frames).groupby(keys, sort=False, dropna=False)["value"].mean()
+    return means.reset_index().assign(measure="score", published=np.nan)
 
 
 def embed(runs: Sequence, seed: int = 0) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from prslib.sweep import run_all
 
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
 FIRST = ("main_results", "single_label")  # whose first runs are the standard of their data sets
+VARIED = {"epochs", "memory_size", "model", "rho", "schedule", "test_set"}  # by the paper's tables
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
 
@@ -106,7 +107,8 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     the same memory relative to the standard. Where several data sets stand for one of the paper's,
     its own counts, else the first.
     """
-    ours = observations.sort_values("stand_in", kind="stable")
+    alike = observations["varied"].map(lambda names: set(filter(None, names.split(","))) <= VARIED)
+    ours = observations[alike].sort_values("stand_in", kind="stable")
     ours = ours[ours["dataset"] == ours["stands_for"].map(_first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
     found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]

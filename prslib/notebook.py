@@ -16,6 +16,7 @@ from prslib.class_orders import schedule_of
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, params_file, project_root
+from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -41,11 +42,16 @@ def _real(name, value):
     return float(value)
 
 
-def _share(name, value):
-    """Accept what lies between 0 and 1, both left out."""
+def _fraction(name, value):
     finite(name, value)
     if not 0 < value < 1:
         raise ValueError(f"{name} must be above 0 and below 1, got {value}")
+    return float(value)
+
+
+def _share(name, value):
+    if _real(name, value) <= 0:
+        raise ValueError(f"{name} must be above 0, got {value}")
     return float(value)
 
 
@@ -80,18 +86,30 @@ PARAMETERS: dict[str, Callable] = {
     "dataset": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
     "costly": _several(_name(METHODS), least=0),
+    "costly_seeds": _several(_integer(least=0), least=0),
     "rho": _real,
+    "balanced_rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "samples": _integer(least=0),
+    "features": _integer(least=1),
+    "neighbours": _integer(least=1),
+    "shown": _integer(least=1),
+    "points": _integer(least=1),
+    "single_label_only": _several(_name(METHODS), least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
+    "varied_seeds": _several(_integer(least=0)),
+    "schedules": _integer(least=0),
+    "sized": _several(_name(METHODS)),
+    "shares": _several(_share),
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
-    "level": _share,
+    "level": _fraction,
     "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
+    "precision": _name(PRECISIONS),
 }
 
 

@@ -6,7 +6,8 @@ The columns:
   stands in for the paper's;
 - method, architecture (in the paper's words), memory (relative to the standard), schedule, epochs,
   test_set, rho, power ("own" for the standard's rho, otherwise its value);
-- varied: which settings differ from the standard, "" for none, "memory_size,schedule" for two;
+- varied: which fields of the configuration differ from the standard, "" for none,
+  "memory_size,schedule" for two;
 - seed, run (the hash of its configuration);
 - trained_tasks, last (whether all tasks are trained), task, group, measure, metric;
 - value: in percent, or in the unit that the metric's name gives.
@@ -22,18 +23,16 @@ import numpy as np
 import pandas as pd
 
 from prslib import published
-from prslib.config import EXTRAS, METHODS, RunConfig
+from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
 from prslib.experiment import Run
 from prslib.features import separation
 from prslib.forgetting import forgetting
+from prslib.models import MODELS
 
+# what a run may leave on top of its scores, and the field that asks for it and changes nothing else
+EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
-ARCHITECTURES = {  # the paper's word for a model; "" for what stands in for a data set's own
-    "convnet": "",
-    "mlp": "MLP",
-    "resnet18": "ResNet18",
-}
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
@@ -64,27 +63,31 @@ def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
 
 
 def _setting(config: RunConfig, standard: RunConfig) -> dict:
-    ours, size = config.identity, standard.resolved["memory_size"]
-    usual = dataclasses.replace(standard, method=config.method, seed=config.seed).identity
-    varied = sorted(k for k in ours if k not in EXTRAS and ours[k] != usual.get(k))
+    ours, recipe = config.identity, DATASETS[config.dataset].recipe
+    usual = dataclasses.replace(standard, method=config.method, seed=config.seed)
+    model, usual_model = ours["model"], usual.resolved["model"]
+    usual = dataclasses.replace(usual, model=config.model).identity  # its own weights come with it
+    varied = {k for k in ours if k not in EXTRAS.values() and ours[k] != usual.get(k)}
+    varied |= {"model"} if model != usual_model else set()
     name = _labels(config.dataset).stands_for
-    paper = standard_of(name)
-    drawn = DATASETS[config.dataset].recipe.schedule_drawn and "schedule" not in varied
-    memory, model = ours.get("memory_size", np.nan) / size, ARCHITECTURES[ours["model"]]
+    plain = standard_of(name)["architecture"]
     own = config.dataset.replace("-", "") == name.lower().replace("-", "")
+    small = model != recipe.model and not MODELS[model].published_weights
+    memory = ours.get("memory_size", np.nan) / standard.resolved["memory_size"]
+    drawn = recipe.schedule_drawn and "schedule" not in varied
     return {
         "stands_for": name,
         "dataset": config.dataset,
-        "stand_in": not own or not model,
+        "stand_in": not own or small,
         "method": config.method,
-        "architecture": model or paper["architecture"],
+        "architecture": plain if model == recipe.model else MODELS[model].stands_for or model,
         "memory": np.round(20 * memory) / 20,  # a third or half of an odd size is rounded
         "schedule": "" if drawn else ",".join(map(str, ours.get("schedule", ()))),
         "epochs": ours.get("epochs", 1),
         "test_set": ours["test_set"],
         "rho": ours.get("rho", np.nan),
         "power": "" if "rho" not in ours else f"{ours['rho']:g}" if "rho" in varied else "own",
-        "varied": ",".join(varied),
+        "varied": ",".join(sorted(varied)),
         "seed": config.seed,
         "run": config.hash,
     }

@@ -12,7 +12,7 @@ from prslib.gradients import LAYERS, visit_layers
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.samplers import Sampler
-from prslib.stream import Joined
+from prslib.stream import Joined, Part
 
 SAMPLES_AT_ONCE = 20  # as many as a training step has by default: no measurement needs more memory
 
@@ -61,6 +61,7 @@ def gradient_variance(
 
     Examples
     --------
+    >>> import torch
     >>> layer = nn.Linear(1, 1, bias=False)
     >>> values = torch.tensor([[1.0], [3.0]])
     >>> gradient_variance(layer, lambda scores, _: scores.mean(), [(values, values)])
@@ -169,38 +170,43 @@ def memory_variance(
 
 
 def watched(
-    parts: Iterable[Iterable], marks: Iterable[int], measure: Callable[[int], None]
-) -> list[Iterator]:
-    """Return the parts of a stepwise plan, with a measurement after some steps; our own choice.
+    parts: Iterable[Part], marks: Iterable[int], measure: Callable[[int], None], step: int = 0
+) -> list[Part]:
+    """Return a stepwise stream with a measurement after some steps; our own choice.
 
     Parameters
     ----------
-    parts : iterable of iterables
-        The batches of every part, made step by step and taken in order, each after the step on the
-        one before.
+    parts : iterable of Part
+        Their batches are made step by step and taken in order, each after the step on the one
+        before.
     marks : iterable of int
-        After how many steps to measure, rising, each at least 1.
+        After how many steps to measure, rising, each at least 1; without any, nothing changes.
     measure : callable
         Takes the number of steps. It is called when that many steps have been taken and their
         samples placed in memory, before the next one.
+    step : int
+        Steps that were taken before the first of these batches.
 
     Returns
     -------
-    list of iterators
+    list of Part
         The same batches.
 
     Examples
     --------
-    >>> [list(part) for part in watched([[1, 2], [3]], [2, 3], lambda step: print("after", step))]
+    >>> parts = [Part((0,), [1, 2]), Part((0, 1), [3])]
+    >>> [list(p.batches) for p in watched(parts, [2, 3], lambda step: print("after", step))]
     after 2
     after 3
     [[1, 2], [3]]
     """
-    left, step = deque(marks), 0
+    left = deque(marks)
+    if not left:
+        return list(parts)
 
     def look() -> None:
         if left and left[0] == step:
-            measure(left.popleft())
+            measure(int(left.popleft()))
 
     def take(batches: Iterable) -> Iterator:
         nonlocal step
@@ -210,4 +216,4 @@ def watched(
             step += 1
         look()
 
-    return [take(part) for part in parts]
+    return [Part(part.seen, take(part.batches)) for part in parts]

@@ -94,6 +94,48 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
     assert sorted(b.get_height() for b in ax.patches if b.get_height()) == [10, 30, 33, 33, 34, 60]
 
 
+def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
+    frame = pd.DataFrame(
+        {"method": "PRS", "seed": [0, 1] * 2, "images": [10, 10, 20, 20], "value": [1, 100, 4, 4.0]}
+    )
+    plots.plot_gradient_variance(frame, ax)
+    (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
+    np.testing.assert_allclose(line.get_ydata(), [10, 4])
+    assert line.get_color() == COLOURS["PRS"]
+    assert ax.get_yscale() == "log"
+    (band,) = ax.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    factor = 10 ** (2**0.5)  # one standard deviation of the logarithms 0 and 2
+    np.testing.assert_allclose([heights.min(), heights.max()], [10 / factor, 10 * factor])
+
+
+def test_one_seed_has_no_band(ax):
+    frame = pd.DataFrame({"method": "PRS", "seed": 0, "images": [10, 20], "value": [1.0, 2.0]})
+    plots.plot_gradient_variance(frame, ax)
+    assert [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())] == [[1, 2]]
+    assert not [band for band in ax.collections if len(band.get_paths())]
+
+
+def test_features_show_classes_by_colour_and_groups_by_marker(ax):
+    frame = pd.DataFrame(
+        {
+            "x": [0.0, 1, 2, 3],
+            "y": [0.0, 1, 2, 3],
+            "class_name": ["a", "b", "b", "c"],
+            "group": ["majority", "minority", "minority", "moderate"],
+        }
+    )
+    plots.plot_features(frame, ax, ["a", "b"])
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["other classes", "a (majority)", "b (minority)"]
+    _, first, second = ax.collections
+    assert [len(drawn.get_offsets()) for drawn in ax.collections] == [1, 1, 2]
+    assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
+    assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)
+    with pytest.raises(ValueError, match=r"expected at most 10 classes.* got 11"):
+        plots.plot_features(frame, ax, [str(i) for i in range(11)])
+
+
 def test_drawing_leaves_the_frame_and_the_style_alone(ax):
     frame = pd.DataFrame({"rho": [0.0, 1.0], "metric": "mAP", "seed": 0, "value": [1.0, 2.0]})
     before, style = frame.copy(), dict(mpl.rcParams)
