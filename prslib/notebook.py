@@ -41,6 +41,13 @@ def _real(name, value):
     return float(value)
 
 
+def _fraction(name, value):
+    finite(name, value)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value}")
+    return float(value)
+
+
 def _share(name, value):
     if _real(name, value) <= 0:
         raise ValueError(f"{name} must be above 0, got {value}")
@@ -99,6 +106,8 @@ PARAMETERS: dict[str, Callable] = {
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
+    "level": _fraction,
+    "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
 }
 
