@@ -216,13 +216,8 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
     return F.grid_sample(maps, grid, align_corners=False)
 
 
-def anchors(device: torch.device | str = "cpu") -> Tensor:
+def anchors() -> Tensor:
     """Return where the K regions are drawn to: the middle, then points of a circle around it.
-
-    Parameters
-    ----------
-    device : torch.device or str
-        Where they are wanted; they are made there, as a step of training must not wait for a copy.
 
     Returns
     -------
@@ -234,9 +229,9 @@ def anchors(device: torch.device | str = "cpu") -> Tensor:
     >>> anchors()[1]
     tensor([0.5000, 0.5000])
     """
-    angle = 2 * torch.pi * (torch.arange(STEPS - 1, device=device) + 0.5) / (STEPS - 1)
+    angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
-    return torch.cat([torch.zeros(1, 2, device=device), circle])
+    return torch.cat([torch.zeros(1, 2), circle])
 
 
 def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
