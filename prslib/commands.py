@@ -17,6 +17,15 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "interrupted, or all; what is running stays",
     )  # fmt: skip
     runs.set_defaults(command=list_or_remove)
+    plan = commands.add_parser(
+        "plan",
+        help="which runs are missing, and the hours they take on this machine",
+        description="For every notebook of a profile: the runs it wants, those that are not stored "
+        "yet, and how long they take, from a few real steps of each kind on random images.",
+    )
+    plan.add_argument("notebook", nargs="*", help="names; by default all of the profile")
+    plan.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
+    plan.set_defaults(command=show_plan)
 
 
 def list_or_remove(options: argparse.Namespace) -> int:
@@ -37,3 +46,42 @@ def list_or_remove(options: argparse.Namespace) -> int:
         return 1
     print(f"removed {len(chosen)} runs, {in_bytes(sum(one.size for one in chosen))}")
     return 0
+
+
+def show_plan(options: argparse.Namespace) -> int:
+    """Print what is missing under a profile and how long it takes; 1 for an unknown notebook."""
+    from prslib.plan import as_text, plan
+    from prslib.store import Store
+
+    names = notebooks(options)
+    if names is None:
+        return 1
+    print(as_text(*plan(options.profile, names, Store())))
+    return 0
+
+
+def notebooks(options: argparse.Namespace) -> list[str] | None:
+    """Return the notebooks that a command names, all of the profile's by default.
+
+    Parameters
+    ----------
+    options : Namespace
+        With ``profile`` and ``notebook``.
+
+    Returns
+    -------
+    list of str or None
+        None, and an error on the terminal, where there are no parameters for one.
+    """
+    from prslib.execution import known_notebooks
+
+    known = known_notebooks(options.profile)
+    for name in options.notebook or known or ["any"]:
+        if name not in known:
+            print(
+                f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "
+                f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}",
+                file=sys.stderr,
+            )
+            return None
+    return options.notebook or known

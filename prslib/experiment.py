@@ -175,7 +175,12 @@ def finished(
     return Run(config, frame, _labels_in(progress.replay, dataset), **extras)
 
 
-def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
+def make_learner(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    device: str = "cpu",
+    model: torch.nn.Module | None = None,
+) -> Learner:
     """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
 
     Parameters
@@ -186,6 +191,8 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
         Its data set, with images.
     device : str
         Where to compute, "cpu" or "cuda".
+    model : torch.nn.Module, optional
+        The network, by default `initial_model`.
 
     Returns
     -------
@@ -195,7 +202,7 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
     settings, method = config.resolved, METHODS[config.method]
     training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
     return Learner(
-        initial_model(config, dataset),
+        initial_model(config, dataset) if model is None else model,
         **{name: settings[name] for name in training},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
