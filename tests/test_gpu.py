@@ -35,7 +35,7 @@ def trained(dataset, config, device, captured=True, images=None):
     images = place(dataset.train.images, device) if images is None else images
     labels = torch.from_numpy(dataset.train.labels).float().to(device)
     parts, _ = plan(config, dataset)
-    with PRECISIONS[config.precision].in_force():
+    with PRECISIONS[config.resolved["precision"]].in_force():
         learner.fit(images, labels, parts[0].batches[:12])
     return learner
 
