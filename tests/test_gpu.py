@@ -115,6 +115,7 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
     assert np.abs(values[0] - values[1]).mean() < 0.05
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset):
     config = RunConfig(dataset=TINY)
     learner = trained(dataset, config, "cuda")
