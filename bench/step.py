@@ -225,7 +225,9 @@ def draw(table: pd.DataFrame, title: str) -> plt.Figure:
     styles = {"arithmetic": ":", "traffic": "--"}
     for part, style in styles.items():
         ms = parts.loc["floor bf16", part]
-        ax.axvline(ms, color="black", linestyle=style, linewidth=1, label=f"{part}, bf16: {ms:.2g}")
+        ax.axvline(
+            ms, color="black", linestyle=style, linewidth=1, label=f"{part}, bf16: {ms:.2g} ms"
+        )
     ax.set(title=title, xlabel="time of a training step (ms), medians")
     ax.set_xlim(0, 1.25 * max(whole.max(), left.max()))
     ax.grid(visible=False)
