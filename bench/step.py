@@ -56,14 +56,17 @@ class Way(NamedTuple):
     precision: str
     captured: bool = False
     searched: bool = False  # whether cuDNN tries its algorithms out instead of guessing
+    compiled: bool = False  # whether torch.compile has fused its operations
 
     def __str__(self):
         how = "captured" if self.captured else "eager"
-        return f"{how} {self.precision}" + (", searched" if self.searched else "")
+        extra = {"searched": self.searched, "compiled": self.compiled}
+        return ", ".join([f"{how} {self.precision}", *(name for name in extra if extra[name])])
 
 
 BASE = Way("fp32")
 ON_CPU = (BASE, Way("bf16"))
+COMPILED = {"cpu": Way("fp32", compiled=True), "cuda": Way("bf16", captured=True, compiled=True)}
 ON_GPU = (
     *(Way(precision, captured) for precision in PRECISIONS for captured in (False, True)),
     Way("bf16", captured=True, searched=True),
@@ -93,6 +96,8 @@ class Contestant:
             device=options.device,
             precision=way.precision,
         )
+        if way.compiled:
+            self.learner.upper = torch.compile(self.learner.upper)
         rng = np.random.default_rng(0)
         self.plan = rng.integers(len(images), size=(options.steps, NEW + REPLAYED))
         multi_hot = rng.random((len(images), CLASSES)) < 0.04
@@ -174,7 +179,10 @@ def contest(options) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     shape = (options.images, options.image_size, options.image_size, 3)
     images = place(rng.integers(256, size=shape, dtype=np.uint8), options.device)
-    ways = ON_GPU if torch.device(options.device).type == "cuda" else ON_CPU
+    kind = torch.device(options.device).type
+    ways = ON_GPU if kind == "cuda" else ON_CPU
+    if options.compile:
+        ways = (*ways, COMPILED[kind])
     contestants = [Contestant(way, options, images) for way in ways]
     runs = {contestant: [] for contestant in contestants}
     for _ in range(options.repetitions):
@@ -217,7 +225,9 @@ def draw(table: pd.DataFrame, title: str) -> plt.Figure:
     styles = {"arithmetic": ":", "traffic": "--"}
     for part, style in styles.items():
         ms = parts.loc["floor bf16", part]
-        ax.axvline(ms, color="black", linestyle=style, linewidth=1, label=f"{part}, bf16: {ms:.2g}")
+        ax.axvline(
+            ms, color="black", linestyle=style, linewidth=1, label=f"{part}, bf16: {ms:.2g} ms"
+        )
     ax.set(title=title, xlabel="time of a training step (ms), medians")
     ax.set_xlim(0, 1.25 * max(whole.max(), left.max()))
     ax.grid(visible=False)
@@ -241,6 +251,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--model", help="by default resnet101, on a CPU convnet")
     parser.add_argument("--image-size", type=int, help="in pixels, by default 256, on a CPU 32")
+    parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
     parser.add_argument("--images", type=int, default=2000, help="to draw from (%(default)s)")
     parser.add_argument("--steps", type=int, default=5, help="timed together (%(default)s)")
     parser.add_argument("--repetitions", type=int, default=20, help="(%(default)s)")

@@ -46,9 +46,11 @@ class Graphs:
         """Call a function and return whether it waited for the device, which no graph can hold."""
         before = torch.cuda.get_sync_debug_mode()
         try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it says of itself that it is a prototype
+                torch.cuda.set_sync_debug_mode("warn")
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("always")
-                torch.cuda.set_sync_debug_mode("warn")
                 function(*inputs)
         finally:
             torch.cuda.set_sync_debug_mode(before)

@@ -1,5 +1,6 @@
 """When a step is recorded and replayed, on a CPU with a recorder that plays by a GPU's rules."""
 
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from prslib.capture import WARM_UP, Captured
+from prslib.capture import WARM_UP, Captured, Graphs
 from prslib.learner import LOSSES, Learner, as_input
 from prslib.models import MODELS, make_model, split
 from prslib.residence import Resident
@@ -98,6 +99,31 @@ def test_what_cannot_be_recorded_is_said_once_and_trained_all_the_same(data, gra
     assert len(said) == 1
     assert_same(captured, eager)
     assert not graphs.replayed
+
+
+def test_waiting_for_the_device_is_noticed_and_other_warnings_pass(monkeypatch):
+    modes = ["default"]
+
+    def set_mode(mode):
+        modes.append(mode)
+        if mode == "warn":
+            warnings.warn("Synchronization debug mode is a prototype feature", stacklevel=2)
+
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: modes[-1])
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", set_mode)
+    graphs, said = Graphs.__new__(Graphs), []
+
+    def function(text):
+        said.append(modes[-1])
+        if text:
+            warnings.warn(text, stacklevel=2)
+
+    assert graphs.waits(function, ("called a synchronizing CUDA operation (Triggered ...)",))
+    assert not graphs.waits(function, ("",))
+    with pytest.warns(UserWarning, match="something else"):
+        assert not graphs.waits(function, ("something else",))
+    assert said == ["warn"] * 3
+    assert modes[-1] == "default"
 
 
 class NoLook(TorchDispatchMode):

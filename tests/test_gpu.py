@@ -35,7 +35,7 @@ def trained(dataset, config, device, captured=True, images=None):
     images = place(dataset.train.images, device) if images is None else images
     labels = torch.from_numpy(dataset.train.labels).float().to(device)
     parts, _ = plan(config, dataset)
-    with PRECISIONS[config.precision].in_force():
+    with PRECISIONS[config.resolved["precision"]].in_force():
         learner.fit(images, labels, parts[0].batches[:12])
     return learner
 
@@ -115,6 +115,7 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
     assert np.abs(values[0] - values[1]).mean() < 0.05
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset):
     config = RunConfig(dataset=TINY)
     learner = trained(dataset, config, "cuda")

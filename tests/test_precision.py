@@ -86,7 +86,7 @@ def test_tf32_is_float32_on_a_cpu(dataset):
 
 
 def test_a_whole_run_in_bfloat16_scores_as_one_in_float32():
-    fields = {"dataset": TINY, "method": "CRS", "learning_rate": 0.005}
+    fields = {"dataset": TINY, "method": "CRS", "learning_rate": 0.005, "batch_size": 20}
     values = []
     for precision in ("fp32", "bf16"):
         scores = run(RunConfig(precision=precision, **fields)).scores
