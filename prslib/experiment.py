@@ -125,6 +125,7 @@ def conditions(config: RunConfig) -> Iterator[None]:
 def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Checkpoint) -> Run:
     settings, train = config.resolved, dataset.train
     test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
+    shown = shown_images(config, dataset)
     learner = make_learner(config, dataset, device)
     images, test_images = place(train.images, device), place(test.images, device)
     labels = torch.from_numpy(train.labels).float().to(device)
@@ -141,11 +142,21 @@ def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Chec
         groups = tasks_together(part.seen, at_once)
         progress.finish_part(score_tasks(learner, test_images, test, dataset, groups))
         saved.save_if_due(progress)
-    return finished(config, dataset, progress, test_images)
+    return finished(config, dataset, progress, test_images, shown)
+
+
+def shown_images(config: RunConfig, dataset: SequentialDataset) -> np.ndarray | None:
+    """Return the rows of the test images whose features a run leaves; None where it leaves none."""
+    test, per_class = (config.resolved[name] for name in ("test_set", "features_per_class"))
+    return feature_rows(dataset.tests[test], per_class) if per_class else None
 
 
 def finished(
-    config: RunConfig, dataset: SequentialDataset, progress: Progress, test_images: Images
+    config: RunConfig,
+    dataset: SequentialDataset,
+    progress: Progress,
+    test_images: Images,
+    shown: np.ndarray | None,
 ) -> Run:
     """Return what a run leaves, when its last part is scored.
 
@@ -159,16 +170,17 @@ def finished(
         Its state at the end.
     test_images : Images
         Of its test set.
+    shown : ndarray of int64 or None
+        As `shown_images` gives it.
 
     Returns
     -------
     Run
         Scores, memory, and what else the configuration asks for.
     """
-    settings, extras = config.resolved, {}
+    extras = {}
     frame = _with_run_columns(config, pd.concat(progress.scores, ignore_index=True))
-    if settings["features_per_class"]:
-        shown = feature_rows(dataset.tests[settings["test_set"]], settings["features_per_class"])
+    if shown is not None:
         extras["features"] = progress.learner.features(test_images, shown)
     if progress.variances:
         extras["gradient_variance"] = _with_run_columns(config, pd.DataFrame(progress.variances))

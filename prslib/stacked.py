@@ -17,6 +17,7 @@ from prslib.experiment import (
     make_learner,
     make_replay,
     score_tasks,
+    shown_images,
     stream_of,
 )
 from prslib.learner import Learner
@@ -120,9 +121,7 @@ def shape(config: RunConfig) -> tuple | None:
     if method.looks_at_model or method.ewc or watched or not MODELS[settings["model"]].stacks:
         return None
     common = ("dataset", "model", "test_set", "learning_rate", "batch_size", "precision")
-    replayed = (
-        min(settings["memory_size"], settings["replay_batch_size"]) if method.sampler else 0
-    )
+    replayed = min(settings["memory_size"], settings["replay_batch_size"]) if method.sampler else 0
     return (*(settings[name] for name in common), replayed, settings["epochs"] * method.offline)
 
 
@@ -190,6 +189,7 @@ def _run_together(
 ) -> list[Run]:
     settings, train = configs[0].resolved, dataset.train
     test = dataset.tests[settings["test_set"]]
+    shown = [shown_images(config, dataset) for config in configs]
     images, test_images = place(train.images, device), place(test.images, device)
     labels = torch.from_numpy(train.labels).float().to(device)
     runs = [Progress(make_learner(c, dataset, device), make_replay(c, dataset)) for c in configs]
@@ -207,7 +207,8 @@ def _run_together(
                 run.learner.model.load_state_dict(stack.weights_of(k))
                 groups = tasks_together(streams[k][i].seen, settings["tasks_at_once"])
                 run.finish_part(score_tasks(run.learner, test_images, test, dataset, groups))
-    return [finished(c, dataset, run, test_images) for c, run in zip(configs, runs, strict=True)]
+    each = zip(configs, runs, shown, strict=True)
+    return [finished(config, dataset, run, test_images, rows) for config, run, rows in each]
 
 
 def side_by_side(streams: Sequence[Sequence[Part]]) -> list[np.ndarray]:
