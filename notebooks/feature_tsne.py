@@ -78,7 +78,8 @@ display(Markdown("\n".join(lines)))
 # circles for majority, triangles for moderate and stars for minority. Seventy colours cannot be
 # told apart, so that on such data a few classes of every group have one: of the majority the most
 # frequent ones, of the moderate those in the middle, of the minority the rarest. Some images of
-# every other class stand among them in grey.
+# every other class stand among them in grey. A mark's colour tells classes apart and nothing else:
+# on `digits70seq`, where digits are coloured, it is not the colour of the digit.
 
 # %%
 for name in settings.dataset:
@@ -89,7 +90,8 @@ for name in settings.dataset:
     for ax, kind in zip(axes[0], settings.method, strict=True):
         plots.plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     plots.share_legend(figure, columns=5)
-    figure.suptitle(f"{name}: penultimate features of test images, seed {settings.seeds[0]}")
+    told = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
+    figure.suptitle(f"{name}: penultimate features of test images, {told}")
     settings.save(figure, plane, f"feature_tsne_{name}")
 
 # %% [markdown]
