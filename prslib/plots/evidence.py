@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from prslib.plots.methods import COLOURS, MARKERS, in_order
@@ -99,8 +99,9 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
         xlim=(0, 102),
         yscale="log",
     )
-    ax.yaxis.set_major_formatter(LogFormatter())
-    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.legend(title="")
     return ax
 
