@@ -61,8 +61,9 @@ settings
 # ## The two figures
 #
 # Lines are geometric means over seeds, bands one standard deviation of the logarithm. The scale is
-# logarithmic: on the MLP the variance moves over a factor of a hundred. Until the memory is full,
-# all methods but ExStream hold the same samples.
+# logarithmic: on the MLP the variance moves over a factor of a hundred. On single-label data the
+# classes come in an order drawn from the seed, so that a band there is mostly the orders'. Until
+# the memory is full, all methods but ExStream hold the same samples.
 #
 # GSS costs as much as seven other runs; the quick profile leaves it out where the net is
 # convolutional. ExStream is to be read with care, as the paper says too: it freezes the lower part

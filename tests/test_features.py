@@ -113,6 +113,20 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     )
 
 
+def test_silhouette_is_its_definition():
+    one = with_features(blobs(40))
+    points, classes = one.features.astype(float), classes_of(one)
+    far = np.linalg.norm(points[:, None] - points, axis=2)
+    values = []
+    for i, own in enumerate(classes):
+        a = far[i, classes == own].sum() / 5
+        b = min(far[i, classes == c].mean() for c in range(10) if c != own)
+        values.append(100 * (b - a) / max(a, b))
+    found = separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
+    assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
+    assert found["minority"] == pytest.approx(np.array(values)[classes >= 8].mean(), abs=1e-3)
+
+
 def test_neighbours_agree_with_leaving_one_out():
     rng = np.random.default_rng(0)
     features, classes = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
