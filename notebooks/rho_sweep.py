@@ -90,7 +90,9 @@ for name in settings.dataset:
 # %%
 from IPython.display import Markdown, display
 
-best = report.best_rho(rows[rows["group"] == "overall"])
+from prslib.allocation import best_rho
+
+best = best_rho(rows[rows["group"] == "overall"])
 settings.save(None, best, "rho_sweep_best")
 display(best.round(2))
 display(Markdown("\n".join(f"- {sentence}" for sentence in best["sentence"])))

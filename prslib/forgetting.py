@@ -6,7 +6,7 @@ import pandas as pd
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most methods
 
 
-def forgetting(scores: pd.DataFrame) -> pd.DataFrame:
+def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """Measure what each run has forgotten after its last task, "Normalized Forgetting Measure".
 
     For each earlier task: (best before the end - at the end) / |best before the end|, averaged
@@ -18,6 +18,9 @@ def forgetting(scores: pd.DataFrame) -> pd.DataFrame:
         Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric, value in
         [0, 1]; every other column (dataset, method, rho, memory_size, seed, ...) tells runs apart.
         Rows whose task is "seen" or "all" do not enter.
+    normalised : bool
+        Whether to divide by the best value; without, it is the measure of Chaudhry et al. that
+        the paper cites beside Figure 1, in the unit of the values.
 
     Returns
     -------
@@ -66,7 +69,8 @@ def forgetting(scores: pd.DataFrame) -> pd.DataFrame:
     by_task = rows.groupby([*run, "group", "metric", "task"], **_KEEP_ALL)
     tasks = by_task[["best", "end", "single"]].max().reset_index()
     _check_gaps(tasks, [*run, "group", "metric", "task"])
-    tasks["value"] = _forgotten(tasks["best"].to_numpy(), tasks["end"].to_numpy())
+    best, end = tasks["best"].to_numpy(), tasks["end"].to_numpy()
+    tasks["value"] = _forgotten(best, end) if normalised else best - end
     return tasks.groupby([*run, "group", "metric"], **_KEEP_ALL)["value"].mean().reset_index()
 
 

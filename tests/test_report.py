@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from prslib import report, shares
+from prslib.allocation import best_rho
 from prslib.config import RunConfig, configs
 from prslib.datasets import load_dataset
 
@@ -99,7 +100,7 @@ def test_best_rho():
     rows = pd.DataFrame(
         {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
     )
-    best = report.best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
+    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
     assert "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1" in best["sentence"]
 

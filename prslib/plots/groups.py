@@ -1,4 +1,4 @@
-"""Bars of a score by class group."""
+"""Bars of a score by class group, or of several scores."""
 
 import pandas as pd
 import seaborn as sns
@@ -28,9 +28,37 @@ def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     Axes
         With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
     """
-    methods = in_order(frame["method"])
     groups = [group for group in GROUPS if group in set(frame["group"])]
-    place = {"x": "group", "y": "value", "hue": "method", "order": groups, "hue_order": methods}
+    _bars(frame, ax, "group", groups)
+    ax.set(xlabel="", ylabel=f"{metric} (%)")
+    return ax
+
+
+def plot_metrics(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw several metrics by method, the paper's number as a dash (Figure "Inter-task").
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns method, metric, seed, value and published, both in percent; one data set;
+        published is NaN where the paper has no number.
+    ax : Axes
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+        With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
+    """
+    _bars(frame, ax, "metric", list(dict.fromkeys(frame["metric"])))
+    ax.set(xlabel="", ylabel="score (%)")
+    return ax
+
+
+def _bars(frame: pd.DataFrame, ax: Axes, x: str, order: list[str]) -> None:
+    """Draw bars, dots, dashes and the legend above them."""
+    methods = in_order(frame["method"])
+    place = {"x": x, "y": "value", "hue": "method", "order": order, "hue_order": methods}
     sns.barplot(frame, **place, palette=COLOURS, errorbar=None, ax=ax)
     dots = dict.fromkeys(methods, "white")
     sns.stripplot(
@@ -46,14 +74,12 @@ def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         ax=ax,
     )
     width = 0.8 / len(methods)
-    theirs = frame.groupby(["group", "method"])["published"].first().dropna()
-    for (group, method), value in theirs.items():
-        left = groups.index(group) - 0.4 + methods.index(method) * width
+    theirs = frame.groupby([x, "method"])["published"].first().dropna()
+    for (name, method), value in theirs.items():
+        left = order.index(name) - 0.4 + methods.index(method) * width
         ax.hlines(value, left, left + width, color="black", linewidth=1.6, zorder=5)
     handles, names = ax.get_legend_handles_labels()
     if len(theirs):
         handles.append(Line2D([], [], color="black", linewidth=1.6))
         names.append("paper")
     ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    ax.set(xlabel="", ylabel=f"{metric} (%)")
-    return ax

@@ -95,8 +95,8 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
     return cells.reset_index(drop=True)
 
 
-def beside(rows: pd.DataFrame, *tables: str) -> pd.DataFrame:
-    """Set the paper's number beside each of ours, from tables in the standard setting.
+def beside(rows: pd.DataFrame, *tables: str, also: Collection[str] = ()) -> pd.DataFrame:
+    """Set the paper's number beside each of ours, from tables in the standard setting or others.
 
     Parameters
     ----------
@@ -105,6 +105,8 @@ def beside(rows: pd.DataFrame, *tables: str) -> pd.DataFrame:
         a progression, trained_tasks; others are kept.
     *tables : str
         Names of `TABLES`.
+    also : collection of str
+        Further columns of rows and cells that must agree, for tables of several settings.
 
     Returns
     -------
@@ -123,9 +125,10 @@ def beside(rows: pd.DataFrame, *tables: str) -> pd.DataFrame:
     >>> beside(ours, "main")["published"].tolist()
     [50.2]
     """
-    if missing := [column for column in _CELL if column not in rows]:
-        raise ValueError(f"expected the columns {_CELL} in the rows, {missing} missing")
-    on = [*_CELL, "trained_tasks"] if "trained_tasks" in rows else _CELL
+    on = [*_CELL, *also]
+    if missing := [column for column in on if column not in rows]:
+        raise ValueError(f"expected the columns {on} in the rows, {missing} missing")
+    on += ["trained_tasks"] if "trained_tasks" in rows else []
     cells = pd.concat([load(table) for table in tables])
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()

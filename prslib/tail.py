@@ -1,0 +1,141 @@
+"""Forgetting class by class, and whether the small classes are forgotten most."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from prslib.datasets import load_dataset
+from prslib.experiment import Run
+from prslib.forgetting import forgetting
+from prslib.statistics import class_statistics
+
+METRICS = ("AP", "F1")
+MEASURES = {"normalised": True, "absolute": False}
+_KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
+
+
+def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
+    """Measure what is forgotten of every class, and set the class's size beside it (Figure 1).
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs of methods that see the tasks one after the other.
+
+    Returns
+    -------
+    DataFrame
+        One row for each run, class, metric ("AP" or "F1") and measure: dataset, method, rho,
+        memory_size, schedule, seed, task, class, class_group, images (of the class in the stream),
+        place (0 for the first drawn class), metric, measure, value. "normalised" is the paper's
+        measure and "absolute" that of Chaudhry et al., both in percent. Tasks come in the order of
+        the schedule, the classes of a task from large to small.
+
+    Raises
+    ------
+    ValueError
+        If a run saw all tasks at once, so that nothing came later to make it forget.
+
+    Notes
+    -----
+    The classes of the last task have nothing to be forgotten by and are left out: of COCOseq's
+    four tasks three remain, the "three sequential tasks" of the figure's caption.
+    """
+    frames = [_of_run(run) for run in runs]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of_run(run: Run) -> pd.DataFrame:
+    scores, config = run.scores, run.config
+    if (scores["schedule"] == "").any():
+        raise ValueError(
+            f"expected runs that see one task after the other, got {config.method}; leave it out"
+        )
+    dataset = load_dataset(config.dataset, images=False)
+    rows = scores[scores["metric"].isin(METRICS) & scores["group"].isin(dataset.class_names)]
+    measured = pd.concat(
+        [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
+    ).dropna(subset="value")
+    sizes = class_statistics(dataset)
+    order = [task for task in config.resolved["schedule"] if task in set(sizes["task"])]
+    sizes["turn"] = sizes["task"].map(order.index)
+    sizes = sizes.sort_values(["turn", "images"], ascending=[True, False], kind="stable")
+    sizes = sizes.drop(columns=["turn", "dataset"]).rename(columns={"group": "class_group"})
+    measured = measured.rename(columns={"group": "class"}).assign(value=100 * measured["value"])
+    merged = sizes.merge(measured, on="class", sort=False)
+    return merged.assign(place=merged["class"].map({c: i for i, c in enumerate(sizes["class"])}))
+
+
+def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
+    """Correlate forgetting with class size by rank, task by task (Figure 1).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `class_forgetting` gives them.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, seed, measure, metric, task, correlation: Spearman's, -1 where the
+        smallest class of the task is forgotten most and the largest least; NaN where all classes
+        of a task are forgotten alike, so that they have no order.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"dataset": "d", "method": "CRS", "seed": 0, "measure": "normalised",
+    ...     "metric": "AP", "task": 0, "images": [300, 200, 100], "value": [10.0, 20.0, 90.0]})
+    >>> size_correlations(rows)["correlation"].round(2).tolist()
+    [-1.0]
+    """
+    keys = ["dataset", "method", "seed", "measure", "metric", "task"]
+    found = [
+        dict(zip(keys, key, strict=True)) | {"correlation": _rank_correlation(part)}
+        for key, part in rows.groupby(keys, sort=False)
+    ]
+    return pd.DataFrame(found)
+
+
+def _rank_correlation(part: pd.DataFrame) -> float:
+    if part["value"].nunique() < 2 or part["images"].nunique() < 2:
+        return np.nan
+    return float(spearmanr(part["images"], part["value"]).statistic)
+
+
+def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Average the rank correlations over tasks and then over seeds (Figure 1).
+
+    Parameters
+    ----------
+    correlations : DataFrame
+        As `size_correlations` gives them.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, metric, measure, mean and sd over seeds of the mean over tasks, seeds,
+        negative (tasks and seeds with a correlation below 0), cells (tasks and seeds that have
+        one), and a sentence that says it.
+    """
+    keys = ["dataset", "method", "metric", "measure"]
+    by_seed = correlations.groupby([*keys, "seed"], **_KEEP_ALL)["correlation"].mean()
+    table = by_seed.groupby(keys, **_KEEP_ALL).agg(mean="mean", sd="std", seeds="size")
+    each = correlations.groupby(keys, **_KEEP_ALL)["correlation"]
+    table["negative"] = each.agg(lambda values: int((values < 0).sum()))
+    table["cells"] = each.count()
+    table = table.reset_index()
+    return table.assign(sentence=[_sentence(row) for row in table.itertuples()])
+
+
+def _sentence(row) -> str:
+    head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
+    if not row.cells:
+        return f"{head}: every class of a task is forgotten alike; there is no order to correlate."
+    spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
+    which = "small" if row.mean < 0 else "large"
+    return (
+        f"{head}: {row.mean:+.2f} ({spread}), so the {which} classes are forgotten more; "
+        f"{row.negative} of {row.cells} correlations, one a task and seed, are negative."
+    )
