@@ -1,9 +1,8 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
 PROFILE ?= quick
-NOTEBOOKS := $(basename $(notdir $(wildcard params/$(PROFILE)/*.yaml)))
 SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle')
-EXECUTED := $(NOTEBOOKS:%=cache/executed/$(PROFILE)/%.ipynb)
+DRAWN := cache/executed/$(PROFILE)/drawn
 
 ifdef DATA
 export PRSLIB_DATA := $(abspath $(DATA))
@@ -24,13 +23,14 @@ help:  ## list the targets
 	@echo "PROFILE=smoke|quick|paper chooses the experiments' size, PYTHON=python your own environment,"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 
-figures: $(EXECUTED) README.md  ## train what is missing and draw every figure into figures/PROFILE
+figures: $(DRAWN) README.md  ## train what is missing and draw every figure into figures/PROFILE
 
-cache/executed/$(PROFILE)/%.ipynb: notebooks/%.ipynb params/$(PROFILE)/%.yaml $(SOURCES) $(READY)
-	$(PYTHON) -m prslib figures --profile $(PROFILE) $*
+$(DRAWN): $(wildcard notebooks/*.ipynb params/$(PROFILE)/*.yaml) $(SOURCES) $(READY)
+	$(PYTHON) -m prslib figures --profile $(PROFILE)
+	touch $@
 
 # the README's tables are the quick profile's
-README.md: $(if $(filter quick,$(PROFILE)),$(EXECUTED))
+README.md: $(if $(filter quick,$(PROFILE)),$(DRAWN))
 	$(if $(filter quick,$(PROFILE)),$(PYTHON) -m prslib readme && touch $@)
 
 test: $(READY)  ## install and run the tests

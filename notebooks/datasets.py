@@ -40,6 +40,7 @@ from prslib import DATASETS, load_dataset, notebook, statistics
 
 settings = notebook.settings("datasets", globals())
 sets = {name: load_dataset(name, images=settings.samples > 0) for name in settings.dataset}
+wanted = []  # nothing is trained here
 settings
 
 # %% [markdown]

@@ -42,13 +42,14 @@ costly: list = ["GSS"]  # methods that run with the first seed only
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
-from prslib import configs, notebook
+from prslib import METHODS, configs, notebook
 
 settings = notebook.settings("memory_distribution", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
 usual = [name for name in settings.method if name not in settings.costly]
-wanted = configs(**fixed, method=usual, seed=settings.seeds)
-wanted += configs(**fixed, method=settings.costly, seed=settings.seeds[:1])
+memories = configs(**fixed, method=usual, seed=settings.seeds)
+memories += configs(**fixed, method=settings.costly, seed=settings.seeds[:1])
+wanted = [config for config in memories if METHODS[config.method].looks_at_model]
 settings
 
 # %% [markdown]
@@ -67,7 +68,7 @@ import matplotlib.pyplot as plt
 from prslib import plots, shares
 
 plt.style.use(plots.STYLE)
-by_class = shares.memory_shares(wanted, device=settings.device)
+by_class = shares.memory_shares(memories, device=settings.device)
 
 # %%
 for name in settings.dataset:

@@ -44,13 +44,15 @@ search: list = None  # orders to keep after the first and second look, None for 
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import DATASETS, load_dataset, notebook
+from prslib import DATASETS, configs, load_dataset, notebook
 from prslib.datasets.single_label import at_hand
 
 settings = notebook.settings("single_label", globals())
 names = at_hand(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
 print("left out, files missing:", [name for name in settings.dataset if name not in names])
+fixed = {"dataset": names, "method": settings.method, "seed": settings.seeds}
+wanted = [config for order in settings.orders for config in configs(**fixed, schedule=order)]
 settings
 
 # %% [markdown]
@@ -77,11 +79,11 @@ table.assign(total=table.sum(axis=1))
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import accuracy_report, class_orders, plots
+from prslib import accuracy_report, class_orders, plots, run_all
 
 plt.style.use(plots.STYLE)
-arguments = settings.orders, settings.method, settings.seeds, settings.device
-rows = {name: accuracy_report.train_named_orders(name, *arguments) for name in names}
+every = accuracy_report.by_order(wanted, run_all(wanted, device=settings.device))
+rows = {name: every[every["dataset"] == name] for name in names}
 for name in names:
     display(Markdown(f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"))
     display(accuracy_report.accuracy_table(rows[name]))

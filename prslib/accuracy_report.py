@@ -5,36 +5,22 @@ from collections.abc import Sequence
 import pandas as pd
 
 from prslib import report
-from prslib.config import METHODS, configs
-from prslib.sweep import run_all
+from prslib.config import METHODS, RunConfig
+from prslib.experiment import Run, task_name
+from prslib.stream import tasks_together
 
 DRAWN = "drawn from the seed"
 
 
-def train_named_orders(
-    dataset: str,
-    orders: Sequence[tuple[int, ...] | None],
-    methods: Sequence[str],
-    seeds: Sequence[int],
-    device: str = "cpu",
-    workers: int | None = None,
-) -> pd.DataFrame:
-    """Train every method on some orders of the classes (Appendix, Tables of single-label data).
+def by_order(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
+    """Pick the accuracies on the whole test set (Appendix, Tables of single-label data).
 
     Parameters
     ----------
-    dataset : str
-        A key of `DATASETS`.
-    orders : sequence of (tuple of int or None)
-        Schedules; None for one drawn from each seed.
-    methods : sequence of str
-        Keys of `METHODS`.
-    seeds : sequence of int
-        One run of every method and order for each.
-    device : str
-        Where to compute, "cpu" or "cuda".
-    workers : int, optional
-        Processes side by side.
+    wanted : sequence of RunConfig
+        Single-label configurations; a schedule of None is an order drawn from each seed.
+    runs : sequence of Run
+        Theirs, one each.
 
     Returns
     -------
@@ -43,15 +29,19 @@ def train_named_orders(
         metric, value (accuracy on the whole test set, percent), published.
     """
     frames = []
-    for order in orders:
-        wanted = configs(dataset=dataset, method=list(methods), seed=list(seeds), schedule=order)
-        scores = report.scores_of(run_all(wanted, workers=workers, device=device))
-        rows = scores[(scores["metric"] == "accuracy") & (scores["task"] == "all")]
-        name = DRAWN if order is None else rows.loc[rows["schedule"] != "", "schedule"].iloc[0]
-        frames.append(rows.assign(order=name, measure="score", value=100 * rows["value"]))
+    for config, run in zip(wanted, runs, strict=True):
+        rows = run.scores[(run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")]
+        order = DRAWN if config.schedule is None else order_name(config)
+        frames.append(rows.assign(order=order, measure="score", value=100 * rows["value"]))
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
-    rows = pd.concat(frames)[[*columns, "measure", "group", "metric", "value"]]
+    rows = pd.concat(frames, ignore_index=True)[[*columns, "measure", "group", "metric", "value"]]
     return report.beside(rows, "mnist", "svhn")
+
+
+def order_name(config: RunConfig) -> str:
+    """Return what a configuration's order of the classes is called: "1+7,0+2,8+9,3+5,4+6"."""
+    groups = tasks_together(config.schedule, config.resolved["tasks_at_once"])
+    return ",".join(map(task_name, groups))
 
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +50,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        As `train_named_orders` gives them, of one data set.
+        As `by_order` gives them, of one data set.
 
     Returns
     -------
@@ -88,7 +78,7 @@ def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        As `train_named_orders` gives them.
+        As `by_order` gives them.
     method, than : str
         The difference is ``method`` minus ``than``.
 

@@ -18,10 +18,14 @@ from prslib.datasets import (
     validate_schedule,
 )
 from prslib.models import MODELS
+from prslib.models.weights import NONE, identity_of
+from prslib.precision import PRECISIONS
 from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
-PROTOCOL = 1  # part of every hash: raised when the code changes what a run gives
+PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
+# fields that count in a hash only where they differ from this, at which a run is the plain one
+PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Method:
     offline : bool
         Whether all tasks are seen at once, shuffled, for ``epochs`` epochs.
     frozen : str or None
-        Field of the data set's `Recipe` that says how many stages of the model stay as they are.
+        "pretrained_stages" or "vector_stages" of the model's `Architecture`: how many of its stages
+        stay as they are.
     ewc : bool
         Whether weights are held by `prslib.ewc.EWC`, with strength ``ewc_lambda``.
 
@@ -61,10 +66,17 @@ class Method:
     @property
     def reads(self) -> tuple[str, ...]:
         """The fields of `RunConfig` that change this method's result and not every method's."""
-        memory = ("memory_size", "replay_batch_size", *self.options) if self.sampler else ()
+        always = ("memory_size", "replay_batch_size", "variance_points")
+        memory = (*always, *self.options) if self.sampler else ()
         frozen = (self.frozen,) if self.frozen else ()
         ewc = ("ewc_lambda",) if self.ewc else ()
         return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
+
+    @property
+    def looks_at_gradients(self) -> bool:
+        """Whether it needs the gradient of every single sample."""
+        needs = SAMPLERS[self.sampler].needs if self.sampler else ()
+        return self.ewc or "gradient_products" in needs
 
     @property
     def looks_at_model(self) -> bool:
@@ -116,17 +128,35 @@ class RunConfig:
         "balanced", "imbalanced" or "full": which of the data set's test sets.
     model : str or None
         A key of `MODELS`.
+    weights : str or None
+        What a model begins with that can have learned before: "none", a name of its
+        `Architecture.published_weights`, which is fetched once, or a file in torchvision's format.
+        By default the first of those names. Other models do not look at it.
+    frozen_stages : int
+        How many of the model's stages stay as they are, whatever the method; in the paper's table
+        of architectures the first residual block does. A method may freeze more.
     learning_rate : float or None
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
         New and replayed samples a step.
+    features_per_class : int
+        Of how many test images of a class, at most, the run leaves the penultimate features
+        (`prslib.features.feature_rows` says which); 0 for none.
+    variance_points : int
+        At how many points of the stream, evenly apart and the last at its end, the run measures
+        the gradient variance over its memory (`prslib.variance`); 0 for none.
+    precision : str
+        A key of `prslib.precision.PRECISIONS`: "fp32", "tf32" or "bf16".
 
     Raises
     ------
     TypeError
         If a field has the wrong type.
     ValueError
-        If a field's value is out of range or unknown.
+        If a field's value is out of range or unknown, or if the model is not made for the data set
+        or the method.
+    FileNotFoundError
+        If the model's weights are to come from a file that is not there.
 
     Examples
     --------
@@ -145,19 +175,27 @@ class RunConfig:
     ewc_lambda: float = 15000.0
     test_set: str | None = None
     model: str | None = None
+    weights: str | None = None
+    frozen_stages: int = 0
     learning_rate: float | None = None
     batch_size: int | None = None
     replay_batch_size: int | None = None
+    features_per_class: int = 0
+    variance_points: int = 0
+    precision: str = "fp32"
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
+        one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
         whole("epochs", self.epochs, least=1)
+        for name in ("frozen_stages", "features_per_class", "variance_points"):
+            whole(name, getattr(self, name), least=0)
         finite("rho", self.rho)
         finite("ewc_lambda", self.ewc_lambda)
         if self.ewc_lambda < 0:
@@ -176,6 +214,15 @@ class RunConfig:
             object.__setattr__(self, "schedule", schedule)
         for name in ("rho", "ewc_lambda"):  # 1 and 1.0 are one configuration, and -0.0 is 0.0
             object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
+        self._check_model()
+
+    def _check_model(self) -> None:
+        if self.weights is not None and not isinstance(self.weights, str):
+            raise TypeError(f"weights must be text or None, got {self.weights!r}")
+        settings, method = self.resolved, METHODS[self.method]
+        name, row = settings["model"], MODELS[settings["model"]]
+        row.check(name, settings["loss"], settings["weights"])
+        row.check_method(name, self.method, method.looks_at_gradients, self.frozen_stages)
 
     @property
     def resolved(self) -> dict:
@@ -184,14 +231,28 @@ class RunConfig:
         if recipe.pop("schedule_drawn"):
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
         fields = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
-        return recipe | fields
+        row = MODELS[fields.get("model", recipe["model"])]
+        weights = fields.pop("weights", row.default_weights) if row.published_weights else NONE
+        stages = {
+            "pretrained_stages": row.pretrained_stages(weights),
+            "vector_stages": row.vector_stages,
+        }
+        return recipe | stages | fields | {"weights": weights}
 
     @property
     def identity(self) -> dict:
-        """The resolved fields that change this run's result, and no others."""
+        """The resolved fields that change this run's result, and no others.
+
+        What a run leaves on top of its scores counts where it is asked for.
+        """
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        fields = {k: v for k, v in self.resolved.items() if k not in others}
+        fields = {
+            name: value
+            for name, value in self.resolved.items()
+            if name not in others and (name, value) not in PLAIN.items()
+        }
+        fields["weights"] = identity_of(fields["weights"])
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property

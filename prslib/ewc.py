@@ -74,3 +74,15 @@ class EWC:
             total, anchor = self._total[name].add_(squares[name]), self._anchor[name]
             share = torch.where(total > 0, squares[name] / total, 0)
             anchor.addcmul_(share, weight - anchor)
+
+    def state_dict(self) -> dict:
+        """Return the penalty as the stream has made it so far."""
+        return {"batches": self.batches, "total": self._total, "anchor": self._anchor}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict) -> None:
+        """Go back to what `state_dict` returned, in place."""
+        self.batches = state["batches"]
+        for name in self._parameters:
+            self._total[name].copy_(state["total"][name])
+            self._anchor[name].copy_(state["anchor"][name])

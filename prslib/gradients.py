@@ -67,7 +67,7 @@ def gradient_products(
     def add(_name: str, layer: nn.Module, given: Tensor, asked: Tensor) -> None:
         total.add_(LAYERS[type(layer)].products(layer, given, asked, sizes))
 
-    _visit(model, loss, inputs, targets, add)
+    visit_layers(model, loss, inputs, targets, add)
     return total
 
 
@@ -103,17 +103,19 @@ def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets:
         for part, gradients in LAYERS[type(layer)].of_samples(layer, given, asked).items():
             squares[prefix + part] = gradients.square().mean(0)
 
-    _visit(model, loss, inputs, targets, keep)
+    visit_layers(model, loss, inputs, targets, keep)
     return squares
 
 
-def _visit(
+def visit_layers(
     model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, visit: Callable
 ) -> None:
     """Call ``visit`` with name, layer, its input and its output's gradient, layer by layer.
 
     It is called in the backward pass, so that a layer's tensors are free again before the next
-    one's are needed.
+    one's are needed. The output's gradient is that of each sample's own loss. The model is in
+    evaluation mode meanwhile, so that samples do not depend on each other; TypeError where a
+    layer with trained parameters is not in `LAYERS`.
     """
     trained = {
         layer: name

@@ -1,6 +1,7 @@
 """The network and its optimiser: one step on every batch of a plan, and the scores."""
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -9,13 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prslib.capture import Captured, Graphs
 from prslib.ewc import EWC
 from prslib.gradients import squared_gradients
 from prslib.models import split
+from prslib.precision import PRECISIONS
+from prslib.residence import Images, Resident
 from prslib.stream import Joined
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "adam": partial(torch.optim.Adam, fused=True),
+    "adam": partial(torch.optim.Adam, fused=True, capturable=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9),
 }
 
@@ -32,7 +36,8 @@ LOSSES: dict[str, Loss] = {
     "cross_entropy": Loss(F.cross_entropy, partial(torch.softmax, dim=1)),  # labels are one-hot
 }
 
-EVALUATION_BATCH = 512  # images at once when nothing is learned
+EVALUATION_BATCH = 512  # images at once when nothing is learned,
+EVALUATION_PIXELS = 2**24  # and pixels: 256 images of 256x256, a few GB of activations
 
 
 class Learner:
@@ -58,6 +63,13 @@ class Learner:
         Strength of `EWC`; None for a learner without it.
     device : str
         Where to compute, "cpu" or "cuda".
+    precision : str
+        A key of `prslib.precision.PRECISIONS`.
+
+    Notes
+    -----
+    On a GPU the step is captured as a CUDA graph where it is the same work every time; EWC, whose
+    penalty grows, and samplers that look at the model between two steps go without.
     """
 
     def __init__(
@@ -71,9 +83,11 @@ class Learner:
         frozen_stages=0,
         ewc_lambda=None,
         device="cpu",
+        precision="fp32",
     ):
         self.device = torch.device(device)
-        self.model = model.to(self.device)
+        self.precision = PRECISIONS[precision]
+        self.model = model.to(self.device, memory_format=self.precision.memory_format)
         self.lower, self.upper = split(self.model, frozen_stages)
         self.parameters = list(self.upper.parameters())
         self.ewc = None
@@ -83,41 +97,125 @@ class Learner:
         self.loss, self.activation = LOSSES[loss]
         self.clip_value = clip_value
         self.norm_penalty = norm_penalty
+        self._step = self.step
+        if self.device.type == "cuda" and not self.ewc:
+            self._step = Captured(self.step, Graphs(self.device))
+            self.optimizer.register_load_state_dict_post_hook(lambda _: self._step.forget())
 
-    def fit(self, images: Tensor, labels: Tensor, plan: Iterable[np.ndarray | Joined]) -> None:
+    def fit(
+        self,
+        images: Images | Tensor,
+        labels: Tensor,
+        plan: Iterable[np.ndarray | Joined],
+        after_step: Callable[[], None] = lambda: None,
+    ) -> None:
         """Take one step on every batch of a plan.
 
         Parameters
         ----------
-        images : Tensor
-            uint8 (N, H, W, channels), on the learner's device.
+        images : Images or Tensor
+            uint8 (N, H, W, channels); a tensor on the learner's device.
         labels : Tensor
             Float multi-hot (N, C), on the learner's device.
         plan : iterable of ndarray of int64, or Joined
-            Indices of each step's batch; may be made step by step.
+            Indices of each step's batch. An array or a list of indices is known ahead, and nothing
+            waits between its steps; an iterator is asked for a batch after the step on the last.
+        after_step : callable
+            Called when a step is taken, before the plan is asked for the next batch.
         """
+        if _known_ahead(plan):
+            for pixels, rows in _as_images(images).feed(plan):
+                self._step(pixels, labels[rows])
+                after_step()
+            return
         for batch in plan:
-            inputs, targets = self.join(images, labels, batch)
-            self.upper.train()
-            loss = self.loss(self.upper(inputs), targets)
-            if self.norm_penalty:
-                loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
-            self.optimizer.zero_grad()
-            loss.backward()
-            if self.ewc:
-                self.ewc.pull()
-            nn.utils.clip_grad_value_(self.parameters, self.clip_value)
-            self.optimizer.step()
-            if self.ewc:
-                self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+            self.learn(*self.join(images, labels, batch))
+            after_step()
 
-    def inputs(self, images: Tensor, indices: np.ndarray) -> Tensor:
+    def state_dict(self) -> dict:
+        """Return all that training changes: weights, optimiser, what EWC keeps."""
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return state | ({"ewc": self.ewc.state_dict()} if self.ewc else {})
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go back to what `state_dict` returned, in place."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.ewc:
+            self.ewc.load_state_dict(state["ewc"])
+
+    def step(self, pixels: Tensor, targets: Tensor) -> None:
+        """Take one step on a batch of images, without a look at any value.
+
+        Parameters
+        ----------
+        pixels : Tensor
+            uint8 (B, H, W, channels), on the learner's device.
+        targets : Tensor
+            Float multi-hot (B, C), on the learner's device.
+        """
+        self.learn(self._below(pixels), targets)
+
+    def learn(self, inputs: Tensor, targets: Tensor) -> None:
+        """Take one step on what the trained part of the network gets.
+
+        Parameters
+        ----------
+        inputs, targets : Tensor
+            As `join` returns them.
+        """
+        self.upper.train()
+        loss = self.objective(inputs, targets)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.update()
+        if self.ewc:
+            self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+
+    def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Return what a step lowers: the network's own objective or its loss, and the penalty.
+
+        Parameters
+        ----------
+        inputs, targets : Tensor
+            As `join` returns them.
+
+        Returns
+        -------
+        Tensor
+            A scalar, with the penalty on the parameters' norms.
+        """
+        with self.precision.forward(self.device):
+            if hasattr(self.upper, "objective"):
+                loss = self.upper.objective(inputs, targets, self._loss_of)
+            else:
+                loss = self._loss_of(self.upper(inputs), targets)
+        if self.norm_penalty:
+            loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
+        return loss
+
+    def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return self.loss(logits.float(), targets)
+
+    def update(self) -> None:
+        """Change the weights by the gradients that they have."""
+        if self.ewc:
+            self.ewc.pull()
+        nn.utils.clip_grad_value_(self.parameters, self.clip_value)
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def _below(self, pixels: Tensor) -> Tensor:
+        with self.precision.forward(self.device):
+            return self.lower(as_input(pixels)).float()
+
+    def inputs(self, images: Images | Tensor, indices: np.ndarray) -> Tensor:
         """Return what the trained part of the network gets for some images.
 
         Parameters
         ----------
-        images : Tensor
-            uint8 (N, H, W, channels), on the learner's device.
+        images : Images or Tensor
+            uint8 (N, H, W, channels); a tensor on the learner's device.
         indices : ndarray of int64, (B,)
             Which of them.
 
@@ -126,11 +224,10 @@ class Learner:
         Tensor
             Float (B, ...): the images themselves where nothing is frozen.
         """
-        with torch.no_grad():
-            return self.lower(as_input(images[torch.from_numpy(indices).to(self.device)]))
+        return self._below(images[torch.from_numpy(indices).to(self.device)])
 
     def join(
-        self, images: Tensor, labels: Tensor, batch: np.ndarray | Joined
+        self, images: Images | Tensor, labels: Tensor, batch: np.ndarray | Joined
     ) -> tuple[Tensor, Tensor]:
         """Return what the trained part of the network gets for a batch, and the targets.
 
@@ -157,24 +254,67 @@ class Learner:
             targets = torch.cat([targets, torch.from_numpy(batch.labels).to(targets)])
         return inputs, targets
 
-    @torch.no_grad()
-    def probabilities(self, images: Tensor) -> np.ndarray:
+    def probabilities(
+        self, images: Images | Tensor, indices: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the network's probability of every label: sigmoid or softmax, as the loss says.
 
         Parameters
         ----------
-        images : Tensor
-            uint8 (N, H, W, channels), on the learner's device.
+        images : Images or Tensor
+            uint8 (N, H, W, channels); a tensor on the learner's device.
+        indices : ndarray of int64, (K,), optional
+            Which of them, by default all.
 
         Returns
         -------
-        ndarray of float32, (N, C)
+        ndarray of float32, (K, C)
             Between 0 and 1.
         """
+        found = self._see(self.model, images, indices)
+        return torch.cat([self.activation(logits) for logits in found]).cpu().numpy()
+
+    def features(self, images: Images | Tensor, indices: np.ndarray | None = None) -> np.ndarray:
+        """Return what the network's head sees of some images (Figure "t-SNE").
+
+        Parameters
+        ----------
+        images, indices
+            As for `probabilities`.
+
+        Returns
+        -------
+        ndarray of float32, (K, D)
+            One vector an image, in evaluation mode.
+        """
+        return torch.cat(self._see(self.model.features, images, indices)).cpu().numpy()
+
+    @torch.no_grad()
+    def _see(self, network: Callable, images, indices: np.ndarray | None) -> list[Tensor]:
+        """Apply the network, or a part of it, to images in evaluation mode."""
         self.model.eval()
-        batches = images.split(EVALUATION_BATCH)
-        scores = [self.activation(self.model(as_input(batch))) for batch in batches]
-        return torch.cat(scores).cpu().numpy()
+        wanted = np.arange(len(images)) if indices is None else indices
+        seen = []
+        for pixels, _ in _as_images(images).feed(_in_batches(wanted, images.shape[1:3])):
+            with self.precision.forward(self.device):
+                seen.append(network(as_input(pixels)).float())
+        return seen
+
+
+def _known_ahead(plan: Iterable[np.ndarray | Joined]) -> bool:
+    if isinstance(plan, list):
+        return not any(isinstance(batch, Joined) for batch in plan)
+    return isinstance(plan, np.ndarray)
+
+
+def _as_images(images: Images | Tensor) -> Images:
+    return Resident(images) if isinstance(images, Tensor) else images
+
+
+def _in_batches(indices: np.ndarray, size: tuple[int, int]) -> Sequence[np.ndarray]:
+    """Cut into the largest batches that evaluation takes of images of this height and width."""
+    length = max(1, min(EVALUATION_BATCH, EVALUATION_PIXELS // math.prod(size)))
+    return [indices[start : start + length] for start in range(0, len(indices), length)]
 
 
 def as_input(images: Tensor) -> Tensor:

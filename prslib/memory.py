@@ -46,6 +46,11 @@ class Memory:
         """Return the number of filled slots."""
         return self._count
 
+    @property
+    def filled(self) -> np.ndarray:
+        """The filled slots, in the order in which they filled; int64 (len,), a copy."""
+        return self._filled[: self._count].copy()
+
     def write(self, slots: np.ndarray, **columns: Any) -> None:
         """Store a row of every column in each slot (Algorithm 1, line 9).
 

@@ -21,7 +21,7 @@ from prslib.stream import tasks_together
 
 MOMENTUM = 0.9  # as OPTIMIZERS["sgd"] has it
 CHUNK = 50  # runs a process takes at once
-KNOWN = {"model": "mlp", "optimizer": "sgd", "loss": "cross_entropy"}
+KNOWN = {"model": "mlp", "optimizer": "sgd", "loss": "cross_entropy", "precision": "fp32"}
 
 
 class Network:

@@ -1,6 +1,9 @@
 """What every notebook of the report begins and ends with: its parameters and its pictures."""
 
 import ast
+import contextlib
+import io
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +13,10 @@ import yaml
 
 from prslib.checks import finite, one_of, whole
 from prslib.class_orders import schedule_of
-from prslib.config import METHODS
+from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
-from prslib.paths import figures_dir, params_file
+from prslib.paths import figures_dir, params_file, project_root
+from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -81,6 +85,11 @@ PARAMETERS: dict[str, Callable] = {
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "samples": _integer(least=0),
+    "features": _integer(least=1),
+    "neighbours": _integer(least=1),
+    "shown": _integer(least=1),
+    "points": _integer(least=1),
+    "single_label_only": _several(_name(METHODS), least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "varied_seeds": _several(_integer(least=0)),
@@ -91,6 +100,7 @@ PARAMETERS: dict[str, Callable] = {
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
     "device": _name(("cpu", "cuda")),
+    "precision": _name(PRECISIONS),
 }
 
 
@@ -190,6 +200,43 @@ def settings(notebook: str, namespace: dict) -> Settings:
         )
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
     return Settings(notebook, values)
+
+
+def wanted(notebook: str, profile: str) -> list[RunConfig]:
+    """Return the runs that a notebook asks for under a profile, without executing the rest of it.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    profile : str
+        "smoke", "quick" or "paper".
+
+    Returns
+    -------
+    list of RunConfig
+        What the notebook calls ``wanted`` after its second cell, the one after its parameters.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the notebook, its parameters or a data set that it names are not there.
+
+    Examples
+    --------
+    >>> {config.method for config in wanted("rho_sweep", "smoke")}
+    {'PRS'}
+    """
+    file = project_root() / "notebooks" / f"{notebook}.ipynb"
+    cells = [c for c in json.loads(file.read_text())["cells"] if c["cell_type"] == "code"]
+    first = next(i for i, c in enumerate(cells) if "parameters" in c["metadata"].get("tags", ()))
+    sources = ["".join(cell["source"]) for cell in cells[first : first + 2]]
+    namespace = {"In": sources[:1]}
+    exec(sources[0], namespace)
+    namespace |= yaml.safe_load(params_file(profile, notebook).read_text())
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(sources[1], namespace)
+    return namespace["wanted"]
 
 
 def _parsed(source: str) -> list[ast.stmt]:

@@ -1,28 +1,50 @@
 """Finished runs on disk, each under the hash of its configuration."""
 
+import errno
 import io
 import json
 import os
-import tempfile
+import shutil
+import traceback
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from filelock import FileLock
 
 from prslib.config import RunConfig
 from prslib.experiment import Run
+from prslib.files import PART, replacing
 from prslib.paths import cache_dir
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
+WHOLE = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns of integers
+FORMAT = 1  # of the files; raised when an older version could misread them
+LEAST_FREE = 16 * 2**20  # bytes on the disk without which no run begins
+POLL = 0.5  # seconds between two looks at a lock that another process holds
+
+# a run's files, all named after its hash
+RESULT, CHECKPOINT, FAILURE, LOCK = ".zip", ".checkpoint", ".failed.json", ".lock"
+
+
+class NewerStoreError(RuntimeError):
+    """A stored run that only a newer version of prslib can read; it is not touched."""
 
 
 class Store:
     """A folder of finished runs; a run is one zip file that appears whole or not at all.
 
-    A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``: any tool can read it.
+    A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``, and as far as the
+    configuration asks for them ``features.npy`` and ``gradient_variance.csv``: any tool can read
+    it. Beside it, as long as it is not finished, are ``HASH.lock``, which the process that trains
+    it holds, ``HASH.checkpoint``, where it goes on after an interruption, and
+    ``HASH.failed.json``, with the error that ended it.
 
     Parameters
     ----------
@@ -38,20 +60,40 @@ class Store:
     def __init__(self, folder: str | os.PathLike | None = None):
         self.folder = Path(folder) if folder is not None else cache_dir() / "runs"
 
-    def path(self, config: RunConfig) -> Path:
-        """Return the file in which a configuration's run is kept."""
-        return self.folder / f"{config.hash}.zip"
+    def path(self, config: RunConfig, kind: str = RESULT) -> Path:
+        """Return the file in which a configuration's run is kept, or another of its files."""
+        return self.folder / f"{config.hash}{kind}"
 
     def load(self, config: RunConfig) -> Run | None:
         """Return a stored run, or None where there is none that can be read.
 
-        A file that cannot be read gives a warning and counts as absent: the run is trained again.
+        Parameters
+        ----------
+        config : RunConfig
+            The run.
+
+        Returns
+        -------
+        Run or None
+            A file that cannot be read gives a warning and counts as absent: the run is trained
+            again.
+
+        Raises
+        ------
+        NewerStoreError
+            If a newer version of prslib wrote the file; it stays as it is.
         """
         path = self.path(config)
         try:
             with zipfile.ZipFile(path) as file:
-                scores = _read_scores(file.read("scores.csv"))
-                labels = np.load(io.BytesIO(file.read("memory_labels.npy")), allow_pickle=False)
+                _check_format(path, json.loads(file.read("config.json")))
+                scores = _read_rows(file.read("scores.csv"))
+                labels = _read_array(file.read("memory_labels.npy"))
+                extras = {
+                    name: read(file.read(f"{name}{ending}"))
+                    for name, field, ending, read in EXTRAS
+                    if field in config.identity
+                }
         except FileNotFoundError:
             return None
         except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError) as error:
@@ -60,35 +102,121 @@ class Store:
                 stacklevel=2,
             )
             return None
-        return Run(config, scores, labels)
+        return Run(config, scores, labels, **extras)
 
     def save(self, run: Run) -> Path:
         """Write a run atomically and return its file."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        labels = io.BytesIO()
-        np.save(labels, run.memory_labels, allow_pickle=False)
         members = {
-            "config.json": json.dumps(run.config.identity, indent=2, sort_keys=True),
+            "config.json": _json(run.config.identity | {"format": FORMAT}),
             "scores.csv": run.scores.to_csv(index=False),
-            "memory_labels.npy": labels.getvalue(),
+            "memory_labels.npy": _array_bytes(run.memory_labels),
         }
-        handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as raw, zipfile.ZipFile(raw, "w") as file:
-                for name, content in members.items():
-                    info = zipfile.ZipInfo(name, EPOCH)
-                    file.writestr(info, content, zipfile.ZIP_DEFLATED)
-            os.replace(temporary, self.path(run.config))
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        if run.features is not None:
+            members["features.npy"] = _array_bytes(run.features)
+        if run.gradient_variance is not None:
+            members["gradient_variance.csv"] = run.gradient_variance.to_csv(index=False)
+        with replacing(self.path(run.config)) as raw, zipfile.ZipFile(raw, "w") as file:
+            for name, content in members.items():
+                info = zipfile.ZipInfo(name, EPOCH)
+                file.writestr(info, content, zipfile.ZIP_DEFLATED)
         return self.path(run.config)
 
+    @contextmanager
+    def lock(self, config: RunConfig, wait: bool = True) -> Iterator[None]:
+        """Hold a run, so that no other process trains it meanwhile.
 
-def _read_scores(content: bytes) -> pd.DataFrame:
-    scores = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-    for name in ("memory_size", "seed", "trained_tasks"):
-        scores[name] = scores[name].astype("int64")
+        Parameters
+        ----------
+        config : RunConfig
+            The run.
+        wait : bool
+            Whether to wait while another process holds it.
+
+        Yields
+        ------
+        None
+            While the run is held. The operating system frees it when the process ends, in whatever
+            way.
+
+        Raises
+        ------
+        TimeoutError
+            If another process holds it and ``wait`` is False.
+        OSError
+            If the folder cannot be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.path(config, LOCK)
+        with FileLock(path, timeout=-1 if wait else 0, poll_interval=POLL):
+            path.write_text(_json(config.identity))
+            yield
+
+    def check_space(self) -> None:
+        """Raise OSError, before a run begins, where its result could not be stored."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.folder).free
+        if free < LEAST_FREE:
+            raise OSError(
+                errno.ENOSPC,
+                f"expected at least {LEAST_FREE >> 20} MiB free for a run, got {free >> 20}; make "
+                "room or set PRSLIB_CACHE to a folder on another disk",
+                str(self.folder),
+            )
+
+    def record_failure(self, config: RunConfig, error: Exception) -> None:
+        """Keep the error that ended a run; where even that cannot be written, only the error."""
+        record = {
+            "config": config.identity,
+            "error": f"{type(error).__name__}: {error}",
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+        with suppress(OSError), replacing(self.path(config, FAILURE)) as file:
+            file.write(_json(record).encode())
+
+    def tidy(self, config: RunConfig, *kinds: str) -> None:
+        """Remove files of a run, and what was left of interrupted writing; call under its lock."""
+        for path in self.folder.glob(f"{config.hash}.*{PART}"):
+            path.unlink(missing_ok=True)
+        for kind in kinds:
+            self.path(config, kind).unlink(missing_ok=True)
+
+
+def _json(content: dict) -> str:
+    return json.dumps(content, indent=2, sort_keys=True)
+
+
+def _check_format(path: Path, config: dict) -> None:
+    written = config.get("format", FORMAT)  # the first files did not say
+    if written > FORMAT:
+        raise NewerStoreError(
+            f"the stored run {path} has format {written}, expected at most {FORMAT}: a newer "
+            "version of prslib wrote it. Update prslib, or set PRSLIB_CACHE to another folder; the "
+            "file stays as it is"
+        )
+
+
+def _read_rows(content: bytes) -> pd.DataFrame:
+    rows = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    for name in WHOLE & set(rows):
+        rows[name] = rows[name].astype("int64")
     for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
-        scores[name] = np.array([float(text or "nan") for text in scores[name]])
-    return scores
+        rows[name] = np.array([float(text or "nan") for text in rows[name]])
+    return rows
+
+
+def _read_array(content: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _array_bytes(array: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    return content.getvalue()
+
+
+# what a run may leave on top: its attribute, the field that asks for it, its member's ending
+EXTRAS = (
+    ("features", "features_per_class", ".npy", _read_array),
+    ("gradient_variance", "variance_points", ".csv", _read_rows),
+)

@@ -29,6 +29,24 @@ class Joined(NamedTuple):
     labels: np.ndarray
 
 
+class Replay(NamedTuple):
+    """All that replay changes as a run goes on.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        Decides where a new sample goes.
+    memory : Memory
+        Keeps the indices.
+    rng : numpy.random.Generator
+        Draws the replayed samples.
+    """
+
+    sampler: Sampler
+    memory: Memory
+    rng: np.random.Generator
+
+
 @dataclass(frozen=True)
 class Part:
     """The part of a stream up to the next evaluation.
@@ -44,6 +62,33 @@ class Part:
 
     seen: tuple[int, ...]
     batches: Iterable[np.ndarray | Joined]
+
+
+def after(parts: list[Part], position: tuple[int, int]) -> list[Part]:
+    """Return what is left of a stream whose batches are listed.
+
+    Parameters
+    ----------
+    parts : list of Part
+        All of it.
+    position : tuple of int
+        Parts that are finished, and steps taken in the next one.
+
+    Returns
+    -------
+    list of Part
+        The first without the steps that were taken.
+
+    Examples
+    --------
+    >>> after([Part((0,), ["a", "b"]), Part((0, 1), ["c", "d"])], (1, 1))
+    [Part(seen=(0, 1), batches=['d'])]
+    """
+    finished, steps = position
+    return [
+        Part(part.seen, part.batches[0 if i else steps :])
+        for i, part in enumerate(parts[finished:])
+    ]
 
 
 def tasks_together(schedule, at_once: int) -> list[tuple[int, ...]]:
@@ -141,6 +186,7 @@ def replay_plan(
     replay_batch_size: int,
     rng,
     supply: Callable[[str, np.ndarray, Memory], Any] | None = None,
+    begun: bool = False,
 ) -> Iterator[np.ndarray | Joined]:
     """Yield the joined batch of every step and keep the memory (Algorithm 1).
 
@@ -166,6 +212,9 @@ def replay_plan(
     supply : callable, optional
         Takes a name of the sampler's ``needs``, the new indices and the memory, and returns what
         `Sampler.place` gets under that name.
+    begun : bool
+        Whether the step on the first batch has been taken before the run was interrupted: it is
+        not yielded again, and what is left to do is to place its samples.
 
     Yields
     ------
@@ -173,13 +222,16 @@ def replay_plan(
         Indices of the new samples, then of the replayed ones; a `Joined` where the sampler keeps
         vectors of its own.
     """
-    for batch in batches:
-        replayed = memory.draw(replay_batch_size, rng)
-        if not len(replayed):
-            yield batch
-        elif hasattr(sampler, "vectors"):
-            yield Joined(batch, sampler.vectors(replayed), sampler.labels[replayed])
-        else:
-            yield np.concatenate([batch, memory.read(replayed)["index"]])
+    for step, batch in enumerate(batches):
+        if step or not begun:
+            yield _joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
         context = {name: supply(name, batch, memory) for name in sampler.needs}
         memory.write(sampler.place(labels[batch], **context), index=batch)
+
+
+def _joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | Joined:
+    if not len(replayed):
+        return batch
+    if hasattr(sampler, "vectors"):
+        return Joined(batch, sampler.vectors(replayed), sampler.labels[replayed])
+    return np.concatenate([batch, memory.read(replayed)["index"]])

@@ -10,7 +10,7 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from prslib import accuracy_report, class_orders, plots
+from prslib import accuracy_report, class_orders, configs, plots, run_all
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.single_label import MNIST
 
@@ -108,13 +108,10 @@ def test_the_papers_numbers_stand_beside_ours(trained):
 
 
 def test_table_and_sentences():
-    rows = accuracy_report.train_named_orders(
-        TINY,
-        [None, class_orders.schedule_of(ORDER)],
-        ["Multitask", "CRS", "PRS"],
-        [0, 1],
-        workers=1,
-    )
+    grid = {"dataset": TINY, "method": ["Multitask", "CRS", "PRS"], "seed": [0, 1]}
+    orders = [None, class_orders.schedule_of(ORDER)]
+    wanted = [config for order in orders for config in configs(**grid, schedule=order)]
+    rows = accuracy_report.by_order(wanted, run_all(wanted, workers=1))
     table = accuracy_report.accuracy_table(rows)
     drawn = accuracy_report.DRAWN
     methods = ["Multitask", "CRS", "PRS"]

@@ -10,6 +10,8 @@ import nbformat
 import pytest
 import yaml
 
+from prslib import execution, notebook
+from prslib.config import RunConfig
 from prslib.notebook import PARAMETERS, PROFILES
 from prslib.paths import project_root
 
@@ -181,3 +183,34 @@ def test_make_help_lists_the_targets():
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")]
     assert {"figures", "test", "lab", "help"} <= set(listed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_say_ahead_what_they_train(smoke, name):
+    assert all(isinstance(config, RunConfig) for config in notebook.wanted(name, "smoke"))
+    executed = nbformat.read(smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb", as_version=4)
+    outputs = [o for cell in executed.cells for o in cell.get("outputs", [])]
+    assert not [o for o in outputs if "training:" in o.get("text", "")]
+
+
+def test_only_what_changed_is_executed_again(smoke, monkeypatch):
+    monkeypatch.setattr(execution, "cache_dir", lambda: smoke / "cache")
+    assert not any(execution.stale("smoke", name) for name in NAMES)
+    executed = execution.executed_file("smoke", "rho_sweep")
+    os.utime(executed, (0, 0))
+    assert [name for name in NAMES if execution.stale("smoke", name)] == ["rho_sweep"]
+
+
+def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
+    good = yaml.safe_load((ROOT / "params" / "smoke" / "datasets.yaml").read_text())
+    for name, values in {
+        "datasets": good,
+        "rho_sweep": {"profile": "smoke", "rhos": [".nan"]},
+    }.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(values))
+    monkeypatch.setattr(execution, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
+    monkeypatch.setattr(notebook, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
+    errors = execution.execute("smoke", execution.known_notebooks("smoke"))
+    assert list(errors) == ["rho_sweep"]
+    assert "rhos must be a number" in errors["rho_sweep"]
+    assert execution.executed_file("smoke", "datasets").is_file()

@@ -41,10 +41,6 @@ class Recipe:
         Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
     test_set : str
         Name of the test set that runs are scored on.
-    pretrained_stages : int
-        How many of the model's stages, counted from the image, come with learned weights.
-    vector_stages : int
-        After how many of them ExStream takes its vectors, and up to where it freezes the model.
 
     Examples
     --------
@@ -65,8 +61,6 @@ class Recipe:
     tasks_at_once: int = 1
     schedule_drawn: bool = False
     test_set: str = "balanced"
-    pretrained_stages: int = 0
-    vector_stages: int = 1
 
 
 @dataclass(frozen=True, eq=False)

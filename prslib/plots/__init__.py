@@ -3,6 +3,7 @@
 from prslib.paths import PACKAGE
 from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
 from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
+from prslib.plots.evidence import plot_features, plot_gradient_variance
 from prslib.plots.groups import plot_groups, plot_metrics
 from prslib.plots.legend import share_legend
 from prslib.plots.memory import plot_class_shares, plot_group_shares
@@ -22,6 +23,8 @@ __all__ = [
     "plot_class_statistics",
     "plot_clustering_steps",
     "plot_cooccurrence",
+    "plot_features",
+    "plot_gradient_variance",
     "plot_group_shares",
     "plot_groups",
     "plot_labels_per_image",

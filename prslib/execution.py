@@ -1,0 +1,110 @@
+"""From a profile to its figures: train what all notebooks want, then execute them side by side."""
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import papermill
+import yaml
+from jupyter_core.utils import ensure_event_loop
+from tqdm import tqdm
+from traitlets.config import Config
+
+from prslib.notebook import wanted
+from prslib.paths import PACKAGE, cache_dir, params_file, project_root
+from prslib.sweep import run_all
+
+DRAWN_AT_ONCE = 3  # notebooks; each keeps about one core busy once its runs are stored
+
+
+def known_notebooks(profile: str) -> list[str]:
+    """Return the names of the notebooks that a profile has parameters for."""
+    return sorted(file.stem for file in params_file(profile, "any").parent.glob("*.yaml"))
+
+
+def executed_file(profile: str, name: str) -> Path:
+    """Return where a notebook's executed copy is kept."""
+    return cache_dir() / "executed" / profile / f"{name}.ipynb"
+
+
+def stale(profile: str, name: str) -> bool:
+    """Whether a notebook, its parameters or the package changed since it was last executed."""
+    executed = executed_file(profile, name)
+    if not executed.is_file():
+        return True
+    sources = [file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".csv", ".mplstyle")]
+    sources += [project_root() / "notebooks" / f"{name}.ipynb", params_file(profile, name)]
+    return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
+
+
+def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
+    """Train the runs of several notebooks in one sweep and execute the notebooks.
+
+    Parameters
+    ----------
+    profile : str
+        "smoke", "quick" or "paper".
+    names : sequence of str
+        Notebooks of the profile.
+
+    Returns
+    -------
+    dict of str to str
+        The error of each notebook that stopped with one; the others are executed all the same.
+    """
+    errors = _train(profile, names)
+    with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
+        under_way = {pool.submit(_draw, profile, name): name for name in names}
+        bar = tqdm(as_completed(under_way), total=len(names), desc="drawing", unit="notebook")
+        for done in bar:
+            name = under_way[done]
+            try:
+                bar.write(f"{name}: {done.result():.0f} s", file=sys.stderr)
+            except papermill.PapermillExecutionError as error:
+                errors[name] = f"{error}\nas far as it came: {_partial(profile, name)}"
+            else:
+                errors.pop(name, None)  # what stopped its training did not come back
+    return errors
+
+
+def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
+    """Train what is missing, one sweep a device; a notebook that cannot say what it wants waits."""
+    errors, by_device = {}, {}
+    for name in names:
+        values = yaml.safe_load(params_file(profile, name).read_text())
+        try:
+            by_device.setdefault(values.get("device", "cpu"), []).extend(wanted(name, profile))
+        except (FileNotFoundError, ValueError, TypeError) as error:
+            errors[name] = str(error)
+    for device, configurations in by_device.items():
+        run_all(configurations, device=device)
+    return errors
+
+
+def _partial(profile: str, name: str) -> Path:
+    return executed_file(profile, name).with_suffix(".partial.ipynb")
+
+
+def _draw(profile: str, name: str) -> float:
+    """Execute a notebook and return the seconds it took."""
+    start, partial, loop = time.perf_counter(), _partial(profile, name), ensure_event_loop()
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
+        papermill.execute_notebook(
+            project_root() / "notebooks" / f"{name}.ipynb",
+            partial,
+            yaml.safe_load(params_file(profile, name).read_text()),
+            kernel_name="python3",
+            cwd=project_root(),
+            progress_bar=False,
+            stderr_file=sys.stderr,
+            # sockets of its own for each kernel, and nothing over the network
+            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
+        )
+    partial.replace(executed_file(profile, name))
+    return time.perf_counter() - start

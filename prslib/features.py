@@ -1,0 +1,229 @@
+"""What a network sees in test images: which ones are kept, and how well classes stand apart."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from sklearn.manifold import TSNE
+from sklearn.metrics import silhouette_samples
+from sklearn.neighbors import KNeighborsClassifier
+
+from prslib.config import RunConfig
+from prslib.datasets import GROUPS, SequentialDataset, Split, load_dataset
+
+
+def feature_rows(test: Split, per_class: int) -> np.ndarray:
+    """Return the test images whose features a run leaves; our own choice.
+
+    Parameters
+    ----------
+    test : Split
+        The test set.
+    per_class : int
+        Images of a class at most, 1 or more.
+
+    Returns
+    -------
+    ndarray of int64, (N,)
+        Rising indices: of every class the first images that carry this one label and no other.
+
+    Raises
+    ------
+    ValueError
+        If no image has a single label.
+
+    Notes
+    -----
+    The paper does not say how an image with several labels is coloured in its figure. Such an image
+    has no one class that its features could be near to, so it is left out.
+
+    Examples
+    --------
+    >>> labels = np.array([[1, 0], [1, 1], [0, 1], [1, 0], [1, 0]], bool)
+    >>> feature_rows(Split(None, labels, np.zeros(5, np.int64)), 2)
+    array([0, 2, 3])
+    """
+    alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
+    if not len(alone):
+        raise ValueError(
+            "features_per_class: expected test images with a single label, got none; set it to 0"
+        )
+    number = test.labels[alone].cumsum(axis=0)  # (N, C), counted within each class
+    return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]
+
+
+def labelled_images(config: RunConfig, dataset: SequentialDataset) -> pd.DataFrame:
+    """Return what is known of the images whose features a run leaves, row by row.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run; it asks for features.
+    dataset : SequentialDataset
+        Its data set; labels suffice.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, seed, image (index in the test set), class (index), class_name, group.
+    """
+    test = dataset.tests[config.resolved["test_set"]]
+    rows = feature_rows(test, config.features_per_class)
+    classes = test.labels[rows].argmax(axis=1)
+    columns = {
+        "dataset": config.dataset,
+        "method": config.method,
+        "seed": config.seed,
+        "image": rows,
+        "class": classes,
+        "class_name": np.array(dataset.class_names)[classes],
+        "group": np.array(dataset.class_group)[classes],
+    }
+    return pd.DataFrame(columns)
+
+
+def neighbour_hits(features: np.ndarray, classes: np.ndarray, neighbours: int) -> np.ndarray:
+    """Say for each sample whether its nearest neighbours would class it right.
+
+    Parameters
+    ----------
+    features : ndarray of float, (N, D)
+        One vector a sample.
+    classes : ndarray of int, (N,)
+        Their classes.
+    neighbours : int
+        How many of the other samples vote, each with the inverse of its Euclidean distance.
+
+    Returns
+    -------
+    ndarray of bool, (N,)
+        Whether the vote of the others is the sample's own class.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [0.1], [5.0], [5.1], [0.2]])
+    >>> neighbour_hits(points, np.array([0, 0, 1, 1, 1]), neighbours=1)
+    array([ True,  True,  True,  True, False])
+    """
+    vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
+    return vote.fit(features, classes).predict(None) == classes
+
+
+def separation(runs: Sequence, neighbours: int) -> pd.DataFrame:
+    """Measure how well classes stand apart in the features (section "Feature Analysis").
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs that left features.
+    neighbours : int
+        Voters of the k-nearest-neighbour accuracy, fewer than there are images.
+
+    Returns
+    -------
+    DataFrame
+        dataset, stands_for, method, seed, measure, group (overall too), metric, value in percent,
+        published (NaN: the paper prints no number), as `prslib.report` compares them. "kNN
+        accuracy": share of images that their nearest others, of all classes, put into the right
+        class. "silhouette": mean of (b - a) / max(a, b), a the mean distance to the own class, b to
+        the nearest other one; 100 for classes far apart, 0 for classes that overlap, below 0 for
+        images nearer to another class.
+
+    Raises
+    ------
+    ValueError
+        If a run left no features.
+
+    Notes
+    -----
+    Both look at the feature space itself, with Euclidean distances, as t-SNE does; neither sees the
+    picture. A class with a single image has silhouette 0, as scikit-learn defines it.
+    """
+    frames = []
+    for run in runs:
+        features, images = _of(run)
+        stands_for = load_dataset(run.config.dataset, images=False).stands_for
+        hits = neighbour_hits(features, images["class"].to_numpy(), neighbours)
+        values = {
+            "kNN accuracy": hits.astype(float),
+            "silhouette": silhouette_samples(features, images["class"]),
+        }
+        for metric, value in values.items():
+            rows = images.assign(metric=metric, value=100 * value, stands_for=stands_for)
+            frames += [rows, rows.assign(group="overall")]
+    keys = ["dataset", "stands_for", "method", "seed", "group", "metric"]
+    means = pd.concat(frames).groupby(keys, sort=False, dropna=False)["value"].mean()
+    return means.reset_index().assign(measure="score", published=np.nan)
+
+
+def embed(runs: Sequence, seed: int = 0) -> pd.DataFrame:
+    """Lay the penultimate features out in the plane with t-SNE (Figure "t-SNE").
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs that left features; each is laid out on its own.
+    seed : int
+        For t-SNE's own chance.
+
+    Returns
+    -------
+    DataFrame
+        dataset, method, seed, image, class, class_name, group, x, y: t-SNE's coordinates, which
+        have no unit.
+
+    Raises
+    ------
+    ValueError
+        If a run left no features.
+
+    Notes
+    -----
+    The start is the plane of the two largest principal components, which keeps the picture's large
+    shape from hanging on chance (scikit-learn's default).
+    """
+    frames = []
+    for run in runs:
+        features, images = _of(run)
+        perplexity = min(30.0, (len(images) - 1) / 3)  # scikit-learn's default, and for few images
+        plane = TSNE(init="pca", perplexity=perplexity, random_state=seed).fit_transform(features)
+        frames.append(images.assign(x=plane[:, 0], y=plane[:, 1]))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of(run) -> tuple[np.ndarray, pd.DataFrame]:
+    if run.features is None:
+        raise ValueError(
+            f"expected a run that left features, got {run.config.method} on {run.config.dataset} "
+            "without; ask for features_per_class"
+        )
+    return run.features, labelled_images(run.config, load_dataset(run.config.dataset, False))
+
+
+def typical_classes(images: pd.DataFrame, class_freq: np.ndarray, per_group: int) -> list[str]:
+    """Pick a few classes of every group to be told apart in a picture; our own choice.
+
+    Parameters
+    ----------
+    images : DataFrame
+        Columns class, class_name, group.
+    class_freq : ndarray of int64, (C,)
+        How frequent each class is in the stream.
+    per_group : int
+        How many at most.
+
+    Returns
+    -------
+    list of str
+        Names, by falling frequency: of the majority the most frequent classes, of the minority the
+        rarest, of the moderate those in the middle, so that no one chooses by looking.
+    """
+    known = images[["class", "class_name", "group"]].drop_duplicates()
+    known = known.assign(freq=class_freq[known["class"]])
+    known = known.sort_values(["freq", "class"], ascending=[False, True])
+    picked = []
+    for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
+        names = known.loc[known["group"] == group, "class_name"].tolist()
+        start = round(share * max(len(names) - per_group, 0))
+        picked += names[start : start + per_group]
+    return picked

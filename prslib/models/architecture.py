@@ -1,0 +1,107 @@
+"""A line of the table of networks: how it is made and what a run must know of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import nn
+
+from prslib.models.weights import NONE, check_weights
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A network of `prslib.models.MODELS` (Appendix, "Base Architectures").
+
+    Parameters
+    ----------
+    make : callable
+        Takes image_shape and num_classes, and weights where there are ``published_weights``;
+        returns the network.
+    stages : int
+        Its stages, the head included.
+    vector_stages : int
+        After how many of them ExStream takes its vectors, and up to where it freezes the network.
+    published_weights : tuple of str
+        Names of weights that can be had for it, the first being the default; empty where it always
+        begins with random ones.
+    objective_for : str or None
+        Where it brings an objective of its own: the loss of the recipes that this goes with.
+    stands_for : str or None
+        What the paper's tables call it, or what it stands in for.
+
+    Examples
+    --------
+    >>> Architecture(nn.Identity, stages=4).pretrained_stages("none")
+    0
+    """
+
+    make: Callable[..., nn.Module]
+    stages: int
+    vector_stages: int = 1
+    published_weights: tuple[str, ...] = ()
+    objective_for: str | None = None
+    stands_for: str | None = None
+
+    @property
+    def default_weights(self) -> str:
+        """What it begins with where nothing is asked for."""
+        return self.published_weights[0] if self.published_weights else NONE
+
+    def pretrained_stages(self, weights: str) -> int:
+        """Return how many stages, from the image to below the head, begin with learned weights."""
+        return 0 if weights == NONE else self.stages - 1
+
+    def check(self, name: str, loss: str, weights: str) -> None:
+        """Refuse a data set that the network is not made for, and weights that it cannot have.
+
+        Parameters
+        ----------
+        name : str
+            The network's name, for the message.
+        loss : str
+            The loss that the data set's recipe names.
+        weights : str
+            What it is to begin with.
+
+        Raises
+        ------
+        ValueError
+            If the loss is another than its objective goes with.
+        FileNotFoundError
+            If the weights are none of ours and no file.
+        """
+        check_weights(name, weights, self.published_weights)
+        if self.objective_for not in (None, loss):
+            raise ValueError(
+                f"model {name}: its objective is made for data sets trained with "
+                f"{self.objective_for}, got one with {loss}; choose a plain network"
+            )
+
+    def check_method(self, name: str, method: str, gradients: bool, frozen: int) -> None:
+        """Refuse a method that the network cannot train with.
+
+        Parameters
+        ----------
+        name, method : str
+            The network's and the method's name, for the message.
+        gradients : bool
+            Whether the method needs the gradient of every single sample.
+        frozen : int
+            How many stages are to be frozen.
+
+        Raises
+        ------
+        ValueError
+            If single samples have no gradient of their own, or if no stage would learn.
+        """
+        if self.objective_for and gradients:
+            raise ValueError(
+                f"model {name}: {method} needs the gradient of every single sample, which is known "
+                "for networks without an objective of their own; choose another method or a plain "
+                "network"
+            )
+        if frozen >= self.stages:
+            raise ValueError(
+                f"frozen_stages must be at most {self.stages - 1} for model {name}, which has "
+                f"{self.stages} stages, got {frozen}; the last stage must learn"
+            )

@@ -1,0 +1,265 @@
+"""Where the images live while a run trains: with the network where they fit, else on the host.
+
+Nothing copies an image more often than it must: the memory holds indices, a batch is gathered from
+one uint8 array, and what a network gets is made of it on its own device.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ROOM = 0.5  # the share of a GPU's free memory that images may take; the rest is for training
+DEPTH = 2  # batches on their way to the device while one is trained on
+
+
+class Images(Protocol):
+    """uint8 images (N, H, W, channels) that come in batches on the network's device.
+
+    Attributes
+    ----------
+    shape : torch.Size
+        (N, H, W, channels).
+    """
+
+    shape: torch.Size
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        ...
+
+    def __getitem__(self, indices: Tensor) -> Tensor:
+        """Return some images (B, H, W, channels) on the network's device, now."""
+        ...
+
+    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the images and the indices of every batch of a plan, both on the device.
+
+        Images that were yielded may be overwritten once the next ones are asked for.
+        """
+        ...
+
+
+def place(images: np.ndarray | Tensor, device: torch.device | str) -> Images:
+    """Put images where a network can reach them fastest (our own choice).
+
+    Parameters
+    ----------
+    images : ndarray or Tensor of uint8, (N, H, W, channels)
+        On the host.
+    device : torch.device or str
+        The network's.
+
+    Returns
+    -------
+    Images
+        `Resident` on a CPU, and on a GPU where they fit; else `Staged`.
+
+    Examples
+    --------
+    >>> images = place(np.zeros((3, 8, 8, 1), np.uint8), "cpu")
+    >>> images[torch.tensor([0, 2])].shape
+    torch.Size([2, 8, 8, 1])
+    """
+    device, images = torch.device(device), torch.as_tensor(images)
+    if fits(images.nbytes, device):
+        return Resident(images.to(device))
+    return Staged(images, device)
+
+
+def fits(size: int, device: torch.device) -> bool:
+    """Return whether images of ``size`` bytes fit on a device beside what training takes there."""
+    if device.type != "cuda":
+        return True
+    free, _ = torch.cuda.mem_get_info(device)
+    return size <= ROOM * free
+
+
+def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tensor]:
+    """Hand a whole plan to a device as one tensor.
+
+    Parameters
+    ----------
+    plan : sequence of ndarray of int64
+        The indices of every batch; they may differ in length.
+    device : torch.device
+        Where they are wanted.
+
+    Returns
+    -------
+    sequence of Tensor of int64
+        Views of one tensor, one a batch.
+
+    Examples
+    --------
+    >>> on_device([np.array([3, 1]), np.array([2])], torch.device("cpu"))
+    (tensor([3, 1]), tensor([2]))
+    """
+    if not len(plan):
+        return ()
+    flat = torch.from_numpy(np.concatenate(plan)).to(device)
+    return flat.split([len(batch) for batch in plan])
+
+
+class Resident:
+    """Images on the network's own device, all of them.
+
+    Parameters
+    ----------
+    images : Tensor of uint8, (N, H, W, channels)
+        On the device.
+    """
+
+    def __init__(self, images: Tensor):
+        self.images, self.shape = images, images.shape
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.images)
+
+    def __getitem__(self, indices: Tensor) -> Tensor:
+        """Return some images on the device."""
+        return self.images[indices]
+
+    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the images and the indices of every batch, gathered on the device."""
+        for rows in on_device(plan, self.images.device):
+            yield self.images.index_select(0, rows), rows
+
+
+class Staged:
+    """Images on the host, each batch sent to the device while the one before is trained on.
+
+    Parameters
+    ----------
+    images : Tensor of uint8, (N, H, W, channels)
+        On the host.
+    device : torch.device
+        Where the batches are wanted.
+    lane : optional
+        What carries a batch over, by default `SideStream` for a GPU.
+
+    Notes
+    -----
+    Pinned are the buffers that batches pass through, not the images: pinning those would hold all
+    of them a second time, and again for every process on the machine.
+    """
+
+    def __init__(self, images: Tensor, device: torch.device, lane=None):
+        self.images, self.shape, self.device = images, images.shape, device
+        self.lane = lane or (SideStream(device) if device.type == "cuda" else SameDevice())
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.images)
+
+    def __getitem__(self, indices: Tensor) -> Tensor:
+        """Return some images on the device; this waits for the copy."""
+        return self.images[indices.to(self.images.device)].to(self.device)
+
+    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the images and the indices of every batch, the next `DEPTH` under way meanwhile."""
+        largest = max(map(len, plan), default=0)
+        shape = (largest, *self.shape[1:])
+        slots = cycle([self.lane.slot(shape) for _ in range(DEPTH + 1)])
+        under_way = deque()
+        for batch, rows in zip(plan, on_device(plan, self.device), strict=True):
+            under_way.append((self._send(batch, next(slots)), len(batch), rows))
+            if len(under_way) > DEPTH:
+                yield from self._arrive(*under_way.popleft())
+        while under_way:
+            yield from self._arrive(*under_way.popleft())
+
+    def _send(self, batch: np.ndarray, slot):
+        host = self.lane.host(slot)[: len(batch)]
+        torch.index_select(self.images, 0, torch.from_numpy(batch), out=host)
+        self.lane.send(slot, len(batch))
+        return slot
+
+    def _arrive(self, slot, length: int, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        yield self.lane.arrived(slot)[:length], rows
+        self.lane.release(slot)
+
+
+class SameDevice:
+    """Carry nothing: where network and images share a device, a slot is one buffer."""
+
+    def slot(self, shape: tuple[int, ...]) -> Tensor:
+        """Make a slot for a batch of up to this shape."""
+        return torch.empty(shape, dtype=torch.uint8)
+
+    def host(self, slot: Tensor) -> Tensor:
+        """Return the buffer on the host, free to be written."""
+        return slot
+
+    def send(self, slot: Tensor, length: int) -> None:
+        """Start the copy of the first ``length`` images to the device."""
+
+    def arrived(self, slot: Tensor) -> Tensor:
+        """Return the buffer on the device; what reads it next finds the images there."""
+        return slot
+
+    def release(self, slot: Tensor) -> None:
+        """Say that everything that reads the buffer on the device is on its way."""
+
+
+class CudaSlot:
+    """A buffer in pinned memory, one on the GPU, and when each is free again.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the largest batch.
+    device : torch.device
+        The GPU.
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device):
+        self.host = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
+        self.there = torch.empty(shape, dtype=torch.uint8, device=device)
+        self.sent, self.read = torch.cuda.Event(), torch.cuda.Event()
+
+
+class SideStream:
+    """Carry batches to a GPU on a stream of their own, beside the computation.
+
+    Parameters
+    ----------
+    device : torch.device
+        The GPU.
+    """
+
+    def __init__(self, device: torch.device):
+        self.device, self.stream = device, torch.cuda.Stream(device)
+
+    def slot(self, shape: tuple[int, ...]) -> CudaSlot:
+        """Make a slot for a batch of up to this shape."""
+        slot = CudaSlot(shape, self.device)
+        slot.there.record_stream(self.stream)  # nobody else's before its last copy is done
+        self.release(slot)  # and not ours before its last owner is done
+        return slot
+
+    def host(self, slot: CudaSlot) -> Tensor:
+        """Return the pinned buffer once its last copy has left; that was `DEPTH` batches ago."""
+        slot.sent.synchronize()
+        return slot.host
+
+    def send(self, slot: CudaSlot, length: int) -> None:
+        """Start the copy of the first ``length`` images, after the last reader of the buffer."""
+        self.stream.wait_event(slot.read)
+        with torch.cuda.stream(self.stream):
+            slot.there[:length].copy_(slot.host[:length], non_blocking=True)
+            slot.sent.record(self.stream)
+
+    def arrived(self, slot: CudaSlot) -> Tensor:
+        """Let the current stream wait for the copy and return the buffer on the GPU."""
+        torch.cuda.current_stream(self.device).wait_event(slot.sent)
+        return slot.there
+
+    def release(self, slot: CudaSlot) -> None:
+        """Remember where the current stream is: by then the buffer has been read."""
+        slot.read.record(torch.cuda.current_stream(self.device))
