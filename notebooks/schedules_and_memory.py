@@ -68,7 +68,7 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
+from prslib import plots, report, robustness, run_all
 
 plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device))
@@ -104,10 +104,10 @@ settings.save(figure, overall, "schedules_overall")
 # beside it.
 
 # %%
-spread = variations.schedule_spread(by_schedule)
+spread = robustness.schedule_spread(by_schedule)
 settings.save(None, spread, "schedules_spread")
 display(spread.round(1))
-display(Markdown("\n".join(f"- {sentence}" for sentence in variations.robustness(spread))))
+display(Markdown("\n".join(f"- {sentence}" for sentence in robustness.steadiest(spread))))
 
 # %% [markdown]
 # And PRS against CRS in each schedule, seed by seed:
@@ -167,10 +167,10 @@ for name in cells["dataset"].unique():
 
 # %%
 gaps = report.contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
-gains = variations.memory_gains(by_memory)
+gains = robustness.memory_gains(by_memory)
 settings.save(None, gaps, "memory_sizes_prs_minus_crs")
 settings.save(None, gains, "memory_sizes_gains")
-told = [*gaps["sentence"], *variations.narrowing(gains)]
+told = [*gaps["sentence"], *robustness.narrowing(gains)]
 display(Markdown("\n".join(f"- {sentence}" for sentence in told)))
 
 # %% [markdown]
