@@ -41,20 +41,22 @@ schedules: int = 3  # schedules beside the standard one, Table 2's first
 shares: list = [0.5, 1.5]  # memories beside the standard one, as shares of it
 seeds: list = [0, 1, 2]  # of the standard setting, as in main_results
 varied_seeds: list = [0]  # of every other schedule and memory, some of the seeds above
+costly: list = []  # methods that take the following seeds instead, in every setting
+costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, notebook, variations
-from prslib.grids import paired
+from prslib import notebook, variations
+from prslib.grids import configs_of, paired
 
 settings = notebook.settings("schedules_and_memory", globals())
-wanted, other = [], {"seed": settings.varied_seeds}
+wanted, few = [], {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
     orders = variations.permuted_schedules(own["dataset"], settings.schedules)
     sizes = variations.memory_sizes(own["dataset"], settings.shares)
-    wanted += configs(**own, method=settings.method, seed=settings.seeds)
-    wanted += configs(**own, method=settings.method, schedule=orders, **other)
-    wanted += configs(**own, method=settings.sized, memory_size=sizes, **other)
+    wanted += configs_of(settings.method, settings.seeds, **few, **own)
+    wanted += configs_of(settings.method, settings.varied_seeds, **few, **own, schedule=orders)
+    wanted += configs_of(settings.sized, settings.varied_seeds, **few, **own, memory_size=sizes)
 settings
 
 # %% [markdown]
