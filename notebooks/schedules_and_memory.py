@@ -41,20 +41,22 @@ schedules: int = 3  # schedules beside the standard one, Table 2's first
 shares: list = [0.5, 1.5]  # memories beside the standard one, as shares of it
 seeds: list = [0, 1, 2]  # of the standard setting, as in main_results
 varied_seeds: list = [0]  # of every other schedule and memory, some of the seeds above
+costly: list = []  # methods that take the following seeds instead, in every setting
+costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, notebook, variations
-from prslib.grids import paired
+from prslib import notebook, variations
+from prslib.grids import configs_of, paired
 
 settings = notebook.settings("schedules_and_memory", globals())
-wanted, other = [], {"seed": settings.varied_seeds}
+wanted, few = [], {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
     orders = variations.permuted_schedules(own["dataset"], settings.schedules)
     sizes = variations.memory_sizes(own["dataset"], settings.shares)
-    wanted += configs(**own, method=settings.method, seed=settings.seeds)
-    wanted += configs(**own, method=settings.method, schedule=orders, **other)
-    wanted += configs(**own, method=settings.sized, memory_size=sizes, **other)
+    wanted += configs_of(settings.method, settings.seeds, **few, **own)
+    wanted += configs_of(settings.method, settings.varied_seeds, **few, **own, schedule=orders)
+    wanted += configs_of(settings.sized, settings.varied_seeds, **few, **own, memory_size=sizes)
 settings
 
 # %% [markdown]
@@ -68,7 +70,7 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
+from prslib import plots, report, robustness, run_all
 
 plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device))
@@ -104,10 +106,10 @@ settings.save(figure, overall, "schedules_overall")
 # beside it.
 
 # %%
-spread = variations.schedule_spread(by_schedule)
+spread = robustness.schedule_spread(by_schedule)
 settings.save(None, spread, "schedules_spread")
 display(spread.round(1))
-display(Markdown("\n".join(f"- {sentence}" for sentence in variations.robustness(spread))))
+display(Markdown("\n".join(f"- {sentence}" for sentence in robustness.steadiest(spread))))
 
 # %% [markdown]
 # And PRS against CRS in each schedule, seed by seed:
@@ -167,10 +169,10 @@ for name in cells["dataset"].unique():
 
 # %%
 gaps = report.contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
-gains = variations.memory_gains(by_memory)
+gains = robustness.memory_gains(by_memory)
 settings.save(None, gaps, "memory_sizes_prs_minus_crs")
 settings.save(None, gains, "memory_sizes_gains")
-told = [*gaps["sentence"], *variations.narrowing(gains)]
+told = [*gaps["sentence"], *robustness.narrowing(gains)]
 display(Markdown("\n".join(f"- {sentence}" for sentence in told)))
 
 # %% [markdown]

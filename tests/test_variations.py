@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import report, variations
+from prslib import report, robustness, variations
 from prslib.config import configs
 from prslib.datasets import DATASETS
 
@@ -110,7 +110,7 @@ def schedules():
 
 
 def test_the_spread_compares_seeds_that_every_schedule_has(schedules):
-    spread = variations.schedule_spread(schedules).set_index(["method", "metric"])
+    spread = robustness.schedule_spread(schedules).set_index(["method", "metric"])
     prs = spread.loc[("PRS", "mAP")]
     assert prs["sd"] == pytest.approx(np.std([50, 52], ddof=1))
     assert (prs["lowest"], prs["highest"], prs["schedules"]) == (50, 52, 2)
@@ -118,8 +118,8 @@ def test_the_spread_compares_seeds_that_every_schedule_has(schedules):
     assert prs["published_sd"] == pytest.approx(np.std([55.0, 54.9], ddof=1))
 
 
-def test_robustness_names_the_steadiest_here_and_in_the_paper(schedules):
-    said = variations.robustness(variations.schedule_spread(schedules))
+def test_the_sentence_names_the_steadiest_here_and_in_the_paper(schedules):
+    said = robustness.steadiest(robustness.schedule_spread(schedules))
     assert len(said) == 3
     assert said[2].startswith("digits70seq, overall mAP, s.d. over 2 schedules")
     assert "CRS 4.2 [0.4], PRS 1.4 [0.1]. PRS moves least; in the paper it is PRS." in said[2]
@@ -127,7 +127,7 @@ def test_robustness_names_the_steadiest_here_and_in_the_paper(schedules):
 
 
 def test_one_seed_says_nothing_of_the_noise(schedules):
-    alone = variations.robustness(variations.schedule_spread(schedules[schedules["seed"] == 0]))
+    alone = robustness.steadiest(robustness.schedule_spread(schedules[schedules["seed"] == 0]))
     assert "nothing is known, with one seed" in alone[0]
 
 
@@ -135,14 +135,14 @@ def test_one_seed_says_nothing_of_the_noise(schedules):
 def test_gains_are_taken_from_size_to_size(last, words):
     values = [(250, 0, 0.40), (500, 0, 0.50), (500, 1, 0.90), (750, 0, last)]
     runs = [scores_of("digits70seq", "PRS", v, memory=m, seed=s) for m, s, v in values]
-    gains = variations.memory_gains(variations.by_memory(pd.concat(runs)))
+    gains = robustness.memory_gains(variations.by_memory(pd.concat(runs)))
     shown = gains[gains["metric"] == "mAP"]
     np.testing.assert_allclose(shown["gain"], [10, 100 * last - 50])
     np.testing.assert_allclose(shown["published_gain"], [5.0, 1.1])
     assert shown["seeds"].tolist() == [1, 1]
-    said = variations.narrowing(gains)
+    said = robustness.narrowing(gains)
     assert said[2].endswith(f"[the paper +5.0 and then +1.1], so that the gain {words}.")
-    assert variations.narrowing(gains[gains["memory_to"] == "500 [2000]"]) == []
+    assert robustness.narrowing(gains[gains["memory_to"] == "500 [2000]"]) == []
 
 
 def test_the_standard_setting_is_that_of_the_main_results():
