@@ -100,7 +100,8 @@ for name in settings.dataset:
     display(architectures.offline_table(shown))
 
 # %% [markdown]
-# The bars are ours and the dashes the paper's, on the data set that ours stands in for.
+# The bars are ours, the dashes the paper's on the data set that ours stands in for; its name of a
+# network is in brackets. Where there is no bar, nothing was trained.
 
 # %%
 for name in settings.dataset:
@@ -109,7 +110,7 @@ for name in settings.dataset:
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plots.plot_architectures(shown[shown["metric"] == metric], ax, metric)
     plots.share_legend(figure)
-    figure.suptitle(f"{name}: Multitask by network, {len(settings.seeds)} seed(s)")
+    figure.suptitle(f"{name}: Multitask by network [paper's], seeds: {len(settings.seeds)}")
     settings.save(figure, shown, f"architectures_offline_{name}")
 
 # %% [markdown]
@@ -133,17 +134,17 @@ settings.save(None, cells, "architectures_methods")
 for name in settings.dataset:
     shown = architectures.in_order(cells[cells["dataset"] == name])
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
-    display(report.main_table(shown, name, by=["architecture"]))
+    display(report.main_table(shown, name, by=["network"]))
 
 # %%
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 8.6), sharey=True)
-    parts = architectures.in_order(shown).groupby("architecture", sort=False)
+    parts = architectures.in_order(shown).groupby("network", sort=False)
     for ax, (network, part) in zip(axes, parts, strict=True):
         plots.plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
     plots.share_legend(figure)
-    figure.suptitle(f"{name}: mAP by class group on every network, {len(settings.seeds)} seed(s)")
+    figure.suptitle(f"{name}: mAP by network [paper's], seeds: {len(settings.seeds)}")
     settings.save(figure, shown, f"architectures_methods_{name}")
 
 # %% [markdown]
@@ -153,6 +154,6 @@ for name in settings.dataset:
 
 # %%
 cells = [(group, metric) for group in ("overall", "minority") for metric in report.METRICS]
-gaps = report.contrasts(online, "PRS", "CRS", cells, by=["architecture"])
+gaps = report.contrasts(online, "PRS", "CRS", cells, by=["network"])
 settings.save(None, gaps, "architectures_prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))

@@ -71,18 +71,19 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     -------
     DataFrame
         As `report.final` gives them, with test_set, epochs, architecture (the paper's name),
-        paper_epochs (1 for one epoch, 10 for more) and setting ("2 [10] epochs, balanced").
+        network ("convnet [ResNet101]", both names), paper_epochs (1 for one epoch, 10 for more) and
+        setting ("2 [10] epochs, balanced").
     """
     scores = report.scores_of(runs, "model", "epochs", "test_set", "frozen_stages")
     rows = report.final(scores)
     names = rows["model"].map(lambda name: MODELS[name].stands_for)
     paper = (rows["epochs"] > 1).map(dict(zip((False, True), PAPER_EPOCHS, strict=True)))
+    settings = zip(rows["epochs"], paper, rows["test_set"], strict=True)
     return rows.assign(
         architecture=names,
+        network=rows["model"] + " [" + names + "]",
         paper_epochs=paper,
-        setting=[
-            _setting(*row) for row in zip(rows["epochs"], paper, rows["test_set"], strict=True)
-        ],
+        setting=[_setting(*setting) for setting in settings],
     )
 
 
@@ -129,19 +130,21 @@ def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sort rows by architecture, the plain one first, and leave their order within one alone.
+    """Sort rows as the paper's tables are: the plain network and one epoch first (Appendix).
 
     Parameters
     ----------
     rows : DataFrame
-        With a column architecture.
+        With the columns architecture, epochs and test_set.
 
     Returns
     -------
     DataFrame
         The same rows.
     """
-    return rows.sort_values("architecture", key=lambda names: names.map(_rank), kind="stable")
+    ranks = rows["architecture"].map(_rank)
+    keys = rows.assign(architecture=ranks)[["architecture", "epochs", "test_set"]]
+    return rows.loc[keys.sort_values(list(keys), kind="stable").index].reset_index(drop=True)
 
 
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -155,11 +158,11 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each architecture and setting, a column for each metric and source, in percent:
+        A row for each network and setting, a column for each metric and source, in percent:
         means over seeds.
     """
     cells = in_order(rows).rename(columns={"value": "ours", "published": "paper"})
-    index = ["architecture", "setting"]
+    index = ["network", "setting"]
     table = cells.pivot_table(
         index=index, columns="metric", values=["ours", "paper"], sort=False, dropna=False
     )

@@ -14,7 +14,7 @@ def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        Columns architecture, setting, seed, value and published, both in percent; one metric, one
+        Columns network, setting, seed, value and published, both in percent; one metric, one
         data set; at most four settings. Networks and settings are drawn in order of appearance.
     ax : Axes
         Where to draw.
@@ -31,13 +31,13 @@ def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     ValueError
         If there are more settings than colours.
     """
-    networks, settings = (list(dict.fromkeys(frame[name])) for name in ("architecture", "setting"))
+    networks, settings = (list(dict.fromkeys(frame[name])) for name in ("network", "setting"))
     if len(settings) > len(COLOURS):
         raise ValueError(f"expected at most {len(COLOURS)} settings, got {len(settings)}")
     width = 0.8 / len(settings)
     for number, setting in enumerate(settings):
         part = frame[frame["setting"] == setting]
-        place = part["architecture"].map(networks.index) - 0.4 + (number + 0.5) * width
+        place = part["network"].map(networks.index) - 0.4 + (number + 0.5) * width
         cells = part.assign(place=place).groupby("place")
         means, theirs = cells["value"].mean(), cells["published"].first().dropna()
         ax.bar(means.index, means, width, color=COLOURS[number], label=setting)
@@ -45,7 +45,7 @@ def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         ends = np.array([-0.5, 0.5]) * width
         for left, right, value in zip(*np.add.outer(ends, theirs.index), theirs, strict=True):
             ax.hlines(value, left, right, color="black", linewidth=1.6, zorder=5)
-    ax.set_xticks(range(len(networks)), networks)
+    ax.set_xticks(range(len(networks)), [name.replace(" [", "\n[") for name in networks])
     ax.set(xlabel="", ylabel=f"{metric} (%)")
     handles, names = ax.get_legend_handles_labels()
     if frame["published"].notna().any():
