@@ -49,6 +49,29 @@ def test_group_bars_are_the_means_dots_the_seeds_dashes_the_paper(ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS", "paper"]
 
 
+def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
+    frame = pd.DataFrame(
+        {
+            "network": ["plain", "plain", "plain", "other"],
+            "setting": ["1 epoch", "1 epoch", "2 epochs", "2 epochs"],
+            "seed": [0, 1, 0, 0],
+            "value": [40, 44, 60, 30],
+            "published": [41.0, 41.0, 55.0, np.nan],
+        }
+    )
+    assert plots.plot_architectures(frame, ax, "mAP") is ax
+    bars = {(round(b.get_x() + b.get_width() / 2, 6), b.get_height()) for b in ax.patches}
+    assert bars == {(-0.2, 42), (0.2, 60), (1.2, 30)}
+    dots = np.concatenate([line.get_ydata() for line in ax.lines])
+    assert sorted(dots) == [30, 40, 44, 60]
+    assert sorted(c.get_segments()[0][0][1] for c in ax.collections) == [41, 55]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["1 epoch", "2 epochs", "paper"]
+    many = pd.concat([frame.assign(setting=str(number)) for number in range(5)])
+    with pytest.raises(ValueError, match="expected at most 4 settings, got 5"):
+        plots.plot_architectures(many, ax, "mAP")
+
+
 def test_progression_draws_ours_and_theirs(ax):
     frame = pd.DataFrame(
         {

@@ -10,7 +10,7 @@ from prslib.config import RunConfig
 from prslib.experiment import run
 from prslib.residence import DEPTH, Resident, Staged, on_device, place
 from prslib.store import Store
-from prslib.sweep import default_workers, run_all
+from prslib.sweep import run_all
 
 PLAN = [np.arange(4), *np.random.default_rng(0).integers(30, size=(6, 9)), np.array([29])]
 
@@ -115,11 +115,6 @@ def test_a_device_that_is_not_there_is_refused_before_work_starts(device, tmp_pa
         run(config, device)
     with pytest.raises(ValueError, match=message):
         run_all([config], Store(tmp_path), device=device)
-
-
-def test_a_gpu_is_left_to_one_run_unless_told_otherwise():
-    assert default_workers("cuda") == 1
-    assert default_workers("cpu") >= 1
 
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream", "Multitask"])
