@@ -17,7 +17,8 @@ from prslib.store import Store
 from prslib.sweep import run_all
 
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
-FIRST = ("main_results", "single_label")  # whose first runs are the standard of their data sets
+# the notebooks of the standard settings: the first run of a data set is what others vary
+FIRST = ("main_results", "precision_recall", "single_label")
 VARIED = {"epochs", "memory_size", "model", "rho", "schedule", "test_set"}  # by the paper's tables
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
@@ -38,6 +39,11 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
     dict of str to str
         The notebooks that were left out because a file they need is not there, and which.
 
+    Raises
+    ------
+    FileNotFoundError
+        If all of them are left out; the message says what the first of them needs.
+
     Examples
     --------
     >>> wanted, left_out = all_wanted("smoke")
@@ -45,13 +51,18 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
     ('digits70tiny', {})
     """
     known = [name for name in known_notebooks(profile) if name != OWN]
-    found, left_out = [], {}
-    for name in sorted(known, key=lambda name: (name not in FIRST, name)):
+    standard, found, left_out = [name for name in FIRST if name in known], [], {}
+    for name in [*standard, *(name for name in known if name not in FIRST)]:
         try:
             found += notebook.wanted(name, profile)
         except FileNotFoundError as error:
             left_out[name] = str(error)
-    return list({config.hash: config for config in found}.values()), left_out
+    if left_out and not found:
+        raise FileNotFoundError(next(iter(left_out.values())))
+    first = {}
+    for config in found:
+        first.setdefault(config.hash, config)
+    return list(first.values()), left_out
 
 
 def gather(
