@@ -119,7 +119,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     its own counts, else the first.
     """
     alike = observations["varied"].map(lambda names: set(filter(None, names.split(","))) <= VARIED)
-    ours = observations[alike].sort_values("stand_in", kind="stable")
+    ours = observations[alike.astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(_first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
     found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
@@ -146,6 +146,8 @@ def _kind(measure: str, metric: str) -> str:
 
 
 def _first_dataset(rows: pd.DataFrame) -> dict[str, str]:
+    """Return which data set counts for each of the paper's: its own, else the first."""
+    rows = rows.drop_duplicates("dataset").sort_values("stand_in", kind="stable")
     return rows.drop_duplicates("stands_for").set_index("stands_for")["dataset"].to_dict()
 
 
@@ -235,18 +237,18 @@ def decide(
         many of those asked for the claim looks at), verdict; above 0 speaks for the claim.
     """
     printed = published_observations()
-    printed = printed.drop_duplicates(["stands_for", *MATCH])  # the main table comes first
+    printed = printed.drop_duplicates(MATCH)  # the main table comes first
+    printed = dict(list(printed.groupby("stands_for")))
+    first = observations["stands_for"].map(_first_dataset(observations))
+    found = dict(list(observations[observations["dataset"] == first].groupby("stands_for")))
     rows = []
     for name, claim in claims.items():
         needed = claim.needs(wanted)
         for paper in claim.on:
-            theirs = printed[printed["stands_for"] == paper]
             said = {"claim": name, "statement": claim.statement, "source": claim.source}
             said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
-            said["published"] = paired_bootstrap(claim.table(theirs), claim.effect).effect
-            part = observations[observations["stands_for"] == paper]
-            first = part.sort_values("stand_in", kind="stable")["dataset"].iloc[:1]
-            ours = part[part["dataset"].isin(first)]
+            said["published"] = paired_bootstrap(claim.table(printed[paper]), claim.effect).effect
+            ours = found.get(paper, observations.iloc[:0])
             rows.append(said | _decided(claim, ours, level) | _origin(ours, needed))
     return pd.DataFrame(rows)
 
