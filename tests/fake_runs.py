@@ -16,6 +16,11 @@ METRICS = ("C-F1", "O-F1", "mAP", "C-P", "C-R", "O-P", "O-R")
 
 
 @cache
+def labels_of(name):
+    return load_dataset(name, images=False)
+
+
+@cache
 def cells_of(groups, offline, single):
     """Return the rows of a run that trains these groups of tasks, without values."""
     rows = []
@@ -43,7 +48,7 @@ def fake_run(config: RunConfig, value) -> Run:
         rho=identity.get("rho", np.nan),
         memory_size=identity.get("memory_size", 0),
     )
-    dataset = load_dataset(config.dataset, images=False)
+    dataset = labels_of(config.dataset)
     size = identity.get("memory_size", 0)
     held = np.zeros((size, dataset.num_classes), bool)
     held[np.arange(size), np.arange(size) % dataset.num_classes] = True
