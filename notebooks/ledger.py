@@ -18,7 +18,7 @@
 # %% [markdown]
 # # What came out, and what did not?
 #
-# The paper prints 2220 numbers in its sixteen tables and makes about fifty claims in words. This
+# The paper prints 2220 numbers in its tables and makes some fifty claims in words. This
 # notebook is the account of both: one row for each number, theirs and ours, and one row for each
 # claim and data set, with the test that decides it. A verdict is computed, never typed.
 #
@@ -130,4 +130,5 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 #   lower C-F1 than PRS; and just after a task PRS is not always ahead of ExStream. The ticks in the
 #   picture show these.
 # - Intervals are over seeds. They say nothing of other data sets, other sizes or other settings.
-# - About fifty tests are made at once. One in twenty may come out wrong by chance alone.
+# - Some fifty claims are tested at once, on few seeds each. Of the intervals over three seeds up to
+#   one in four may miss by chance alone.

@@ -82,14 +82,10 @@ class Claim:
         list of RunConfig
             In order, each once; empty where the profile does not ask for what it takes.
         """
-        hashes = set(self.select(settings_of(wanted))["run"])
+        rows = self.select(settings_of(wanted).drop_duplicates("run"))
         extras = [EXTRAS[name] for name in self.where.get("measure", ()) if name in EXTRAS]
-        by_hash = {config.hash: config for config in wanted}
-        return [
-            config
-            for name, config in by_hash.items()
-            if name in hashes and all(getattr(config, extra) for extra in extras)
-        ]
+        needed = [wanted[row] for row in rows.index]
+        return [config for config in needed if all(getattr(config, extra) for extra in extras)]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Lay out the cells of a claim seed by seed.

@@ -17,7 +17,8 @@ from prslib.store import Store
 from prslib.sweep import run_all
 
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
-FIRST = ("main_results", "single_label")  # whose first runs are the standard of their data sets
+# the notebooks of the standard settings: the first run of a data set is what others vary
+FIRST = ("main_results", "precision_recall", "single_label")
 VARIED = {"epochs", "memory_size", "model", "rho", "schedule", "test_set"}  # by the paper's tables
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
@@ -38,6 +39,11 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
     dict of str to str
         The notebooks that were left out because a file they need is not there, and which.
 
+    Raises
+    ------
+    FileNotFoundError
+        If all of them are left out; the message says what the first of them needs.
+
     Examples
     --------
     >>> wanted, left_out = all_wanted("smoke")
@@ -45,13 +51,18 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
     ('digits70tiny', {})
     """
     known = [name for name in known_notebooks(profile) if name != OWN]
-    found, left_out = [], {}
-    for name in sorted(known, key=lambda name: (name not in FIRST, name)):
+    standard, found, left_out = [name for name in FIRST if name in known], [], {}
+    for name in [*standard, *(name for name in known if name not in FIRST)]:
         try:
             found += notebook.wanted(name, profile)
         except FileNotFoundError as error:
             left_out[name] = str(error)
-    return list({config.hash: config for config in found}.values()), left_out
+    if left_out and not found:
+        raise FileNotFoundError(next(iter(left_out.values())))
+    first = {}
+    for config in found:
+        first.setdefault(config.hash, config)
+    return list(first.values()), left_out
 
 
 def gather(
@@ -108,7 +119,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     its own counts, else the first.
     """
     alike = observations["varied"].map(lambda names: set(filter(None, names.split(","))) <= VARIED)
-    ours = observations[alike].sort_values("stand_in", kind="stable")
+    ours = observations[alike.astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(_first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
     found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
@@ -135,6 +146,8 @@ def _kind(measure: str, metric: str) -> str:
 
 
 def _first_dataset(rows: pd.DataFrame) -> dict[str, str]:
+    """Return which data set counts for each of the paper's: its own, else the first."""
+    rows = rows.drop_duplicates("dataset").sort_values("stand_in", kind="stable")
     return rows.drop_duplicates("stands_for").set_index("stands_for")["dataset"].to_dict()
 
 
@@ -224,18 +237,18 @@ def decide(
         many of those asked for the claim looks at), verdict; above 0 speaks for the claim.
     """
     printed = published_observations()
-    printed = printed.drop_duplicates(["stands_for", *MATCH])  # the main table comes first
+    printed = printed.drop_duplicates(MATCH)  # the main table comes first
+    printed = dict(list(printed.groupby("stands_for")))
+    first = observations["stands_for"].map(_first_dataset(observations))
+    found = dict(list(observations[observations["dataset"] == first].groupby("stands_for")))
     rows = []
     for name, claim in claims.items():
         needed = claim.needs(wanted)
         for paper in claim.on:
-            theirs = printed[printed["stands_for"] == paper]
             said = {"claim": name, "statement": claim.statement, "source": claim.source}
             said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
-            said["published"] = paired_bootstrap(claim.table(theirs), claim.effect).effect
-            part = observations[observations["stands_for"] == paper]
-            first = part.sort_values("stand_in", kind="stable")["dataset"].iloc[:1]
-            ours = part[part["dataset"].isin(first)]
+            said["published"] = paired_bootstrap(claim.table(printed[paper]), claim.effect).effect
+            ours = found.get(paper, observations.iloc[:0])
             rows.append(said | _decided(claim, ours, level) | _origin(ours, needed))
     return pd.DataFrame(rows)
 

@@ -34,6 +34,7 @@ from prslib.models import MODELS
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
+COLUMNS = ["dataset", "stand_in", *SETTING, "rho", "power", "varied", "seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
@@ -59,9 +60,11 @@ def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
     standards = {}
     for config in configs:
         standards.setdefault(config.dataset, config)
-    return pd.DataFrame([_setting(config, standards[config.dataset]) for config in configs])
+    rows = [_setting(config, standards[config.dataset]) for config in configs]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
+@cache
 def _setting(config: RunConfig, standard: RunConfig) -> dict:
     ours, recipe = config.identity, DATASETS[config.dataset].recipe
     usual = dataclasses.replace(standard, method=config.method, seed=config.seed)
@@ -124,7 +127,7 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
     settings = settings_of(wanted).drop_duplicates("run")
     found = {run.config.hash: run for run in runs}
     if not found:
-        return settings.iloc[:0].assign(**dict.fromkeys([*CELL, "value"], None))
+        return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     parts = [_scores(found)]
     for name, run in found.items():
         frames = [_memory(run), _features(run), _variance(run)]

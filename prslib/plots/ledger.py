@@ -42,7 +42,8 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     ticks = {"xticks": range(0, 101, 25), "yticks": range(0, 101, 25)}
     ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal", **ticks)
-    ax.set(xlim=(-3, 103), ylim=(-3, 103))
+    lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
+    ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
     marks = {name: (MARKERS[name], COLOURS[name], "none") for name in in_order(frame["method"])}
     marks |= {"paper's data": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
     handles = [
