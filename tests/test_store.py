@@ -49,6 +49,37 @@ def test_a_run_comes_back_bit_for_bit(tmp_path, finished):
     assert store.load(dataclasses.replace(finished.config, rho=0.2)) is None
 
 
+@pytest.fixture
+def with_extras(finished):
+    columns = ["dataset", "method", "rho", "memory_size", "schedule", "seed"]
+    rows = finished.scores[columns].assign(images=[10, 20, 30], samples=5, value=[0.1, 1e-17, 3.0])
+    config = dataclasses.replace(finished.config, features_per_class=2, variance_points=3)
+    features = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
+    extras = {"features": features, "gradient_variance": rows}
+    return dataclasses.replace(finished, config=config, **extras)
+
+
+def test_what_a_run_leaves_on_top_comes_back_bit_for_bit(tmp_path, finished, with_extras):
+    store = Store(tmp_path)
+    store.save(with_extras)
+    loaded = store.load(with_extras.config)
+    np.testing.assert_array_equal(loaded.features, with_extras.features)
+    assert loaded.features.dtype == np.float32
+    expected = with_extras.gradient_variance
+    pd.testing.assert_frame_equal(loaded.gradient_variance, expected, check_exact=True)
+    assert store.load(finished.config) is None  # another configuration
+    store.save(finished)
+    assert store.load(finished.config).features is None
+    assert store.load(finished.config).gradient_variance is None
+
+
+def test_a_run_without_what_was_asked_for_counts_as_absent(tmp_path, with_extras):
+    store = Store(tmp_path)
+    store.save(dataclasses.replace(with_extras, features=None))
+    with pytest.warns(UserWarning, match=r"features\.npy.* it will be trained again"):
+        assert store.load(with_extras.config) is None
+
+
 def test_equal_runs_are_equal_bytes(tmp_path, finished):
     first, second = Store(tmp_path / "a").save(finished), Store(tmp_path / "b").save(finished)
     assert first.read_bytes() == second.read_bytes()
