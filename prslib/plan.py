@@ -117,7 +117,7 @@ class Paces:
             self._process = None
             self.remarks.append(f"{words}: not measured, the memory does not suffice")
             return None
-        except RuntimeError as error:  # of torch: the GPU's memory does not suffice
+        except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
             self.remarks.append(f"{words}: not measured, {error}")
             return None
         print(f"{words}: {1000 * pace.step:,.0f} ms a step ({device})", file=sys.stderr, flush=True)
