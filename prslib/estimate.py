@@ -13,10 +13,9 @@ import torch
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.blank import IMAGE_SHAPES
-from prslib.experiment import make_learner, make_replay, new_samples
+from prslib.experiment import conditions, make_learner, make_replay, new_samples
 from prslib.models import make_model
 from prslib.models.weights import NONE
-from prslib.precision import PRECISIONS
 from prslib.residence import place
 from prslib.stream import replay_plan
 from prslib.supply import SUPPLIES
@@ -131,13 +130,8 @@ def measure(config: RunConfig, device: str = "cpu") -> Pace:
         One thread, as in a run; the median step.
     """
     dataset = random_images(config)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with PRECISIONS[config.precision].in_force():
-            return _measure(config, dataset, device)
-    finally:
-        torch.set_num_threads(threads)
+    with conditions(config):
+        return _measure(config, dataset, device)
 
 
 def random_images(config: RunConfig) -> SequentialDataset:
