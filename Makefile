@@ -8,6 +8,10 @@ ifdef DATA
 export PRSLIB_DATA := $(abspath $(DATA))
 endif
 
+ifdef RAY_ADDRESS
+export RAY_ADDRESS
+endif
+
 ifdef PYTHON
 READY :=
 else
@@ -22,6 +26,7 @@ help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
 	@echo "PROFILE=smoke|quick|paper chooses the experiments' size, PYTHON=python your own environment,"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
+	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
 
 figures: $(DRAWN) README.md  ## train what is missing and draw every figure into figures/PROFILE
 

@@ -49,6 +49,29 @@ def test_group_bars_are_the_means_dots_the_seeds_dashes_the_paper(ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS", "paper"]
 
 
+def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
+    frame = pd.DataFrame(
+        {
+            "network": ["plain", "plain", "plain", "other"],
+            "setting": ["1 epoch", "1 epoch", "2 epochs", "2 epochs"],
+            "seed": [0, 1, 0, 0],
+            "value": [40, 44, 60, 30],
+            "published": [41.0, 41.0, 55.0, np.nan],
+        }
+    )
+    assert plots.plot_architectures(frame, ax, "mAP") is ax
+    bars = {(round(b.get_x() + b.get_width() / 2, 6), b.get_height()) for b in ax.patches}
+    assert bars == {(-0.2, 42), (0.2, 60), (1.2, 30)}
+    dots = np.concatenate([line.get_ydata() for line in ax.lines])
+    assert sorted(dots) == [30, 40, 44, 60]
+    assert sorted(c.get_segments()[0][0][1] for c in ax.collections) == [41, 55]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["1 epoch", "2 epochs", "paper"]
+    many = pd.concat([frame.assign(setting=str(number)) for number in range(5)])
+    with pytest.raises(ValueError, match="expected at most 4 settings, got 5"):
+        plots.plot_architectures(many, ax, "mAP")
+
+
 def test_progression_draws_ours_and_theirs(ax):
     frame = pd.DataFrame(
         {
@@ -92,6 +115,48 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
     ax.clear()
     plots.plot_group_shares(frame, ax)
     assert sorted(b.get_height() for b in ax.patches if b.get_height()) == [10, 30, 33, 33, 34, 60]
+
+
+def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
+    frame = pd.DataFrame(
+        {"method": "PRS", "seed": [0, 1] * 2, "seen": [50, 50, 100, 100], "value": [1, 100, 4, 4.0]}
+    )
+    plots.plot_gradient_variance(frame, ax)
+    (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
+    np.testing.assert_allclose(line.get_ydata(), [10, 4])
+    assert line.get_color() == COLOURS["PRS"]
+    assert ax.get_yscale() == "log"
+    (band,) = ax.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    factor = 10 ** (2**0.5)  # one standard deviation of the logarithms 0 and 2
+    np.testing.assert_allclose([heights.min(), heights.max()], [10 / factor, 10 * factor])
+
+
+def test_one_seed_has_no_band(ax):
+    frame = pd.DataFrame({"method": "PRS", "seed": 0, "seen": [50, 100], "value": [1.0, 2.0]})
+    plots.plot_gradient_variance(frame, ax)
+    assert [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())] == [[1, 2]]
+    assert not [band for band in ax.collections if len(band.get_paths())]
+
+
+def test_features_show_classes_by_colour_and_groups_by_marker(ax):
+    frame = pd.DataFrame(
+        {
+            "x": [0.0, 1, 2, 3],
+            "y": [0.0, 1, 2, 3],
+            "class_name": ["a", "b", "b", "c"],
+            "group": ["majority", "minority", "minority", "moderate"],
+        }
+    )
+    plots.plot_features(frame, ax, ["a", "b"])
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["other classes", "a (majority)", "b (minority)"]
+    _, first, second = ax.collections
+    assert [len(drawn.get_offsets()) for drawn in ax.collections] == [1, 1, 2]
+    assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
+    assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)
+    with pytest.raises(ValueError, match=r"expected at most 10 classes.* got 11"):
+        plots.plot_features(frame, ax, [str(i) for i in range(11)])
 
 
 def test_drawing_leaves_the_frame_and_the_style_alone(ax):

@@ -7,12 +7,13 @@ import zipfile
 
 import pytest
 
-from prslib import sweep
+from prslib import attempt, sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
-from prslib.store import Store
+from prslib.store import FAILURE, Store
 
 TINY = {"dataset": "digits49tiny", "batch_size": 50}
+MLP = {"dataset": "imbal-digits-tiny", "batch_size": 60}
 
 
 def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
@@ -101,3 +102,22 @@ def _alive(group):
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
+    store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1, 2])
+
+    def break_down(config, *arguments, train=attempt.run):
+        if config.seed == 1:
+            raise FloatingPointError("no number")
+        return train(config, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(attempt, "run", break_down)
+        said = rf"1 of 3 runs failed(?s:.*)seed 1 \({wanted[1].hash}\): FloatingPointError: no numb"
+        with pytest.raises(RuntimeError, match=said):
+            sweep.run_all(wanted, store, workers=1)
+    assert [store.load(config) is not None for config in wanted] == [True, False, True]
+    assert store.path(wanted[1], FAILURE).exists()
+    assert len(sweep.run_all(wanted, store, workers=1)) == 3
+    assert not store.path(wanted[1], FAILURE).exists()
