@@ -113,7 +113,7 @@ PARAMETERS: dict[str, Callable] = {
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "varied_seeds": _several(_integer(least=0)),
-    "schedules": _integer(least=0),
+    "schedules": _integer(least=1),
     "sized": _several(_name(METHODS)),
     "shares": _several(_share),
     "orders": _several(_order),

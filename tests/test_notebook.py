@@ -48,7 +48,7 @@ def test_settings_hold_the_checked_values():
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rho", 1, 1.0),
         ("costly_seeds", [], []),
-        ("schedules", 0, 0),
+        ("schedules", 2, 2),
         ("shares", "0.5,1", [0.5, 1.0]),
     ],
 )
@@ -68,7 +68,7 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("shares", [0.5, 0], ValueError, "shares must be above 0, got 0"),
         ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
         ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
-        ("schedules", -1, ValueError, "schedules must be"),
+        ("schedules", 0, ValueError, "schedules must be at least 1"),
         ("profile", "fast", ValueError, "known profiles: paper, quick, smoke"),
     ],
 )
