@@ -26,7 +26,9 @@ def variances_of(runs: Sequence) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `Run.gradient_variance`.
+        The columns of `Run.gradient_variance`, and seen, the share of the stream in percent: runs
+        whose tasks come in another order drop another number of images at the tasks' ends, so that
+        their points agree in this and not in images.
 
     Raises
     ------
@@ -39,7 +41,11 @@ def variances_of(runs: Sequence) -> pd.DataFrame:
                 f"expected runs that measured the gradient variance, got {run.config.method} on "
                 f"{run.config.dataset} without; ask for variance_points of a method with a memory"
             )
-    return pd.concat([run.gradient_variance for run in runs], ignore_index=True)
+    frames = []
+    for run in runs:
+        rows = run.gradient_variance
+        frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
+    return pd.concat(frames, ignore_index=True)
 
 
 def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -68,7 +74,7 @@ def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """
     found = []
     for dataset, part in rows.groupby("dataset", sort=False):
-        wide = part.pivot(index=["seed", "images"], columns="method", values="value")
+        wide = part.pivot(index=["seed", "seen"], columns="method", values="value")
         wide = np.log10(wide.where(wide > 0))
         stands_for = load_dataset(dataset, images=False).stands_for
         claims = COMPARED.get(stands_for, ()) if method == "PRS" else ()

@@ -17,6 +17,7 @@ from prslib.features import (
     labelled_images,
     neighbour_hits,
     separation,
+    shown_classes,
     typical_classes,
 )
 from prslib.learner import Learner
@@ -112,6 +113,20 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     )
 
 
+def test_silhouette_is_its_definition():
+    one = with_features(blobs(40))
+    points, classes = one.features.astype(float), classes_of(one)
+    far = np.linalg.norm(points[:, None] - points, axis=2)
+    values = []
+    for i, own in enumerate(classes):
+        a = far[i, classes == own].sum() / 5
+        b = min(far[i, classes == c].mean() for c in range(10) if c != own)
+        values.append(100 * (b - a) / max(a, b))
+    found = separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
+    assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
+    assert found["minority"] == pytest.approx(np.array(values)[classes >= 8].mean(), abs=1e-3)
+
+
 def test_neighbours_agree_with_leaving_one_out():
     rng = np.random.default_rng(0)
     features, classes = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
@@ -140,6 +155,15 @@ def test_embedding_keeps_blobs_together_and_is_the_same_again():
     assert hits.mean() > 0.9
 
 
+def test_embedding_of_some_classes_takes_the_first_images_of_the_others():
+    one, dataset = with_features(blobs(0.5)), load_dataset(ONE_LABEL, images=False)
+    plane = embed([one], [dataset.class_names[3]], others=2)
+    counts = plane["class"].value_counts().sort_index()
+    assert counts.tolist() == [2, 2, 2, 6, 2, 2, 2, 2, 2, 2]
+    first = labelled_images(one.config, dataset).groupby("class")["image"].nsmallest(2)
+    assert set(first) <= set(plane["image"])
+
+
 def test_runs_without_features_are_refused():
     for what in (embed, lambda runs: separation(runs, 5)):
         with pytest.raises(ValueError, match=r"got PRS on imbal-digits-tiny without; ask for feat"):
@@ -151,6 +175,10 @@ def test_classes_are_picked_by_frequency():
     groups = ["majority"] * 3 + ["moderate"] + ["minority"] * 3
     images = pd.DataFrame({"class": range(7), "class_name": names, "group": groups})
     freq = np.array([900, 1000, 950, 300, 10, 30, 20])
-    assert typical_classes(images, freq, 2) == ["b", "c", "d", "g", "e"]
+    assert typical_classes(images, freq, 2, few=6) == ["b", "c", "d", "g", "e"]
     middle = images.assign(group="moderate")
-    assert typical_classes(middle, freq, 1) == ["d"]
+    assert typical_classes(middle, freq, 1, few=6) == ["d"]
+    assert typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
+    assert shown_classes(RunConfig(dataset=ONE_LABEL, features_per_class=1), 1) == list(
+        "0123456789"
+    )

@@ -96,7 +96,7 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
 
 def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
     frame = pd.DataFrame(
-        {"method": "PRS", "seed": [0, 1] * 2, "images": [10, 10, 20, 20], "value": [1, 100, 4, 4.0]}
+        {"method": "PRS", "seed": [0, 1] * 2, "seen": [50, 50, 100, 100], "value": [1, 100, 4, 4.0]}
     )
     plots.plot_gradient_variance(frame, ax)
     (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
@@ -110,7 +110,7 @@ def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
 
 
 def test_one_seed_has_no_band(ax):
-    frame = pd.DataFrame({"method": "PRS", "seed": 0, "images": [10, 20], "value": [1.0, 2.0]})
+    frame = pd.DataFrame({"method": "PRS", "seed": 0, "seen": [50, 100], "value": [1.0, 2.0]})
     plots.plot_gradient_variance(frame, ax)
     assert [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())] == [[1, 2]]
     assert not [band for band in ax.collections if len(band.get_paths())]

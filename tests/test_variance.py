@@ -252,11 +252,20 @@ def test_a_method_without_a_memory_measures_nothing():
 
 def frame(values):
     rows = [
-        ("imbal-digits-tiny", method, seed, 10 * (i + 1), value)
+        ("imbal-digits-tiny", method, seed, 10.0 * (i + 1), value)
         for (method, seed), points in values.items()
         for i, value in enumerate(points)
     ]
-    return pd.DataFrame(rows, columns=["dataset", "method", "seed", "images", "value"])
+    return pd.DataFrame(rows, columns=["dataset", "method", "seed", "seen", "value"])
+
+
+def test_points_are_shares_of_the_stream_whatever_was_dropped_of_it():
+    one = run(RunConfig(dataset=ONE_LABEL, method="CRS", variance_points=4))
+    longer = one.gradient_variance.assign(images=one.gradient_variance["images"] + 10, seed=1)
+    rows = variances_of([one, dataclasses.replace(one, gradient_variance=longer)])
+    images = rows.pivot(index="seen", columns="seed", values="images")
+    assert images.index.tolist() == [25, 50, 75, 100]
+    assert (images[1] - images[0] == 10).all()
 
 
 def test_contrasts_compare_logarithms_seed_by_seed():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from prslib.plots.methods import COLOURS, MARKERS, in_order
@@ -66,7 +67,7 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        Columns method, seed, images (of the stream, so far), value; one data set.
+        Columns method, seed, seen (share of the stream in percent), value; one data set.
     ax : Axes
         Where to draw.
 
@@ -79,7 +80,7 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     methods = in_order(frame["method"])
     sns.lineplot(
         frame,
-        x="images",
+        x="seen",
         y="value",
         hue="method",
         style="method",
@@ -93,10 +94,14 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax=ax,
     )
     ax.set(
-        xlabel="images of the stream seen",
+        xlabel="share of the stream seen (%)",
         ylabel="gradient variance over memory\n(loss²/weight²)",
+        xlim=(0, 102),
         yscale="log",
     )
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.legend(title="")
     return ax
 
