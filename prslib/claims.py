@@ -288,7 +288,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "rho_best": Claim(
         "rho near balance, within [-0.2, 0.2], is best",
-        "Sec. 6.1; Sec. 6.2, Fig. 5",
+        "Sec. 6.1; Sec. 6.2, Fig. 6",
         "least lead, in C-F1, O-F1, mAP, of the best rho within [-0.2, 0.2] on the best outside",
         effects.best_near_balance,
         on=(COCO,),
