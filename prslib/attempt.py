@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from filelock import Timeout
+
 from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
 from prslib.experiment import Run, run
@@ -65,11 +67,11 @@ def attempt(
     try:
         with store.lock(config, wait):
             if store.load(config) is None:
-                store.check_space()
+                store.check_writable()
                 store.tidy(config)
                 store.save(run(config, device, store.path(config, CHECKPOINT), save_every))
             _settle(config, store)
-    except TimeoutError:
+    except Timeout:  # of the lock; a run may have a TimeoutError of its own
         return Outcome(config, busy=True)
     except Exception as error:
         store.record_failure(config, error)
@@ -195,5 +197,10 @@ def check(outcomes: Sequence[Outcome]) -> None:
 
 def describe(config: RunConfig) -> str:
     """Return a run in a few words, "PRS rho=0.1 on digits70seq, seed 2"."""
-    rho = f" rho={config.rho:g}" if "rho" in config.identity else ""
-    return f"{config.method}{rho} on {config.dataset}, seed {config.seed}"
+    return in_words(config.identity)
+
+
+def in_words(identity: dict) -> str:
+    """Return what `RunConfig.identity` names in a few words."""
+    rho = f" rho={identity['rho']:g}" if "rho" in identity else ""
+    return f"{identity['method']}{rho} on {identity['dataset']}, seed {identity['seed']}"

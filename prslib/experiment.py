@@ -19,7 +19,7 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
 from prslib.precision import PRECISIONS
-from prslib.residence import Images, place
+from prslib.residence import Images, check_device, place
 from prslib.samplers import make_sampler
 from prslib.stream import (
     Part,
@@ -94,14 +94,15 @@ def run(
     Raises
     ------
     ValueError
-        If the configuration does not fit the data set, ``save_every`` is not above 0 or the
-        checkpoint is another run's, before any training.
+        If the configuration does not fit the data set, the device is not there, ``save_every`` is
+        not above 0 or the checkpoint is another run's, before any training.
 
     Notes
     -----
     One thread: the same configuration on the same machine gives the same bytes, and many runs side
     by side are faster in total than one run on all cores.
     """
+    check_device(device)
     dataset = load_dataset(config.dataset)
     config.check(dataset)
     saved = Checkpoint(checkpoint, config.hash, save_every)
@@ -115,7 +116,7 @@ def conditions(config: RunConfig) -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with PRECISIONS[config.precision].in_force():
+        with PRECISIONS[config.resolved["precision"]].in_force():
             yield
     finally:
         torch.set_num_threads(threads)
@@ -186,7 +187,12 @@ def finished(
     return Run(config, frame, _labels_in(progress.replay, dataset), **extras)
 
 
-def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
+def make_learner(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    device: str = "cpu",
+    model: torch.nn.Module | None = None,
+) -> Learner:
     """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
 
     Parameters
@@ -197,6 +203,8 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
         Its data set, with images.
     device : str
         Where to compute, "cpu" or "cuda".
+    model : torch.nn.Module, optional
+        The network, by default `initial_model`.
 
     Returns
     -------
@@ -206,7 +214,7 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
     settings, method = config.resolved, METHODS[config.method]
     training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
     return Learner(
-        initial_model(config, dataset),
+        initial_model(config, dataset) if model is None else model,
         **{name: settings[name] for name in training},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 
 from joblib import Parallel, cpu_count, delayed
@@ -13,8 +14,11 @@ from prslib.cluster import attempt_on, gpu_share
 from prslib.config import RunConfig, check_all
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
+from prslib.residence import check_device
 from prslib.stacked import together
-from prslib.store import Store
+from prslib.store import LOCK, Store
+
+KILLED = "its process was killed, most likely as the memory did not suffice"
 
 
 def run_all(
@@ -53,7 +57,8 @@ def run_all(
     Raises
     ------
     ValueError
-        If a configuration does not fit its data set; raised before any training.
+        If a configuration does not fit its data set, or the device is not there; raised before any
+        training.
     NewerStoreError
         If a newer version of prslib stored one of the runs; raised before any training.
     OSError
@@ -70,15 +75,18 @@ def run_all(
     loses a few minutes of the runs under way. Processes that ask for the same runs share the work:
     what another one is at comes last, and is loaded when that one has stored it. On a GPU small
     runs of one shape are trained as one (`prslib.stacked`).
+
+    Processes are started anew, not forked, so that each may use a GPU whatever the caller did with
+    it. On one GPU every process has its own copy of the images where they fit beside what the
+    others took, and fetches them from the host where they do not.
     """
     store, address = store or Store(), address or os.environ.get("RAY_ADDRESS")
     check_all(configs)
+    check_device(device)
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
-        store.check_space()
-        with store.lock(missing[0]):  # raises where the folder cannot be written
-            pass
+        store.check_writable()
         check(_train(missing, store, workers, device, save_every, address))
         found |= {config.hash: store.load(config) for config in missing}
     return [found[config.hash] for config in configs]
@@ -115,10 +123,31 @@ def _attempt_here(units, store, workers, device, save_every, wait) -> Iterator[O
     for name in dict.fromkeys(config.dataset for config in configs):
         load_dataset(name)  # made once here, not once in each process
     workers = workers or _side_by_side(gpu_share(configs, device))
-    tasks = (delayed(attempt_unit)(unit, store, device, save_every, wait) for unit in units)
-    with Parallel(min(workers, len(units)), return_as="generator_unordered") as pool:
-        for outcomes in pool(tasks):
-            yield from outcomes
+    left, workers = {unit[0].hash: unit for unit in units}, min(workers, len(units))
+    how = store, device, save_every, wait
+    while left:
+        tasks = [delayed(attempt_unit)(unit, *how) for unit in left.values()]
+        try:
+            with Parallel(workers, return_as="generator_unordered") as pool:
+                for outcomes in pool(tasks):
+                    for outcome in outcomes:
+                        left.pop(outcome.config.hash, None)
+                        yield outcome
+        except BrokenProcessPool:  # a process was killed, and took the others with it
+            begun = [key for key, unit in left.items() if store.path(unit[0], LOCK).exists()]
+            for key in begun or list(left):
+                yield from _attempt_alone(left.pop(key), *how)
+
+
+def _attempt_alone(unit: Sequence[RunConfig], store: Store, *how) -> list[Outcome]:
+    """Attempt a unit in a process that no other shares, so that one that is killed is its own."""
+    try:
+        with Parallel(2) as pool:  # with 1 it would be this process
+            return pool([delayed(attempt_unit)(unit, store, *how)])[0]
+    except BrokenProcessPool as error:
+        for config in unit:
+            store.record_failure(config, error)
+        return [Outcome(config, error=KILLED) for config in unit]
 
 
 def _side_by_side(share: float) -> int:

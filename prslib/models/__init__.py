@@ -147,7 +147,7 @@ def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
     --------
     >>> lower, upper = split(make_model("convnet", (32, 32, 3), 70, seed=0), frozen_stages=1)
     >>> lower(torch.zeros(2, 3, 32, 32)).shape
-    torch.Size([2, 32, 16, 16])
+    torch.Size([2, 24, 16, 16])
     """
     stages = model.stages if isinstance(model, Staged) else ()
     if frozen_stages and not 0 < frozen_stages < len(stages):
