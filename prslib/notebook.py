@@ -17,7 +17,6 @@ from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
-from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -40,6 +39,13 @@ def _integer(least: int) -> Callable:
 
 def _real(name, value):
     finite(name, value)
+    return float(value)
+
+
+def _fraction(name, value):
+    finite(name, value)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value}")
     return float(value)
 
 
@@ -98,22 +104,24 @@ PARAMETERS: dict[str, Callable] = {
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "samples": _integer(least=0),
-    "features": _integer(least=1),
+    "per_class": _integer(least=1),
     "neighbours": _integer(least=1),
     "shown": _integer(least=1),
-    "points": _integer(least=1),
+    "others": _integer(least=0),
+    "points": _several(_integer(least=1)),
     "single_label_only": _several(_name(METHODS), least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "varied_seeds": _several(_integer(least=0)),
-    "schedules": _integer(least=0),
+    "schedules": _integer(least=1),
     "sized": _several(_name(METHODS)),
     "shares": _several(_share),
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
+    "level": _fraction,
+    "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
-    "precision": _name(PRECISIONS),
 }
 
 

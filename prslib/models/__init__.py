@@ -17,20 +17,29 @@ from prslib.models.weights import check_weights
 
 _RESNET101 = {"vector_stages": 3, "published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2")}
 _OF_RESNET101 = partial(resnet_backbone, name="resnet101")
+_SMALL = {"gpu_share": 1 / 8}
 _MULTILABEL = {"objective_for": "multilabel_soft_margin"}
 _RESNET, _CONSISTENCY, _RECURRENT = (
     {"stands_for": name} for name in ("ResNet101", "Attention Consistency", "RNN-Attention")
 )
 
 MODELS: dict[str, Architecture] = {
-    "convnet": Architecture(ConvNet, 4, **_RESNET),
+    "convnet": Architecture(ConvNet, 4, **_RESNET, **_SMALL),
     "convnet_attention_consistency": Architecture(
-        partial(AttentionConsistency, backbone=convnet_backbone), 4, **_MULTILABEL, **_CONSISTENCY
+        partial(AttentionConsistency, backbone=convnet_backbone),
+        4,
+        **_MULTILABEL,
+        **_CONSISTENCY,
+        **_SMALL,
     ),
     "convnet_rnn_attention": Architecture(
-        partial(RNNAttention, backbone=convnet_backbone), 4, **_MULTILABEL, **_RECURRENT
+        partial(RNNAttention, backbone=convnet_backbone),
+        4,
+        **_MULTILABEL,
+        **_RECURRENT,
+        **_SMALL,
     ),
-    "mlp": Architecture(MLP, 3),
+    "mlp": Architecture(MLP, 3, stacks=True, **_SMALL),
     "resnet18": Architecture(ResNet18, 6),
     "resnet18_imagenet": Architecture(
         partial(TorchvisionResNet, name="resnet18"), 7, 3, published_weights=("IMAGENET1K_V1",)

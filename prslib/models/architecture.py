@@ -28,6 +28,11 @@ class Architecture:
         Where it brings an objective of its own: the loss of the recipes that this goes with.
     stands_for : str or None
         What the paper's tables call it, or what it stands in for.
+    gpu_share : float
+        What part of a GPU one run takes, so that several small ones share it; 1 for all of it.
+    stacks : bool
+        Whether runs may be trained as one by `prslib.stacked`: it has no state but its weights, and
+        is so small that a GPU waits for the next kernel more than it computes.
 
     Examples
     --------
@@ -41,6 +46,8 @@ class Architecture:
     published_weights: tuple[str, ...] = ()
     objective_for: str | None = None
     stands_for: str | None = None
+    gpu_share: float = 1.0
+    stacks: bool = False
 
     @property
     def default_weights(self) -> str:
