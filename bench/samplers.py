@@ -1,4 +1,4 @@
-"""Samples a second of every label-only sampler, beside Avalanche's buffers and plain numpy.
+"""Samples a second of every sampler, beside Avalanche's buffers and plain numpy.
 
 ``make bench`` (or ``python bench/samplers.py``): some two minutes on a core. Prints a table and
 writes ``figures/bench/samplers.csv`` and ``.png``.
@@ -11,6 +11,12 @@ Avalanche (``pip install -e '.[bench]'``) keeps views of a data set, not labels 
 timed as an Avalanche buffer too. "In one piece" updates a buffer once with the rest of the stream,
 as Avalanche does at the end of an experience. Its class-balanced buffer takes one label a sample
 and is given the first.
+
+GSS and ExStream look at more than labels. What they look at is made of random numbers beforehand
+and given to them: features of the width that the quick profile's conv net has where ExStream
+freezes it; inner products of gradients in which every batch opposes the memory, so that GSS
+considers them all, its dearest case. Their rows are the sampler alone, without the network;
+`bench/gss.py` and `bench/replay_share.py` time them in training.
 """
 
 import sys
@@ -38,6 +44,7 @@ from prslib.plots.methods import COLOURS  # noqa: E402
 from prslib.samplers import SAMPLERS, make_sampler  # noqa: E402
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
+WIDTH, POOL = 6144, 3000  # of ExStream's features; how many of them, used again and again
 NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
 
 
@@ -84,6 +91,33 @@ def on_labels(sampler_class: Callable, **options) -> Callable:
     return make
 
 
+def on_features(labels, seed):
+    """Make ExStream, and pieces of the stream with features from one pool."""
+    pool = np.random.default_rng(seed).random((POOL, WIDTH), np.float32)
+    sampler = make_sampler("exstream", SIZE, 70, seed)
+
+    def cut(part):
+        start = part.start % (POOL - SIZE + 1)
+        return labels[part], pool[start : start + part.stop - part.start]
+
+    return cut, lambda piece: sampler.place(piece[0], features=piece[1])
+
+
+def on_gradients(labels, seed):
+    """Make GSS, given the products of gradients that all oppose those of the memory."""
+    rng = np.random.default_rng(seed)
+    known, sampler = 10, make_sampler("gss", SIZE, 70, seed)
+    gradients = rng.standard_normal((known + BATCH, 64)) + 1.0
+    gradients[known:] *= -1.0
+    products = gradients @ gradients.T
+
+    def place(piece):
+        end = known + len(piece)
+        return sampler.place(piece, gradient_products=lambda _: products[:end, :end])
+
+    return labels.__getitem__, place
+
+
 def on_views(make_buffer: Callable, one_label: bool = False) -> Callable:
     """Return what makes an Avalanche buffer; its pieces of the stream are cut ahead of time."""
     import torch
@@ -113,7 +147,11 @@ def contestants() -> list[Contestant]:
         for key in NAMES
     ]
     authors = on_labels(SAMPLERS["prs"], rho=RHO, variant="authors")
-    listed.append(Contestant("PRS, authors' variant", "PRS", "ours", authors))
+    listed += [
+        Contestant("PRS, authors' variant", "PRS", "ours", authors),
+        Contestant("GSS, gradient products given", "GSS", "ours", on_gradients, SLOW),
+        Contestant("ExStream, features given", "ExStream", "ours", on_features, SLOW),
+    ]
     for key in NAMES:
         make = on_labels(plain[key], **options.get(key, {}))
         listed.append(Contestant(f"{NAMES[key]} in plain numpy", NAMES[key], "plain", make, SLOW))
@@ -220,9 +258,6 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
 def main() -> None:
     """Measure, print the table, write it and draw it."""
     taking_part, tables = contestants(), []
-    left_out = sorted(name for name in SAMPLERS if SAMPLERS[name].needs)
-    if left_out:
-        print(f"left out, since they look at more than labels: {', '.join(left_out)}")
     for name, stream in streams().items():
         table = measure(taking_part, stream)
         tables.append(table.assign(stream=name))

@@ -145,7 +145,7 @@ class RunConfig:
     variance_points : int
         At how many points of the stream, evenly apart and the last at its end, the run measures
         the gradient variance over its memory (`prslib.variance`); 0 for none.
-    precision : str
+    precision : str or None
         A key of `prslib.precision.PRECISIONS`: "fp32", "tf32" or "bf16".
 
     Raises
@@ -182,14 +182,15 @@ class RunConfig:
     replay_batch_size: int | None = None
     features_per_class: int = 0
     variance_points: int = 0
-    precision: str = "fp32"
+    precision: str | None = None
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
-        one_of("precision", self.precision, PRECISIONS)
+        if self.precision is not None:
+            one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
@@ -222,9 +223,11 @@ class RunConfig:
         settings, method = self.resolved, METHODS[self.method]
         name, row = settings["model"], MODELS[settings["model"]]
         row.check(name, settings["loss"], settings["weights"])
-        row.check_method(name, self.method, method.looks_at_gradients, self.frozen_stages)
-        measured = self.variance_points > 0 and method.sampler is not None
-        row.check_method(name, "variance_points", measured, self.frozen_stages)
+        if method.looks_at_gradients or self.variance_points:
+            row.check_gradients(
+                name, self.method if method.looks_at_gradients else "variance_points"
+            )
+        row.check_frozen(name, self.frozen_stages)
 
     @property
     def resolved(self) -> dict:

@@ -1,6 +1,7 @@
 """One run, from a configuration to its scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -18,7 +19,7 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model
 from prslib.precision import PRECISIONS
-from prslib.residence import Images, place
+from prslib.residence import Images, check_device, place
 from prslib.samplers import make_sampler
 from prslib.stream import (
     Part,
@@ -93,22 +94,30 @@ def run(
     Raises
     ------
     ValueError
-        If the configuration does not fit the data set, ``save_every`` is not above 0 or the
-        checkpoint is another run's, before any training.
+        If the configuration does not fit the data set, the device is not there, ``save_every`` is
+        not above 0 or the checkpoint is another run's, before any training.
 
     Notes
     -----
     One thread: the same configuration on the same machine gives the same bytes, and many runs side
     by side are faster in total than one run on all cores.
     """
+    check_device(device)
     dataset = load_dataset(config.dataset)
     config.check(dataset)
     saved = Checkpoint(checkpoint, config.hash, save_every)
+    with conditions(config):
+        return _run(config, dataset, device, saved)
+
+
+@contextmanager
+def conditions(config: RunConfig) -> Iterator[None]:
+    """Hold the process at one thread and at a run's precision; what was set before comes back."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with PRECISIONS[config.precision].in_force():
-            return _run(config, dataset, device, saved)
+        with PRECISIONS[config.resolved["precision"]].in_force():
+            yield
     finally:
         torch.set_num_threads(threads)
 
@@ -116,8 +125,7 @@ def run(
 def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Checkpoint) -> Run:
     settings, train = config.resolved, dataset.train
     test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
-    per_class = settings["features_per_class"]
-    shown = feature_rows(test, per_class) if per_class else None
+    shown = shown_images(config, dataset)
     learner = make_learner(config, dataset, device)
     images, test_images = place(train.images, device), place(test.images, device)
     labels = torch.from_numpy(train.labels).float().to(device)
@@ -134,16 +142,57 @@ def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Chec
         groups = tasks_together(part.seen, at_once)
         progress.finish_part(score_tasks(learner, test_images, test, dataset, groups))
         saved.save_if_due(progress)
-    frame = _with_run_columns(config, pd.concat(progress.scores, ignore_index=True))
+    return finished(config, dataset, progress, test_images, shown)
+
+
+def shown_images(config: RunConfig, dataset: SequentialDataset) -> np.ndarray | None:
+    """Return the rows of the test images whose features a run leaves; None where it leaves none."""
+    test, per_class = (config.resolved[name] for name in ("test_set", "features_per_class"))
+    return feature_rows(dataset.tests[test], per_class) if per_class else None
+
+
+def finished(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    progress: Progress,
+    test_images: Images,
+    shown: np.ndarray | None,
+) -> Run:
+    """Return what a run leaves, when its last part is scored.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+    progress : Progress
+        Its state at the end.
+    test_images : Images
+        Of its test set.
+    shown : ndarray of int64 or None
+        As `shown_images` gives it.
+
+    Returns
+    -------
+    Run
+        Scores, memory, and what else the configuration asks for.
+    """
     extras = {}
+    frame = _with_run_columns(config, pd.concat(progress.scores, ignore_index=True))
     if shown is not None:
-        extras["features"] = learner.features(test_images, shown)
+        extras["features"] = progress.learner.features(test_images, shown)
     if progress.variances:
         extras["gradient_variance"] = _with_run_columns(config, pd.DataFrame(progress.variances))
     return Run(config, frame, _labels_in(progress.replay, dataset), **extras)
 
 
-def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "cpu") -> Learner:
+def make_learner(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    device: str = "cpu",
+    model: torch.nn.Module | None = None,
+) -> Learner:
     """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
 
     Parameters
@@ -154,6 +203,8 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
         Its data set, with images.
     device : str
         Where to compute, "cpu" or "cuda".
+    model : torch.nn.Module, optional
+        The network, by default `initial_model`.
 
     Returns
     -------
@@ -163,7 +214,7 @@ def make_learner(config: RunConfig, dataset: SequentialDataset, device: str = "c
     settings, method = config.resolved, METHODS[config.method]
     training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
     return Learner(
-        initial_model(config, dataset),
+        initial_model(config, dataset) if model is None else model,
         **{name: settings[name] for name in training},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,

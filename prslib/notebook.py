@@ -15,8 +15,8 @@ from prslib.checks import finite, one_of, whole
 from prslib.class_orders import schedule_of
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import DATASETS
+from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
-from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -47,6 +47,12 @@ def _fraction(name, value):
     if not 0 < value < 1:
         raise ValueError(f"{name} must be above 0 and below 1, got {value}")
     return float(value)
+
+
+def _text(name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {value!r}")
+    return value
 
 
 def _share(name, value):
@@ -87,6 +93,12 @@ PARAMETERS: dict[str, Callable] = {
     "method": _several(_name(METHODS)),
     "costly": _several(_name(METHODS), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
+    "model": _several(_name(MODELS)),
+    "costly_models": _several(_name(MODELS), least=0),
+    "frozen_stages": _several(_integer(least=0)),
+    "weights": _optional(_text),
+    "epochs": _several(_integer(least=1)),
+    "test_sets": _several(_name(("balanced", "imbalanced"))),
     "rho": _real,
     "balanced_rho": _real,
     "rhos": _several(_real),
@@ -101,7 +113,7 @@ PARAMETERS: dict[str, Callable] = {
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "varied_seeds": _several(_integer(least=0)),
-    "schedules": _integer(least=0),
+    "schedules": _integer(least=1),
     "sized": _several(_name(METHODS)),
     "shares": _several(_share),
     "orders": _several(_order),
@@ -110,7 +122,6 @@ PARAMETERS: dict[str, Callable] = {
     "level": _fraction,
     "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
-    "precision": _name(PRECISIONS),
 }
 
 

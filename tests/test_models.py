@@ -238,6 +238,7 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
         ({"frozen_stages": -1}, ValueError, "frozen_stages must be at least 0"),
         ({"dataset": "imbal-digits-tiny", "model": OWN[0]}, ValueError, "choose a plain network"),
         ({"model": OWN[0], "method": "EWC"}, ValueError, "EWC needs the gradient of every single"),
+        ({"model": OWN[0], "variance_points": 2}, ValueError, "variance_points needs the gradient"),
         ({"model": OWN[1], "method": "GSS"}, ValueError, "GSS needs the gradient of every single"),
     ],
 )

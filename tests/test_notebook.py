@@ -14,8 +14,14 @@ seeds: list = [0, 1]  # seeds"""
 
 
 def namespace(injected="", **values):
-    given = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]} | values
-    cells = ["", CELL] + ([f"# Parameters\n{injected}"] if injected else [])
+    given = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]}
+    others = [
+        f"\n{name}: list = None  # other"
+        for name in values
+        if name in notebook.PARAMETERS.keys() - given
+    ]
+    given |= values
+    cells = ["", CELL + "".join(others)] + ([f"# Parameters\n{injected}"] if injected else [])
     return given | {"In": cells, "unrelated": 3}
 
 
@@ -41,6 +47,9 @@ def test_settings_hold_the_checked_values():
         ("dataset", "digits49tiny", ["digits49tiny"]),
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rho", 1, 1.0),
+        ("costly_seeds", [], []),
+        ("schedules", 2, 2),
+        ("shares", "0.5,1", [0.5, 1.0]),
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, given, value):
@@ -56,6 +65,10 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("rho", "high", TypeError, "rho must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
         ("seeds", [], ValueError, "seeds must hold at least one value"),
+        ("shares", [0.5, 0], ValueError, "shares must be above 0, got 0"),
+        ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
+        ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
+        ("schedules", 0, ValueError, "schedules must be at least 1"),
         ("profile", "fast", ValueError, "known profiles: paper, quick, smoke"),
     ],
 )

@@ -88,6 +88,8 @@ def test_explain_changes_nothing():
 def test_explain_while_the_memory_fills():
     decision = decide(filled([A, B], size=5), C)
     assert decision.acceptance == 1 and not decision.candidates
+    assert decision.partition == pytest.approx([1 / 3] * 3)
+    assert decision.surplus == pytest.approx([1 / 3, 1 / 3, -2 / 3])
     assert not decision.class_probability.any()
     assert decide(filled([A, B], size=5)).acceptance == 0  # no label
 

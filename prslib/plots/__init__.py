@@ -1,6 +1,7 @@
 """Pictures: each function takes a tidy frame and an axes, draws, and returns the axes."""
 
 from prslib.paths import PACKAGE
+from prslib.plots.architectures import plot_architectures
 from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
 from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
 from prslib.plots.evidence import plot_features, plot_gradient_variance
@@ -21,6 +22,7 @@ STYLE = PACKAGE / "plots" / "paper.mplstyle"
 __all__ = [
     "STYLE",
     "plot_agreement",
+    "plot_architectures",
     "plot_claims",
     "plot_class_shares",
     "plot_class_statistics",

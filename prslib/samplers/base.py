@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+BOOL = np.dtype(np.bool_)  # compared with in every call of ``place``; from np.bool_ it takes longer
 Seed = int | np.random.SeedSequence | np.random.Generator
 
 
@@ -227,7 +228,7 @@ def check_finite(name: str, value: float) -> float:
 
 
 def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Return a contiguous copy of a batch's labels, or say what was expected.
+    """Return a batch's labels as compiled code wants them, or say what was expected.
 
     Parameters
     ----------
@@ -239,7 +240,8 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     Returns
     -------
     bool (B, C)
-        The same labels, in memory of their own.
+        The same labels, contiguous and writeable: a copy only where they are not. Not to be
+        modified or kept.
 
     Raises
     ------
@@ -248,8 +250,8 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     ValueError
         If they do not have the shape (B, ``num_classes``).
     """
-    labels = np.array(labels, order="C")
-    if labels.dtype != np.bool_:
+    labels = np.asarray(labels, order="C")
+    if labels.dtype != BOOL:
         raise TypeError(
             f"labels: expected bool, got {labels.dtype}; convert multi-hot labels by .astype(bool)"
         )
@@ -258,4 +260,4 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
             f"labels: expected shape (B, {num_classes}), got {labels.shape}; "
             "pass one row a sample and one column a class"
         )
-    return labels
+    return labels if labels.flags.writeable else labels.copy()

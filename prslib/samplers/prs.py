@@ -173,18 +173,19 @@ class PRS(LabelSampler):
         accepted = 1.0 if count else 0.0
         if full and count:
             accepted = kernel.acceptance(state, count, total, self.size, self._authors)
-        kernel.weigh_classes(state, total, self._authors)
-        if not full:
-            state.probability[:] = 0.0
+        rivals = kernel.weigh_classes(state, total, self._authors) * full
+        probability = np.zeros(self.num_classes)
         candidates, distance, leaving = {}, {}, {}
-        for chosen in np.flatnonzero(state.probability).tolist():
-            candidates[chosen], distance[chosen], leaving[chosen] = self._look(state, chosen)
+        for chosen, chance in zip(state.rivals[:rivals].tolist(), state.probability, strict=False):
+            probability[chosen] = chance
+            if chance > 0.0:
+                candidates[chosen], distance[chosen], leaving[chosen] = self._look(state, chosen)
         return Decision(
             partition=state.partition,
             quota=self.size * state.partition,
             acceptance=accepted,
             surplus=state.surplus,
-            class_probability=state.probability,
+            class_probability=probability,
             candidates=candidates,
             distance=distance,
             leaving=leaving,
@@ -192,13 +193,17 @@ class PRS(LabelSampler):
 
     def _look(self, state: kernel.State, chosen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return K of a class, its distances, and the slots of K that may go."""
-        count = kernel.candidate_set(state, chosen)
-        kernel.removal_distances(state, count, self._authors)
-        candidates = state.candidates[:count].copy()
-        order = np.argsort(candidates)
-        distance = state.distance[:count][order]
-        ties = kernel.closest(state, count, self.size, self._authors)
-        return candidates[order], distance, np.sort(state.candidates[:ties])
+        count, alone = kernel.removal_distances(state, chosen, self._authors)
+        bound = kernel.largest_to_leave(state, count, alone, self.size, self._authors)
+        members = state.members[chosen, : state.class_counts[chosen]]
+        distances = np.full(len(members), alone)
+        distances[state.crowd[:count]] = state.distance[:count]
+        slots = np.where(members < 0, ~members, members)
+        order = np.argsort(slots)
+        order = order[np.isfinite(distances[order])]
+        candidates, distances = slots[order], distances[order]
+        leaving = candidates[distances <= bound]
+        return candidates, distances, leaving[:1] if self._authors else leaving
 
     def _state(self, copy: bool = False) -> kernel.State:
         integers = self._integers.copy() if copy else self._integers

@@ -13,12 +13,15 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
 
 TOLERANCE = 1e-9  # below this a surplus is none and two distances are equal: rounding, not data
+FARTHEST = np.finfo(np.float64).max  # of all distances but infinity, which is outside K
 FAR = math.exp(100.0)  # a sum of powers beyond FAR or 1 / FAR asks for a new reference
 
 compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
-in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc"})  # vectorised sums
+# sums and maxima are vectorised if the order of the terms is free
+in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc", "nnan", "nsz"})
 
 
 class State(NamedTuple):
@@ -32,20 +35,22 @@ class State(NamedTuple):
     slot_sizes: np.ndarray  # (m,) labels of each slot
     slot_labels: np.ndarray  # (m, C) its classes, the first slot_sizes of a row
     position: np.ndarray  # (m, C) where the slot stands in members[class]
-    members: np.ndarray  # (C, m) slots of each class, the first class_counts of a row
-    candidates: np.ndarray  # (m,) scratch: the set K, then the slots that may go
+    members: np.ndarray  # (C, m) slots s of each class, ~s where s has several labels
+    crowd: np.ndarray  # (m,) scratch: where in members a class has samples of several labels
+    scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
+    rivals: np.ndarray  # (C,) scratch: classes that may be shrunk, ascending
     reference: np.ndarray  # (1,) logarithm that is subtracted from every power
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
     surplus: np.ndarray  # (C,) delta_i
-    probability: np.ndarray  # (C,) chance of each class to be shrunk
+    probability: np.ndarray  # (C,) scratch: chance of each rival to be shrunk
     base: np.ndarray  # (C + 1,) scratch: distance to target with b labels less
-    distance: np.ndarray  # (m,) scratch: distance to target without each candidate
+    distance: np.ndarray  # (m,) scratch: distance to target without each of the crowd
 
 
 def allocate(size, num_classes):
     """Return the two arrays of an empty sampler, all zeros: int64 and float64."""
-    integers = 3 + 4 * num_classes + 2 * size + 3 * size * num_classes
+    integers = 3 + 5 * num_classes + 3 * size + 3 * size * num_classes
     floats = 2 + 5 * num_classes + size
     return np.zeros(integers, np.int64), np.zeros(floats, np.float64)
 
@@ -54,18 +59,20 @@ def allocate(size, num_classes):
 def unpack(integers, floats, size, num_classes):
     """Name the parts of the two arrays; nothing is copied."""
     m, c = size, num_classes
-    a, b = 3 + 4 * c, 3 + 4 * c + 2 * m
+    a, b = 3 + 5 * c, 3 + 5 * c + 3 * m
     return State(
         integers[:3],
         integers[3 : 3 + c],
         integers[3 + c : 3 + 2 * c],
         integers[3 + 2 * c : 3 + 3 * c],
-        integers[3 + 3 * c : a],
+        integers[3 + 3 * c : 3 + 4 * c],
         integers[a : a + m],
         integers[b : b + m * c].reshape(m, c),
         integers[b + m * c : b + 2 * m * c].reshape(m, c),
         integers[b + 2 * m * c :].reshape(c, m),
-        integers[a + m : b],
+        integers[a + m : a + 2 * m],
+        integers[a + 2 * m : b],
+        integers[3 + 4 * c : a],
         floats[:1],
         floats[1 : 1 + c],
         floats[1 + c : 1 + 2 * c],
@@ -76,14 +83,29 @@ def unpack(integers, floats, size, num_classes):
     )
 
 
+@intrinsic
+def borrowed(typing_context, array):
+    """Return an array without its owner, so that no use of it is counted.
+
+    numba counts the users of every array of a ``State`` anew in each function that is given one,
+    which takes longer than the work done there. Whoever calls ``place`` keeps the owner alive.
+    """
+
+    def generate(context, builder, signature, arguments):
+        value = context.make_array(array)(context, builder, arguments[0])
+        value.meminfo = value.meminfo.type(None)  # a null pointer
+        return value._getvalue()
+
+    return array(array), generate
+
+
 @compiled
 def read_labels(state, row):
     """Write the classes of a multi-hot row into ``own``; return how many."""
     count = 0
     for c in range(len(row)):
-        if row[c]:
-            state.own[count] = c
-            count += 1
+        state.own[count] = c
+        count += row[c]
     return count
 
 
@@ -100,14 +122,21 @@ def observe(state, count, rho):
 
 
 @compiled
+def slot_at(state, c, k):
+    """Return the slot of the k-th member of a class."""
+    member = state.members[c, k]
+    return member if member >= 0 else ~member
+
+
+@compiled
 def remove(state, slot):
     """Take the sample in ``slot`` out of the lists of its classes."""
     for j in range(state.slot_sizes[slot]):
         c = state.slot_labels[slot, j]
         state.class_counts[c] -= 1
-        last = state.members[c, state.class_counts[c]]
-        state.members[c, state.position[slot, c]] = last
-        state.position[last, c] = state.position[slot, c]
+        last = state.class_counts[c]
+        state.position[slot_at(state, c, last), c] = state.position[slot, c]
+        state.members[c, state.position[slot, c]] = state.members[c, last]
     state.totals[2] -= state.slot_sizes[slot]
 
 
@@ -118,7 +147,7 @@ def insert(state, slot, count):
         c = state.own[k]
         state.slot_labels[slot, k] = c
         state.position[slot, c] = state.class_counts[c]
-        state.members[c, state.class_counts[c]] = slot
+        state.members[c, state.class_counts[c]] = slot if count == 1 else ~slot
         state.class_counts[c] += 1
     state.slot_sizes[slot] = count
     state.totals[2] += count
@@ -149,6 +178,15 @@ def gated_sum(values, gate):
     for c in range(len(values)):
         total += values[c] if gate[c] > 0 else 0.0
     return total
+
+
+@in_any_order
+def largest(values):
+    """Return the largest value."""
+    top = values[0]
+    for k in range(1, len(values)):
+        top = values[k] if values[k] > top else top
+    return top
 
 
 @in_any_order
@@ -191,7 +229,7 @@ def acceptance(state, count, total, size, authors):
 
 @compiled
 def weigh_classes(state, total, authors):
-    """Write p_i, delta_i and the chance of each class to be shrunk, Eqs. (1), (3)."""
+    """Write p_i and delta_i, Eqs. (1), (3), and who may be shrunk; return how many classes may."""
     power, counts = state.power, state.class_counts
     partition, surplus = state.partition, state.surplus
     held = state.totals[2]
@@ -206,90 +244,118 @@ def weigh_classes(state, total, authors):
             partition[c] = power[c] / total
             gap = counts[c] - partition[c] * held
             surplus[c] = gap if abs(gap) > TOLERANCE else 0.0
-    class_probability(state, authors)
+    return class_probability(state, authors)
 
 
 @compiled
 def class_probability(state, authors):
-    """Write softmax(delta_i) over the classes that may be shrunk."""
-    surplus, counts, probability = state.surplus, state.class_counts, state.probability
-    top = -np.inf
-    for c in range(len(surplus)):
-        if counts[c] > 0:
-            top = max(top, surplus[c])
-    total = 0.0
-    for c in range(len(surplus)):
-        weight = 0.0
-        if counts[c] > 0:
-            if authors or surplus[c] > 0.0:
-                weight = math.exp(surplus[c] - top)
-            elif top <= 0.0 and surplus[c] >= top - TOLERANCE:
-                weight = 1.0
-        probability[c] = weight
-        total += weight
-    for c in range(len(surplus)):
-        probability[c] /= total
-
-
-@compiled
-def draw_class(probability, uniform):
-    """Return the class at ``uniform`` in the cumulated probabilities."""
-    chosen = -1
-    reached = 0.0
-    for c in range(len(probability)):
-        if probability[c] > 0.0:
-            chosen = c
-            reached += probability[c]
-            if uniform < reached:
-                break
-    return chosen
-
-
-@compiled
-def candidate_set(state, chosen):
-    """Write the set K of a class into ``candidates``, Eq. (4); return its size.
-
-    (not y).q is the sum of q less the sample's own labels with q = 1, so the largest is where a
-    sample has fewest labels that are not in surplus.
-    """
+    """Write the classes that may be shrunk, ascending, and softmax(delta_i) of each."""
+    surplus, counts = state.surplus, state.class_counts
+    rivals, probability = state.rivals, state.probability
     count = 0
-    fewest = len(state.surplus) + 1
-    alone = 1 if state.surplus[chosen] <= 0.0 else 0
-    for k in range(state.class_counts[chosen]):
-        slot = state.members[chosen, k]
-        scarce = alone
-        if state.slot_sizes[slot] > 1:  # spare most slots the look at their labels, far in memory
-            scarce = 0
-            for j in range(state.slot_sizes[slot]):
-                if state.surplus[state.slot_labels[slot, j]] <= 0.0:
-                    scarce += 1
-        if scarce < fewest:
-            fewest = scarce
-            count = 0
-        if scarce == fewest:
-            state.candidates[count] = slot
-            count += 1
+    for c in range(len(surplus)):  # without a branch: which are above zero is hard to predict
+        rivals[count] = c
+        count += counts[c] > 0 if authors else surplus[c] > 0.0
+    if count == 0:
+        return largest_deficits(state)
+    for k in range(count):
+        probability[k] = surplus[rivals[k]]
+    top = largest(probability[:count])
+    total = 0.0
+    for k in range(count):
+        probability[k] = math.exp(probability[k] - top)
+        total += probability[k]
+    for k in range(count):
+        probability[k] /= total
     return count
 
 
 @compiled
-def removal_distances(state, count, authors):
-    """Write the distance of Eq. (5) without each candidate into ``distance``.
+def largest_deficits(state):
+    """Write the classes in memory with the largest delta_i, where none is above its target."""
+    top = -np.inf
+    for c in range(len(state.surplus)):
+        if state.class_counts[c] > 0:
+            top = max(top, state.surplus[c])
+    count = 0
+    for c in range(len(state.surplus)):
+        if state.class_counts[c] > 0 and state.surplus[c] >= top - TOLERANCE:
+            state.rivals[count] = c
+            count += 1
+    state.probability[:count] = 1.0 / count
+    return count
 
-    Candidates with the chosen class alone, most of them, are all alike and computed once.
-    """
-    state.base[:] = -1.0
-    alone = -1.0
+
+@compiled
+def draw_class(state, count, uniform):
+    """Return the class at ``uniform`` in the cumulated probabilities."""
+    last = 0
+    reached = 0.0
     for k in range(count):
-        slot = state.candidates[k]
-        single = state.slot_sizes[slot] == 1
-        if single and alone >= 0.0:
-            state.distance[k] = alone
-            continue
-        distance = trial_distance(state, slot) if authors else removal_distance(state, slot)
-        state.distance[k] = distance
-        if single:
-            alone = distance
+        if state.probability[k] > 0.0:
+            last = k
+        reached += state.probability[k]
+        if uniform < reached:
+            break
+    return state.rivals[last]
+
+
+@compiled
+def removal_distances(state, chosen, authors):
+    """Find the set K of a class, Eq. (4), and the distance of Eq. (5) without each of its members.
+
+    (not y).q is the sum of q less the sample's own labels with q = 1, so the largest is where a
+    sample has fewest labels that are not in surplus. The samples with the chosen class alone, most
+    of them, are all alike: their distance is returned, and stands for each. The others are the
+    ``crowd``, whose distances are in ``distance`` in the same order. Outside K it is infinite.
+
+    Returns
+    -------
+    count, alone : int, float
+        The number of the crowd and the distance without a sample of the chosen class alone.
+    """
+    count = crowd_of(state, chosen)
+    singles = state.class_counts[chosen] - count
+    fewest = len(state.surplus) + 1
+    scarce_alone = fewest
+    if singles > 0:
+        fewest = scarce_alone = 1 if state.surplus[chosen] <= 0.0 else 0
+    for k in range(count):
+        slot = ~state.members[chosen, state.crowd[k]]
+        scarce = 0
+        for j in range(state.slot_sizes[slot]):
+            scarce += state.surplus[state.slot_labels[slot, j]] <= 0.0
+        state.scarce[k] = scarce
+        fewest = min(fewest, scarce)
+    state.base[:] = -1.0
+    for k in range(count):
+        state.distance[k] = np.inf
+        if state.scarce[k] == fewest:
+            slot = ~state.members[chosen, state.crowd[k]]
+            state.distance[k] = distance_without(state, slot, authors)
+    alone = np.inf
+    if scarce_alone == fewest:
+        k = 0
+        while k < count and state.crowd[k] == k:
+            k += 1
+        alone = distance_without(state, state.members[chosen, k], authors)
+    return count, alone
+
+
+@compiled
+def crowd_of(state, chosen):
+    """Write where in its row of ``members`` a class has samples of several labels, ascending."""
+    count = 0
+    for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
+        state.crowd[count] = k
+        count += state.members[chosen, k] < 0
+    return count
+
+
+@compiled
+def distance_without(state, slot, authors):
+    """Return the distance of Eq. (5) without a slot."""
+    return trial_distance(state, slot) if authors else removal_distance(state, slot)
 
 
 @compiled
@@ -330,44 +396,66 @@ def trial_distance(state, slot):
 
 
 @compiled
-def closest(state, count, size, authors):
-    """Move the candidates that may go, Eq. (5), to the front; return how many there are."""
-    if authors:
-        best, least = state.candidates[0], np.float64(size)
-        for k in range(1, count):
-            best = min(best, state.candidates[k])
-        for k in range(count):
-            slot, distance = state.candidates[k], state.distance[k]
-            if distance < least or (distance == least and distance < size and slot < best):
-                best, least = slot, distance
-        state.candidates[0] = best
-        return 1
-    least = state.distance[0]
-    for k in range(1, count):
-        least = min(least, state.distance[k])
-    ties = 0
+def largest_to_leave(state, count, alone, size, authors):
+    """Return the distance up to which a member of K may go, Eq. (5)."""
+    least = alone
     for k in range(count):
-        if state.distance[k] <= least + TOLERANCE:
-            state.candidates[ties] = state.candidates[k]
-            ties += 1
-    return ties
+        least = min(least, state.distance[k])
+    if not authors:
+        return least + TOLERANCE
+    return least if least < size else FARTHEST
+
+
+@compiled
+def leaving(state, chosen, count, alone, bound, uniform):
+    """Return the slot at ``uniform`` among those of K that may go, in the order of ``members``."""
+    ties = state.class_counts[chosen] - count if alone <= bound else 0
+    for k in range(count):
+        ties += state.distance[k] <= bound
+    index = int(uniform * ties)
+    if alone <= bound:  # all but some of the crowd may go: step over these
+        for k in range(count):
+            index += state.distance[k] > bound and state.crowd[k] <= index
+        return slot_at(state, chosen, index)
+    for k in range(count):
+        if state.distance[k] <= bound:
+            if index == 0:
+                return slot_at(state, chosen, state.crowd[k])
+            index -= 1
+    return -1
+
+
+@compiled
+def lowest_leaving(state, chosen, count, alone, bound):
+    """Return the lowest slot among those of K that may go, as the authors' code does."""
+    lowest = len(state.slot_sizes)
+    for k in range(state.class_counts[chosen]):
+        slot = state.members[chosen, k]
+        if slot >= 0 and alone <= bound:
+            lowest = min(lowest, slot)
+    for k in range(count):
+        if state.distance[k] <= bound:
+            lowest = min(lowest, slot_at(state, chosen, state.crowd[k]))
+    return lowest
 
 
 @compiled
 def sample_out(state, total, size, authors, uniform_class, uniform_tie):
     """Return the slot to overwrite (Sec. 3.4, sample-out)."""
-    weigh_classes(state, total, authors)
-    chosen = draw_class(state.probability, uniform_class)
-    count = candidate_set(state, chosen)
-    removal_distances(state, count, authors)
-    ties = closest(state, count, size, authors)
-    return state.candidates[int(uniform_tie * ties)]
+    rivals = weigh_classes(state, total, authors)
+    chosen = draw_class(state, rivals, uniform_class)
+    count, alone = removal_distances(state, chosen, authors)
+    bound = largest_to_leave(state, count, alone, size, authors)
+    if authors:
+        return lowest_leaving(state, chosen, count, alone, bound)
+    return leaving(state, chosen, count, alone, bound, uniform_tie)
 
 
 @compiled
 def place(integers, floats, labels, uniforms, slots, size, rho, authors):
     """Take the samples one by one and write the slot of each (Algorithm 1)."""
-    state = unpack(integers, floats, size, labels.shape[1])
+    state = unpack(borrowed(integers), borrowed(floats), size, labels.shape[1])
+    labels = borrowed(labels)
     for b in range(len(labels)):
         slots[b] = -1
         count = read_labels(state, labels[b])
