@@ -9,7 +9,8 @@ from fake_runs import fake_run, with_variance
 from prslib import ledger, plots
 from prslib.bootstrap import VERDICTS
 from prslib.claims import CLAIMS
-from prslib.config import METHODS, configs
+from prslib.config import configs
+from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.observations import EXTRAS, observe, published_observations, settings_of
 
