@@ -51,10 +51,11 @@ lint: $(READY)  ## format the code, sync the notebooks' two forms
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m jupytext --sync notebooks/*.py
 
-bench: $(READY)  ## measure the speed of the samplers and what they cost in training
+bench: $(READY)  ## measure the speed of the samplers and what they cost in training, and how many runs an hour
 	$(PYTHON) bench/samplers.py
 	$(PYTHON) bench/replay_share.py
 	$(PYTHON) bench/gss.py
+	$(PYTHON) bench/many.py
 
 clean:  ## remove the environment, the runs and the executed notebooks
 	rm -rf .venv cache figures/custom

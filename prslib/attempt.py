@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from filelock import Timeout
+
 from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
 from prslib.experiment import Run, run
@@ -69,7 +71,7 @@ def attempt(
                 store.tidy(config)
                 store.save(run(config, device, store.path(config, CHECKPOINT), save_every))
             _settle(config, store)
-    except TimeoutError:
+    except Timeout:  # of the lock; a run may have a TimeoutError of its own
         return Outcome(config, busy=True)
     except Exception as error:
         store.record_failure(config, error)

@@ -12,7 +12,7 @@ ALL = ("Finetune", "EWC", *RIVALS)
 AT_EVERY_TASK = {"last": (True, False)}
 SCHEDULES = {"varied": ("", "schedule")}
 SIZES = {"varied": ("", "memory_size"), "memory": (0.5, 1.0, 1.5)}
-MODELS = {"varied": ("", "model")}
+MODELS = {"varied": ("", "model", "frozen_stages,model")}
 ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
 AS_IT_COMES = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
 SHARE = {"measure": ("share",)}
@@ -288,7 +288,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "rho_best": Claim(
         "rho near balance, within [-0.2, 0.2], is best",
-        "Sec. 6.1; Sec. 6.2, Fig. 5",
+        "Sec. 6.1; Sec. 6.2, Fig. 6",
         "least lead, in C-F1, O-F1, mAP, of the best rho within [-0.2, 0.2] on the best outside",
         effects.best_near_balance,
         on=(COCO,),

@@ -13,17 +13,16 @@ import torch
 from prslib.config import METHODS, RunConfig
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.blank import IMAGE_SHAPES
-from prslib.experiment import make_learner, make_replay, new_samples
+from prslib.experiment import conditions, make_learner, make_replay, new_samples
 from prslib.models import make_model
 from prslib.models.weights import NONE
-from prslib.precision import PRECISIONS
 from prslib.residence import place
 from prslib.stream import replay_plan
 from prslib.supply import SUPPLIES
 from prslib.variance import SAMPLES_AT_ONCE
 
 FILL = 100  # samples in memory before the first step; as many as GSS compares a batch with
-SLOW = 5.0  # seconds a step from which one step is measured and no more
+SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 
@@ -131,13 +130,8 @@ def measure(config: RunConfig, device: str = "cpu") -> Pace:
         One thread, as in a run; the median step.
     """
     dataset = random_images(config)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with PRECISIONS[config.precision].in_force():
-            return _measure(config, dataset, device)
-    finally:
-        torch.set_num_threads(threads)
+    with conditions(config):
+        return _measure(config, dataset, device)
 
 
 def random_images(config: RunConfig) -> SequentialDataset:
@@ -161,13 +155,13 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
     images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
     batches = partial(_batches, config, dataset, learner, images, labels)
     fit = partial(learner.fit, images, labels)
-    first = _intervals(lambda tick: fit(batches(2), tick), device)
-    if first[0] < SLOW:
-        count = int(np.clip(AIM / max(first[-1], 1e-6), 3, MOST))
-        first = _intervals(lambda tick: fit(batches(count), tick), device)[1:]
+    steps = _intervals(lambda tick: fit(batches(2), tick), device)[1:]
+    if steps[0] < SLOW:
+        count = int(np.clip(AIM / steps[0], 3, MOST))
+        steps = _intervals(lambda tick: fit(batches(count), tick), device)[1:]
     rows = np.arange(8)
     score = _intervals(lambda tick: [(learner.probabilities(images, rows), tick()) for _ in "12"])
-    return Pace(float(np.median(first)), min(score) / len(rows))
+    return Pace(float(np.median(steps)), min(score) / len(rows))
 
 
 def _batches(config: RunConfig, dataset, learner, images, labels, count: int):

@@ -19,7 +19,8 @@ from prslib.sweep import run_all
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
 # the notebooks of the standard settings: the first run of a data set is what others vary
 FIRST = ("main_results", "precision_recall", "single_label")
-VARIED = {"epochs", "memory_size", "model", "rho", "schedule", "test_set"}  # by the paper's tables
+# fields that the paper's tables vary
+VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
 
@@ -116,16 +117,21 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     -----
     Ours is of the same method, architecture, schedule, epochs, test set, group and metric, and of
     the same memory relative to the standard. Where several data sets stand for one of the paper's,
-    its own counts, else the first.
+    its own counts, else the first. Some of the paper's tables have the first residual block frozen.
+    Where ours begins with random weights there is nothing learned to freeze, and the same run is
+    set beside the frozen cells and the others.
     """
     alike = observations["varied"].map(lambda names: set(filter(None, names.split(","))) <= VARIED)
     ours = observations[alike.astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(_first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
-    found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
+    either = ~(ours["pretrained"] | ours["frozen"]).astype(bool)
+    ours = pd.concat([ours, ours[either].assign(frozen=True)])
+    ours = ours.drop_duplicates([*MATCH, "frozen", "seed"])
+    found = ours.groupby([*MATCH, "frozen", "dataset", "stand_in"], **keys)["value"]
     found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
-    both = theirs.merge(found, how="left", on=MATCH)
+    both = theirs.merge(found, how="left", on=[*MATCH, "frozen"])
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],

@@ -6,6 +6,8 @@ The columns:
   stands in for the paper's;
 - method, architecture (in the paper's words), memory (relative to the standard), schedule, epochs,
   test_set, rho, power ("own" for the standard's rho, otherwise its value);
+- frozen (whether the first stages stay as they began, for every method alike), pretrained (whether
+  they began with learned weights);
 - varied: which fields of the configuration differ from the standard, "" for none,
   "memory_size,schedule" for two;
 - seed, run (the hash of its configuration);
@@ -29,12 +31,14 @@ from prslib.experiment import Run
 from prslib.features import separation
 from prslib.forgetting import forgetting
 from prslib.models import MODELS
+from prslib.models.weights import NONE
 
 # what a run may leave on top of its scores, and the field that asks for it and changes nothing else
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
-COLUMNS = ["dataset", "stand_in", *SETTING, "rho", "power", "varied", "seed", "run"]
+COLUMNS = ["dataset", "stand_in", *SETTING, "frozen", "pretrained", "rho", "power", "varied"]
+COLUMNS += ["seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
@@ -88,6 +92,8 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
         "schedule": "" if drawn else ",".join(map(str, ours.get("schedule", ()))),
         "epochs": ours.get("epochs", 1),
         "test_set": ours["test_set"],
+        "frozen": config.frozen_stages > 0,
+        "pretrained": ours["weights"] != NONE,
         "rho": ours.get("rho", np.nan),
         "power": "" if "rho" not in ours else f"{ours['rho']:g}" if "rho" in varied else "own",
         "varied": ",".join(sorted(varied)),
@@ -216,6 +222,7 @@ def published_observations() -> pd.DataFrame:
         last=cells["trained_tasks"] == trained,
         memory=memory.where(reads["memory_size"]),
         schedule=cells["schedule"].where(reads["schedule"], ""),
+        frozen=cells["note"].str.startswith("first residual block frozen"),
         power=np.where(halved, "0.5", np.where(reads["rho"], "own", "")),
     )
     usual = {name: cells[name] == standard[name] for name in ("epochs", "schedule", "test_set")}

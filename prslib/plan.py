@@ -117,10 +117,10 @@ class Paces:
             self._process = None
             self.remarks.append(f"{words}: not measured, the memory does not suffice")
             return None
-        except RuntimeError as error:  # of torch: the GPU's memory does not suffice
+        except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
             self.remarks.append(f"{words}: not measured, {error}")
             return None
-        print(f"{words}: {1000 * pace.step:.3g} ms a step ({device})", file=sys.stderr, flush=True)
+        print(f"{words}: {1000 * pace.step:,.0f} ms a step ({device})", file=sys.stderr, flush=True)
         return pace
 
 
@@ -133,10 +133,21 @@ def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
     """Return a plan as text: the table, hours one run after another and side by side, remarks."""
     total, workers = table["hours"].iloc[-1], cpu_count()
     lines = [
-        table.to_string(index=False, float_format=lambda hours: f"{hours:.3g}", na_rep="unknown"),
+        table.to_string(index=False, float_format=in_hours, na_rep="unknown"),
         "",
         f"Hours are for one run after another; {workers} processes side by side, one a core, take "
-        f"about {total / workers:.3g} in all.",
+        f"about {in_hours(total / workers)} in all.",
         *remarks,
     ]
     return "\n".join(lines)
+
+
+def in_hours(hours: float) -> str:
+    """Return hours with three digits, or all of them where there are more.
+
+    Examples
+    --------
+    >>> in_hours(0.0542), in_hours(12.345), in_hours(1264.4)
+    ('0.0542', '12.3', '1,264')
+    """
+    return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 
 from joblib import Parallel, cpu_count, delayed
@@ -15,7 +16,9 @@ from prslib.datasets import load_dataset
 from prslib.experiment import Run
 from prslib.residence import check_device
 from prslib.stacked import together
-from prslib.store import Store
+from prslib.store import LOCK, Store
+
+KILLED = "its process was killed, most likely as the memory did not suffice"
 
 
 def run_all(
@@ -120,10 +123,31 @@ def _attempt_here(units, store, workers, device, save_every, wait) -> Iterator[O
     for name in dict.fromkeys(config.dataset for config in configs):
         load_dataset(name)  # made once here, not once in each process
     workers = workers or _side_by_side(gpu_share(configs, device))
-    tasks = (delayed(attempt_unit)(unit, store, device, save_every, wait) for unit in units)
-    with Parallel(min(workers, len(units)), return_as="generator_unordered") as pool:
-        for outcomes in pool(tasks):
-            yield from outcomes
+    left, workers = {unit[0].hash: unit for unit in units}, min(workers, len(units))
+    how = store, device, save_every, wait
+    while left:
+        tasks = [delayed(attempt_unit)(unit, *how) for unit in left.values()]
+        try:
+            with Parallel(workers, return_as="generator_unordered") as pool:
+                for outcomes in pool(tasks):
+                    for outcome in outcomes:
+                        left.pop(outcome.config.hash, None)
+                        yield outcome
+        except BrokenProcessPool:  # a process was killed, and took the others with it
+            begun = [key for key, unit in left.items() if store.path(unit[0], LOCK).exists()]
+            for key in begun or list(left):
+                yield from _attempt_alone(left.pop(key), *how)
+
+
+def _attempt_alone(unit: Sequence[RunConfig], store: Store, *how) -> list[Outcome]:
+    """Attempt a unit in a process that no other shares, so that one that is killed is its own."""
+    try:
+        with Parallel(2) as pool:  # with 1 it would be this process
+            return pool([delayed(attempt_unit)(unit, store, *how)])[0]
+    except BrokenProcessPool as error:
+        for config in unit:
+            store.record_failure(config, error)
+        return [Outcome(config, error=KILLED) for config in unit]
 
 
 def _side_by_side(share: float) -> int:

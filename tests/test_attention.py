@@ -52,6 +52,8 @@ def loss_of(model, frozen=0, loss=F.multilabel_soft_margin_loss):
 @pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
 def test_a_step_lowers_the_networks_own_objective(name):
     model = made(name)
+    if name == RECURRENT:  # whose regions begin where nothing asks them to move
+        nn.init.ones_(model.head.where.bias)
     learner = Learner(model, **TRAINING, clip_value=5.0)
     inputs = learner.inputs((images() * 255).permute(0, 2, 3, 1).to(torch.uint8), np.arange(4))
     learner.upper.train()
@@ -200,7 +202,7 @@ def test_the_head_looks_at_the_whole_map_and_then_at_five_regions():
     whole = model.head.pool(maps)
     state, _ = model.head.recurrent(F.relu(model.head.read(whole)))
     first = model.head.where(F.relu(model.head.state(state)))
-    torch.testing.assert_close(regions[0], first)
+    torch.testing.assert_close(regions[0], first + torch.tensor([0.5, 0.5, 0.0, 0.0]))
 
 
 def test_every_class_keeps_its_best_score():
@@ -242,9 +244,11 @@ def test_localisation_by_hand():
 def test_regions_begin_inside_their_constraints_and_are_drawn_back_into_them():
     model = made(RECURRENT)
     _, regions = model.head.look(model.stages[:-1](images()))
-    torch.testing.assert_close(regions, torch.tensor([0.5, 0.5, 0, 0]).expand(5, 4, 4))
+    torch.testing.assert_close(regions[..., :2], torch.full((5, 4, 2), 0.5))
+    torch.testing.assert_close(regions[..., 2:], anchors()[:, None].expand(5, 4, 2))
+    assert localisation_loss(regions, anchors()) == 0
     with torch.no_grad():
-        model.head.where.bias.copy_(torch.tensor([1.5, -0.8, 0.9, -0.9]))
+        model.head.where.bias.copy_(torch.tensor([1.0, -1.3, 0.9, -0.9]))
     optimizer = torch.optim.Adam(model.head.parameters(), 0.01)
     maps = model.stages[:-1](images(1)).detach()
     for _ in range(150):
@@ -255,7 +259,7 @@ def test_regions_begin_inside_their_constraints_and_are_drawn_back_into_them():
     sizes = regions[..., :2]
     assert sizes.min() > 0 and sizes.max() < 0.55  # pulled to beta and alpha
     off = (regions[..., 2:] - anchors()[:, None]).norm(dim=2)
-    assert off.mean() < 0.7  # from 1.3
+    assert off.max() < 0.3  # from 1.3
 
 
 def test_where_to_look_learns_from_the_labels():

@@ -1,5 +1,6 @@
 """Runs on a real Ray cluster of two machines, one of which is lost; all on loopback."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -30,23 +32,30 @@ RAY = {
 
 @pytest.fixture(scope="module")
 def machines():
-    pytest.importorskip("ray", reason="needs prslib[cluster]")
-    environment = {k: v for k, v in os.environ.items() if k not in ("PRSLIB_DATA", "RAY_ADDRESS")}
-    process = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("ray_machines.py")],
-        env=environment | RAY | {"PYTHONPATH": str(project_root())},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with pytest.MonkeyPatch.context() as patch, process:
-        for name, value in RAY.items():
+    if importlib.util.find_spec("ray") is None:  # imported only under RAY's settings
+        pytest.skip("needs prslib[cluster]")
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as running:
+        for name in ("PRSLIB_DATA", "RAY_ADDRESS"):
+            patch.delenv(name, raising=False)
+        for name, value in (RAY | {"PYTHONPATH": str(project_root())}).items():
             patch.setenv(name, value)
+        for _ in range(3):  # Ray gives up on a machine that is not there in 30 s
+            process = running.enter_context(started())
+            if answer := process.stdout.readline():
+                break
+        yield json.loads(answer)
+
+
+@contextmanager
+def started():
+    program = Path(__file__).with_name("ray_machines.py")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, program], **pipes) as process:
         try:
-            yield json.loads(process.stdout.readline())
+            yield process
         finally:
             process.stdin.close()
-            process.wait(timeout=30)
+            process.wait(timeout=60)
 
 
 @pytest.fixture

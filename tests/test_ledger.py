@@ -188,6 +188,17 @@ def test_what_was_not_run_says_so(cells):
     assert math.isnan(row["difference"])
 
 
+def test_frozen_cells_are_not_filled_by_pretrained_runs_that_were_not_frozen():
+    rows = configs(dataset=TINY, method="Multitask", seed=[0])
+    seen = observe([made(config) for config in rows], rows)
+    for pretrained, status in ((False, "run"), (True, "not run")):
+        found = ledger.cells(seen.assign(pretrained=pretrained), "smoke")
+        plain = {"architecture": "ResNet101", "epochs": 1, "test_set": "balanced"}
+        row = cell(found, "architectures", "Multitask", "overall", "mAP", **plain)
+        assert (row["theirs"], row["status"]) == (56.8, status)
+        assert cell(found, "main", "Multitask", "overall", "mAP")["status"] == "run"
+
+
 def test_other_settings_do_not_pass_for_the_papers():
     rows = configs(dataset=TINY, method=["CRS"], seed=[0])
     fast = configs(dataset=TINY, method=["CRS"], seed=[1], learning_rate=0.5)

@@ -55,6 +55,22 @@ def test_what_is_finished_stays_when_the_work_is_interrupted(tmp_path, monkeypat
     assert 1 <= len(finished) < 3
 
 
+def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypatch):
+    store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1])
+
+    def kill(unit, *arguments):
+        if unit[0].seed == 1:  # as a system does whose memory does not suffice
+            with Store(tmp_path).lock(unit[0]):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return attempt.attempt_unit(unit, *arguments)
+
+    monkeypatch.setattr(sweep, "attempt_unit", kill)
+    with pytest.raises(RuntimeError, match=r"1 of 2 runs failed(?s:.*)seed 1 .* was killed"):
+        sweep.run_all(wanted, store, workers=2)
+    assert [store.load(config) is not None for config in wanted] == [True, False]
+    assert store.path(wanted[1], FAILURE).exists()
+
+
 PROGRAM = """
 from prslib.config import configs
 from prslib.store import Store

@@ -240,7 +240,6 @@ def test_networks_with_an_objective_of_their_own_are_refused_before_training():
     RunConfig(**fields)
     with pytest.raises(ValueError, match="variance_points needs the gradient of every single sam"):
         RunConfig(**fields, variance_points=1)
-    RunConfig(**fields, method="Finetune", variance_points=1)  # measures nothing
 
 
 def test_a_method_without_a_memory_measures_nothing():
