@@ -87,6 +87,17 @@ def _several(check: Callable, least: int = 1) -> Callable:
     return check_all
 
 
+def _one_or_several(check: Callable) -> Callable:
+    """Accept one value as it is, or a list of them."""
+    several = _several(check)
+
+    def check_either(name, value):
+        listed = isinstance(value, list) or (isinstance(value, str) and "," in value)
+        return several(name, value) if listed else check(name, value)
+
+    return check_either
+
+
 # every parameter that a notebook may have, with the check that its value must pass
 PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
@@ -100,7 +111,7 @@ PARAMETERS: dict[str, Callable] = {
     "weights": _optional(_text),
     "epochs": _several(_integer(least=1)),
     "test_sets": _several(_name(("balanced", "imbalanced"))),
-    "rho": _real,
+    "rho": _one_or_several(_real),
     "balanced_rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
