@@ -75,6 +75,17 @@ def stored(folder):
     return {file.name: file.read_bytes() for file in folder.glob("*.zip")}
 
 
+def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
+    wanted = [RunConfig(**TINY, method="CRS")]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"):
+        sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'prslib\[cluster\]'"):
+        sweep.run_all(wanted, Store(tmp_path), address="auto")
+
+
 def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(address, tmp_path, monkeypatch):
     import ray
 
@@ -153,17 +164,6 @@ def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_pa
         attempt.attempt(config, local)
     assert stored(store.folder) == stored(local.folder)
     assert len(stored(store.folder)) == 6
-
-
-def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
-    wanted = [RunConfig(**TINY, method="CRS")]
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with pytest.raises(ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"):
-        sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'prslib\[cluster\]'"):
-        sweep.run_all(wanted, Store(tmp_path), address="auto")
 
 
 def test_a_gpu_is_shared_by_small_networks_only():
