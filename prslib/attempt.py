@@ -148,11 +148,11 @@ def claim(
     for config in unit:
         try:
             held.enter_context(store.lock(config, wait))
-        except TimeoutError:
+        except Timeout:
             others.append(Outcome(config, busy=True))
             continue
         if store.load(config) is None:
-            store.check_space()
+            store.check_writable()
             store.tidy(config)
             mine.append(config)
         else:

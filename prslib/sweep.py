@@ -82,7 +82,8 @@ def run_all(
     """
     store, address = store or Store(), address or os.environ.get("RAY_ADDRESS")
     check_all(configs)
-    check_device(device)
+    if not address:  # else the GPUs are the cluster's
+        check_device(device)
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:

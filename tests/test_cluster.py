@@ -13,7 +13,6 @@ import warnings
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
@@ -65,8 +64,26 @@ def address(machines):
         yield machines["address"]
 
 
+@pytest.fixture(scope="module")
+def connection(machines):
+    """Stay connected, so that the machines keep their processes from test to test."""
+    with cluster.connected(machines["address"]) as ray:
+        yield ray
+
+
 def stored(folder):
     return {file.name: file.read_bytes() for file in folder.glob("*.zip")}
+
+
+def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
+    wanted = [RunConfig(**TINY, method="CRS")]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"):
+        sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'prslib\[cluster\]'"):
+        sweep.run_all(wanted, Store(tmp_path), address="auto")
 
 
 def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(address, tmp_path, monkeypatch):
@@ -86,6 +103,7 @@ def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(address, tmp_path,
             pass
 
 
+@pytest.mark.usefixtures("connection")
 def test_a_run_that_raises_ends_alone_and_is_not_tried_again(address, tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", address)
     weights = tmp_path / "weights.pth"
@@ -101,17 +119,17 @@ def test_a_run_that_raises_ends_alone_and_is_not_tried_again(address, tmp_path, 
     assert stored(local.folder) == stored(store.folder)
 
 
-def test_a_machine_without_the_data_is_named_before_any_work(address, tmp_path, monkeypatch):
+def test_a_machine_without_the_data_is_named_before_any_work(
+    address, connection, tmp_path, monkeypatch
+):
     monkeypatch.setattr(cluster, "fingerprint", lambda _name: "ours")
     wanted = [RunConfig(**TINY, method="CRS")]
     with pytest.raises(
         cluster.ClusterError, match=r"digits49tiny: other labels .* expected ours\)"
     ):
         sweep.run_all(wanted, Store(tmp_path), address=address)
-    monkeypatch.setattr(cluster, "fingerprint", lambda _name: "ours")
-    with cluster.connected(address) as ray:
-        mnist = ray.remote(cluster.what_is_wrong).options(num_cpus=0).remote({"imbal-mnistseq": ""})
-        (said,) = ray.get(mnist)
+    look = connection.remote(cluster.what_is_wrong).options(num_cpus=0)
+    (said,) = connection.get(look.remote({"imbal-mnistseq": ""}))
     assert "PRSLIB_DATA" in said
     with pytest.raises(cluster.ClusterError, match="a machine with a CPU and a GPU"):
         sweep.run_all(wanted, Store(tmp_path), device="cuda", address=address)
@@ -132,6 +150,7 @@ def kill_at_work(machine, said):
     said.append(time.monotonic())
 
 
+@pytest.mark.usefixtures("connection")
 def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_path):
     wanted = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=[0, 1, 2], batch_size=5)
     store, local, killed = Store(tmp_path / "there"), Store(tmp_path / "here"), []
@@ -147,17 +166,6 @@ def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_pa
     assert len(stored(store.folder)) == 6
 
 
-def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
-    wanted = [RunConfig(**TINY, method="CRS")]
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with pytest.raises(ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"):
-        sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'prslib\[cluster\]'"):
-        sweep.run_all(wanted, Store(tmp_path), address="auto")
-
-
 def test_a_gpu_is_shared_by_small_networks_only():
     small, large = RunConfig("imbal-digits"), RunConfig("imbal-digits", model="resnet18")
     assert cluster.gpu_share([small, large], "cpu") == 0
@@ -170,4 +178,3 @@ def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="other data or another version"):
         cluster.train([RunConfig(**TINY)], ["0" * 12], "cpu")
     assert cluster.what_is_wrong({"digits49tiny": "0"})[0].startswith("digits49tiny: other labels")
-    assert np.isfinite(cluster.RETRIES)
