@@ -105,10 +105,9 @@ display(counts)
 # %%
 figure, ax = plt.subplots(figsize=(9, 2.2 + 0.23 * decided["claim"].nunique()))
 plots.plot_claims(decided, ax)
-most = decided["seeds"].max()
-figure.suptitle(
-    f"The paper's claims in our runs: {settings.level:.0%} intervals, up to {most} seeds"
-)
+data = "on stand-ins" if decided["stand_in"].any() else "on the paper's data"
+most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most"
+figure.suptitle(f"The paper's claims in our runs {data}: {most}")
 settings.save(figure, decided, "ledger_claims")
 
 # %% [markdown]

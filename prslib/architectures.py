@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from prslib import report
-from prslib.config import METHODS, RunConfig, configs
+from prslib.config import RunConfig, configs
 from prslib.experiment import Run
+from prslib.methods import METHODS
 from prslib.models import MODELS
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from prslib.config import METHODS, RunConfig
+from prslib.batches import make_replay, new_samples
+from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.blank import IMAGE_SHAPES
-from prslib.experiment import conditions, make_learner, make_replay, new_samples
+from prslib.experiment import conditions, make_learner
+from prslib.methods import METHODS
 from prslib.models import make_model
 from prslib.models.weights import NONE
 from prslib.residence import place

@@ -13,8 +13,9 @@ import yaml
 
 from prslib.checks import finite, one_of, whole
 from prslib.class_orders import schedule_of
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import DATASETS
+from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
 
@@ -86,6 +87,17 @@ def _several(check: Callable, least: int = 1) -> Callable:
     return check_all
 
 
+def _one_or_several(check: Callable) -> Callable:
+    """Accept one value as it is, or a list of them."""
+    several = _several(check)
+
+    def check_either(name, value):
+        listed = isinstance(value, list) or (isinstance(value, str) and "," in value)
+        return several(name, value) if listed else check(name, value)
+
+    return check_either
+
+
 # every parameter that a notebook may have, with the check that its value must pass
 PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
@@ -96,10 +108,10 @@ PARAMETERS: dict[str, Callable] = {
     "model": _several(_name(MODELS)),
     "costly_models": _several(_name(MODELS), least=0),
     "frozen_stages": _several(_integer(least=0)),
+    "learning_rates": _several(_optional(_share)),
     "weights": _optional(_text),
     "epochs": _several(_integer(least=1)),
-    "test_sets": _several(_name(("balanced", "imbalanced"))),
-    "rho": _real,
+    "rho": _one_or_several(_real),
     "balanced_rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),

@@ -25,11 +25,12 @@ import numpy as np
 import pandas as pd
 
 from prslib import published
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
 from prslib.experiment import Run
 from prslib.features import separation
 from prslib.forgetting import forgetting
+from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 

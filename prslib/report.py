@@ -6,10 +6,10 @@ from itertools import product
 import pandas as pd
 
 from prslib import published
-from prslib.config import METHODS
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
 from prslib.forgetting import forgetting
+from prslib.methods import METHODS
 
 GROUPS = ("majority", "moderate", "minority", "overall")
 METRICS = ("C-F1", "O-F1", "mAP")

@@ -7,22 +7,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from prslib.batches import make_replay, stream_of
 from prslib.checkpoint import Progress
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.experiment import (
-    Run,
-    conditions,
-    finished,
-    make_learner,
-    make_replay,
-    score_tasks,
-    shown_images,
-    stream_of,
-)
+from prslib.experiment import Run, conditions, finished, make_learner, shown_images
 from prslib.learner import Learner
+from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.residence import place
+from prslib.scoring import score_tasks
 from prslib.stream import Part, tasks_together
 
 # On a CPU the same configuration gives the same bytes, in whatever company it is trained, and

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from prslib.config import METHODS
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
 from prslib.forgetting import forgetting
+from prslib.methods import METHODS
 from prslib.statistics import class_statistics
 
 METRICS = ("AP", "F1")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from prslib.config import METHODS
 from prslib.datasets import load_dataset
+from prslib.methods import METHODS
 
 # with whom the paper's figures compare PRS, and find it above: by the data set they are of
 COMPARED = {

@@ -6,9 +6,11 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import Run, task_name
+from prslib.experiment import Run
+from prslib.methods import METHODS
+from prslib.scoring import task_name
 from prslib.stream import tasks_together
 
 GROUPS = ("overall", "majority", "moderate", "minority")

@@ -61,15 +61,24 @@ class Twin:
         power[n > 0] = n[n > 0] ** self.rho
         return power / power.sum()
 
+    def weights(self, label):
+        n = np.where(label, self.counted(label), np.inf).astype(float)
+        weight = np.exp(n.min() - n)
+        return weight / weight.sum()
+
+    def scarce(self, label, surplus):
+        known = self.counted(label) > 0 if self.variant == "paper" else self.memory.any(0)
+        return (surplus <= 0) & known
+
     def acceptance(self, label, partition):
         n = self.counted(label)[label].astype(float)
         quota = self.size * partition[label].astype(float)
-        weight = np.exp(n.min() - n)
+        weight = self.weights(label)[label]
         if self.variant == "authors":
             ratio = np.array([q / k if k > q else 1.0 for q, k in zip(quota, n, strict=True)])
         else:
             ratio = quota / n
-        return min(1.0, float((weight / weight.sum() * ratio).sum()))
+        return min(1.0, float((weight * ratio).sum()))
 
     def surplus(self, partition):
         counts = self.memory.sum(0)

@@ -3,8 +3,9 @@ import math
 
 import pytest
 
-from prslib.config import METHODS, RunConfig, configs
+from prslib.config import RunConfig, configs
 from prslib.datasets import DATASETS
+from prslib.methods import METHODS
 
 TINY = "digits70tiny"
 

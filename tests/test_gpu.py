@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from prslib import residence
+from prslib.batches import plan
 from prslib.capture import WARM_UP, Captured, Graphs
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import make_learner, plan, run
+from prslib.experiment import make_learner, run
+from prslib.methods import METHODS
 from prslib.precision import PRECISIONS
 from prslib.residence import Resident, Staged, place
 

@@ -11,11 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import DATASETS
 from prslib.experiment import run
 from prslib.gradients import squared_gradients
 from prslib.learner import LOSSES, Learner
+from prslib.methods import METHODS
 from prslib.models import MODELS, make_model, split
 from prslib.models.torchvision_resnet import IMAGENET_MEAN, IMAGENET_STD, TorchvisionResNet
 

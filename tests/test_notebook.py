@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from prslib import notebook
+from prslib.notebook import PARAMETERS
 from prslib.paths import params_file
 
 CELL = """profile: str = "smoke"  # which
@@ -102,3 +103,11 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
     assert (other.folder / "numbers.csv").read_text() == "value\n0.333333\n"
     assert "| `seeds` | [7] |" in other._repr_markdown_()
+
+
+def test_one_value_stays_one_and_a_list_a_list():
+    assert PARAMETERS["rho"]("rho", 0.1) == 0.1
+    assert PARAMETERS["rho"]("rho", [-0.03, 0.02]) == [-0.03, 0.02]
+    assert PARAMETERS["rho"]("rho", "-0.03,0.02") == [-0.03, 0.02]
+    with pytest.raises(TypeError, match="rho must be a number"):
+        PARAMETERS["rho"]("rho", [0.1, "high"])

@@ -8,12 +8,13 @@ import pytest
 from prslib import estimate
 from prslib import plan as planning
 from prslib.__main__ import main
-from prslib.config import METHODS, RunConfig, configs
+from prslib.config import RunConfig, configs
 from prslib.datasets import DATASETS, load_dataset
 from prslib.datasets.blank import NOTHING, blank_dataset, blanks_for_missing
 from prslib.estimate import Pace, kind_of, measure, work_of
 from prslib.experiment import run
 from prslib.learner import Learner
+from prslib.methods import METHODS
 from prslib.sweep import run_all
 
 MLP = {"dataset": "imbal-digits-tiny"}

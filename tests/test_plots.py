@@ -7,7 +7,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from prslib import plots
-from prslib.config import METHODS
+from prslib.methods import METHODS
 from prslib.plots.methods import COLOURS, MARKERS, in_order
 
 

@@ -144,7 +144,11 @@ def check(decision, twin, row):
     tolerance = {"rel": 1e-9, "abs": 1e-9}
     assert decision.partition == pytest.approx(partition, **tolerance)
     assert decision.acceptance == pytest.approx(twin.acceptance(row, partition), **tolerance)
+    assert decision.class_freq.tolist() == twin.counted(row).tolist()
+    assert decision.quota == pytest.approx(twin.size * partition.astype(float), **tolerance)
+    assert decision.weight == pytest.approx(twin.weights(row), **tolerance)
     assert decision.surplus == pytest.approx(surplus, **tolerance)
+    assert decision.scarce.tolist() == twin.scarce(row, surplus).tolist()
     assert decision.class_probability == pytest.approx(twin.class_probability(surplus), **tolerance)
     assert set(decision.candidates) == set(np.flatnonzero(twin.class_probability(surplus)))
     for chosen, candidates in decision.candidates.items():

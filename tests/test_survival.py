@@ -13,8 +13,9 @@ from interrupted import sweep, train
 
 from prslib.attempt import attempt
 from prslib.checkpoint import Checkpoint, Progress, pack, unpack
-from prslib.config import METHODS, RunConfig, configs
+from prslib.config import RunConfig, configs
 from prslib.experiment import run
+from prslib.methods import METHODS
 from prslib.paths import project_root
 from prslib.store import CHECKPOINT, Store
 

@@ -11,9 +11,10 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from prslib import variance
+from prslib.batches import new_samples
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import make_learner, new_samples, run
+from prslib.experiment import make_learner, run
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models import make_model, split

@@ -87,7 +87,8 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set_yticks(range(len(labels)), labels.values())
     ax.set(ylim=(len(labels) - 0.4, -0.6), xlim=(low, high))
     ax.set_xlabel(
-        "against the claim < 0 < for it: effect in points,\nof the gradient variance in %"
+        "against the claim < 0 < for it: effect in points, of the\n"
+        f"gradient variance in %; logarithmic beyond {LINEAR} either side"
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)

@@ -16,14 +16,20 @@ class Decision:
 
     Attributes
     ----------
+    class_freq : int64 (C,)
+        Running frequency n_i that the decision rests on.
     partition : float64 (C,)
         Target share p_i of each class, Eq. (1); 0 where the class was not observed.
     quota : float64 (C,)
         Target number of samples m_i = m p_i.
+    weight : float64 (C,)
+        Weight w_i of each of the sample's own classes, Eq. (2); 0 for the others.
     acceptance : float
         Probability s of being taken in, Eq. (2); 1 while the memory fills.
     surplus : float64 (C,)
         delta_i, the samples a class holds above its target, Eq. (3).
+    scarce : bool (C,)
+        q_i, the observed classes with no surplus (in memory, for the authors' variant).
     class_probability : float64 (C,)
         Chance of each class to be the one that is shrunk; all 0 while the memory fills.
     candidates : dict of int to int64 (K,)
@@ -34,10 +40,13 @@ class Decision:
         The slots of K that may be overwritten, ascending; one of them is drawn uniformly.
     """
 
+    class_freq: np.ndarray
     partition: np.ndarray
     quota: np.ndarray
+    weight: np.ndarray
     acceptance: float
     surplus: np.ndarray
+    scarce: np.ndarray
     class_probability: np.ndarray
     candidates: dict[int, np.ndarray]
     distance: dict[int, np.ndarray]
@@ -169,10 +178,14 @@ class PRS(LabelSampler):
         if not self._authors:
             kernel.observe(state, count, self.rho)
         full = len(self) == self.size
+        known = state.class_counts if self._authors else state.class_freq
         total = kernel.total_power(state, self.rho, self._authors)
-        accepted = 1.0 if count else 0.0
-        if full and count:
+        accepted = 0.0
+        weight = np.zeros(self.num_classes)
+        if count:
             accepted = kernel.acceptance(state, count, total, self.size, self._authors)
+            weight[state.own[:count]] = state.weight[:count] / state.weight[:count].sum()
+        accepted = accepted if full or not count else 1.0
         rivals = kernel.weigh_classes(state, total, self._authors) * full
         probability = np.zeros(self.num_classes)
         candidates, distance, leaving = {}, {}, {}
@@ -181,10 +194,13 @@ class PRS(LabelSampler):
             if chance > 0.0:
                 candidates[chosen], distance[chosen], leaving[chosen] = self._look(state, chosen)
         return Decision(
+            class_freq=state.class_freq,
             partition=state.partition,
             quota=self.size * state.partition,
+            weight=weight,
             acceptance=accepted,
             surplus=state.surplus,
+            scarce=(state.surplus <= 0.0) & (known > 0),
             class_probability=probability,
             candidates=candidates,
             distance=distance,

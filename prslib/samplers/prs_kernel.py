@@ -43,6 +43,7 @@ class State(NamedTuple):
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
     surplus: np.ndarray  # (C,) delta_i
+    weight: np.ndarray  # (C,) scratch: w_i of the sample's own classes, times their sum
     probability: np.ndarray  # (C,) scratch: chance of each rival to be shrunk
     base: np.ndarray  # (C + 1,) scratch: distance to target with b labels less
     distance: np.ndarray  # (m,) scratch: distance to target without each of the crowd
@@ -51,7 +52,7 @@ class State(NamedTuple):
 def allocate(size, num_classes):
     """Return the two arrays of an empty sampler, all zeros: int64 and float64."""
     integers = 3 + 5 * num_classes + 3 * size + 3 * size * num_classes
-    floats = 2 + 5 * num_classes + size
+    floats = 2 + 6 * num_classes + size
     return np.zeros(integers, np.int64), np.zeros(floats, np.float64)
 
 
@@ -78,8 +79,9 @@ def unpack(integers, floats, size, num_classes):
         floats[1 + c : 1 + 2 * c],
         floats[1 + 2 * c : 1 + 3 * c],
         floats[1 + 3 * c : 1 + 4 * c],
-        floats[1 + 4 * c : 2 + 5 * c],
-        floats[2 + 5 * c :],
+        floats[1 + 4 * c : 1 + 5 * c],
+        floats[1 + 5 * c : 2 + 6 * c],
+        floats[2 + 6 * c :],
     )
 
 
@@ -221,9 +223,9 @@ def acceptance(state, count, total, size, authors):
         n = state.class_freq[c]
         quota = size * share(state, c, total, authors)
         ratio = 1.0 if authors and n <= quota else quota / n
-        weight = math.exp(least - n)
-        s += weight * ratio
-        weights += weight
+        state.weight[k] = math.exp(least - n)
+        s += state.weight[k] * ratio
+        weights += state.weight[k]
     return min(1.0, s / weights)
 
 
