@@ -8,6 +8,10 @@ ifdef DATA
 export PRSLIB_DATA := $(abspath $(DATA))
 endif
 
+ifdef RAY_ADDRESS
+export RAY_ADDRESS
+endif
+
 ifdef PYTHON
 READY :=
 else
@@ -22,6 +26,7 @@ help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
 	@echo "PROFILE=smoke|quick|paper chooses the experiments' size, PYTHON=python your own environment,"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
+	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
 
 figures: $(DRAWN) README.md  ## train what is missing and draw every figure into figures/PROFILE
 
@@ -46,10 +51,11 @@ lint: $(READY)  ## format the code, sync the notebooks' two forms
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m jupytext --sync notebooks/*.py
 
-bench: $(READY)  ## measure the speed of the samplers and what they cost in training
+bench: $(READY)  ## measure the speed of the samplers and what they cost in training, and how many runs an hour
 	$(PYTHON) bench/samplers.py
 	$(PYTHON) bench/replay_share.py
 	$(PYTHON) bench/gss.py
+	$(PYTHON) bench/many.py
 
 clean:  ## remove the environment, the runs and the executed notebooks
 	rm -rf .venv cache figures/custom

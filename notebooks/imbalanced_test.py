@@ -27,7 +27,7 @@
 # stream's class frequencies. It has two seeds where the paper has five. GSS is left to the paper
 # profile, as one of its runs costs as much as seven others.
 #
-# *About one minute on four cores for the quick profile, nothing the second time.*
+# *About half a minute on four cores after `main_results`, nothing the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
@@ -43,7 +43,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib import notebook
-from prslib.grids import configs_of
+from prslib.grids import configs_of, seeds_told
 
 settings = notebook.settings("imbalanced_test", globals())
 fixed = {"dataset": settings.dataset, "memory_size": settings.memory_size}
@@ -70,7 +70,8 @@ plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device), "test_set")
 rows = report.final(scores)
 asked = rows["rho"].isna() | (rows["rho"] == settings.rho)
-chosen = rows[(rows["test_set"] == "imbalanced") & asked]
+scored = (rows["test_set"] == "imbalanced") & (rows["measure"] == "score")
+chosen = rows[scored & asked]
 chosen = report.beside(chosen, "imbalanced_test")
 
 # %%
@@ -83,12 +84,12 @@ for name in settings.dataset:
 
 # %%
 for name in settings.dataset:
-    shown = chosen[(chosen["dataset"] == name) & (chosen["measure"] == "score")]
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True)
+    shown = chosen[chosen["dataset"] == name]
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8))
     for ax, metric in zip(axes, report.METRICS, strict=True):
-        plots.plot_groups(shown[shown["metric"] == metric], ax, metric)
+        plots.plot_groups(shown[shown["metric"] == metric], ax, metric).set_ylim(0, 100)
     plots.share_legend(figure)
-    told = f"rho {settings.rho:g} for PRS, {len(settings.seeds)} seeds"
+    told = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, **few)}"
     figure.suptitle(f"{name}: test images as they come, {told}")
     settings.save(figure, shown, f"imbalanced_test_{name}")
 
@@ -133,4 +134,15 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in between["sentence"]))
 # %% [markdown]
 # ## In short
 #
-# TO BE WRITTEN
+# Under the quick profile, on the stand-in, with two seeds:
+#
+# - **Better than ExStream holds**; nothing is pretrained here, which costs ExStream more than the
+#   others.
+# - **Better than CRS is not shown.** In C-F1 and mAP the two are level (paper $+1.6$ and $+2.3$),
+#   and in O-F1, where the majority has half of the labels, PRS is 4 points behind (paper $+0.3$).
+#   The paper's own margins over CRS are small.
+# - **"Very competitive on the majority" does not hold here**: PRS is 4 to 5 points behind CRS in
+#   all three metrics, and 0.1 to 0.4 in the paper.
+# - **The power of allocation was fitted to the test set.** On the unbalanced one $\rho = 0.5$ has
+#   7.5 points more of O-F1 and 3.7 more of C-F1 than $\rho = 0$. With $\rho = 0$ PRS would be
+#   below CRS in all three metrics here.

@@ -34,20 +34,23 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
-rho: float = 0.0  # power of allocation of PRS, any finite number
+rho: float = 0.0  # power of allocation of PRS, any finite number or a list with one a data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
-costly: list = ["EWC", "GSS"]  # methods that run with the first seed only
+costly: list = ["EWC", "GSS"]  # methods that take the following seeds instead
+costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs, notebook
+from prslib import METHODS, notebook
+from prslib.grids import configs_of, paired, seeds_told
 
 settings = notebook.settings("main_results", globals())
-fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
-usual = [name for name in METHODS if name not in settings.costly]
-wanted = configs(**fixed, method=settings.costly, seed=settings.seeds[:1])  # the longest first
-wanted += configs(**fixed, method=usual, seed=settings.seeds)
+fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}
+rhos = settings.rho if isinstance(settings.rho, list) else [settings.rho] * len(settings.dataset)
+wanted = []
+for own in paired(dataset=settings.dataset, rho=rhos):
+    wanted += configs_of(list(METHODS), settings.seeds, **fixed, **own)
 settings
 
 # %% [markdown]
@@ -105,7 +108,8 @@ for name in settings.dataset:
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plots.plot_groups(shown[shown["metric"] == metric], ax, metric)
     plots.share_legend(figure)
-    figure.suptitle(f"{name}: scores by class group, {len(settings.seeds)} seeds")
+    told = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
+    figure.suptitle(f"{name}: scores by class group, {told}")
     settings.save(figure, shown, f"main_groups_{name}")
 
 # %% [markdown]

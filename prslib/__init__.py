@@ -14,7 +14,7 @@ from importlib import import_module
 
 _HOME = {
     "DATASETS": "prslib.datasets",
-    "METHODS": "prslib.config",
+    "METHODS": "prslib.methods",
     "MODELS": "prslib.models",
     "Memory": "prslib.memory",
     "Run": "prslib.experiment",

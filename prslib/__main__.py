@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from prslib import commands as run_commands
 from prslib.datasets import prepare
 
 
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     figures.set_defaults(command=execute_notebooks)
     readme = commands.add_parser("readme", help="renew the README's tables from figures/quick")
     readme.set_defaults(command=renew_readme)
+    run_commands.add_commands(commands)
     prepare.add_command(commands)
     options = parser.parse_args(arguments)
     return options.command(options)
@@ -38,17 +40,12 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
     from prslib import execution
 
-    known = execution.known_notebooks(options.profile)
-    for name in options.notebook or known or ["any"]:
-        if name not in known:
-            print(
-                f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "
-                f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}",
-                file=sys.stderr,
-            )
-            return 1
-    stale = [name for name in known if execution.stale(options.profile, name)]
-    errors = execution.execute(options.profile, options.notebook or stale)
+    names = run_commands.notebooks(options)
+    if names is None:
+        return 1
+    if not options.notebook:
+        names = [name for name in names if execution.stale(options.profile, name)]
+    errors = execution.execute(options.profile, names)
     for name, error in errors.items():
         print(f"{name} stopped: {error}", file=sys.stderr)
     if errors:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from prslib import report
-from prslib.config import METHODS, RunConfig
-from prslib.experiment import Run, task_name
+from prslib.config import RunConfig
+from prslib.experiment import Run
+from prslib.methods import METHODS
+from prslib.scoring import task_name
 from prslib.stream import tasks_together
 
 DRAWN = "drawn from the seed"

@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
+
+from filelock import Timeout
 
 from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
-from prslib.experiment import run
+from prslib.experiment import Run, run
+from prslib.stacked import run_together
 from prslib.store import CHECKPOINT, FAILURE, LOCK, Store
 
 
@@ -63,18 +67,109 @@ def attempt(
     try:
         with store.lock(config, wait):
             if store.load(config) is None:
-                store.check_space()
+                store.check_writable()
                 store.tidy(config)
                 store.save(run(config, device, store.path(config, CHECKPOINT), save_every))
-            # the lock goes last: whoever still waits for it finds the result
-            store.tidy(config, CHECKPOINT, FAILURE, LOCK)
-    except TimeoutError:
+            _settle(config, store)
+    except Timeout:  # of the lock; a run may have a TimeoutError of its own
         return Outcome(config, busy=True)
     except Exception as error:
         store.record_failure(config, error)
         said = f"{type(error).__name__}: {error}"
         return Outcome(config, time.perf_counter() - start, error=said)
     return Outcome(config, time.perf_counter() - start)
+
+
+def attempt_unit(
+    unit: Sequence[RunConfig], store: Store, device: str, save_every: float, wait: bool
+) -> list[Outcome]:
+    """Train and store runs that are trained as one, or the only one.
+
+    Parameters
+    ----------
+    unit : sequence of RunConfig
+        Of one `prslib.stacked.shape` where there are several.
+    store, device, save_every, wait
+        As for `attempt`. Several take seconds together and save no state on the way.
+
+    Returns
+    -------
+    list of Outcome
+        One for each. If an error ends them all, each is attempted for itself.
+    """
+    if len(unit) == 1:
+        return [attempt(unit[0], store, device, save_every, wait)]
+    start = time.perf_counter()
+    with ExitStack() as held:
+        mine, others = claim(unit, store, wait, held)
+        try:
+            for finished in run_together(mine, device) if mine else ():
+                keep(finished, store)
+        except Exception:
+            alone = True
+        else:
+            alone = False
+    if alone:
+        return others + [attempt(config, store, device, save_every, wait) for config in mine]
+    seconds = (time.perf_counter() - start) / max(len(mine), 1)
+    return others + [Outcome(config, seconds) for config in mine]
+
+
+def claim(
+    unit: Sequence[RunConfig], store: Store, wait: bool, held: ExitStack
+) -> tuple[list[RunConfig], list[Outcome]]:
+    """Take the locks of some runs.
+
+    Parameters
+    ----------
+    unit : sequence of RunConfig
+        The runs.
+    store : Store
+        Where their results are kept.
+    wait : bool
+        Whether to wait for runs that another process is at. Where several processes wait for
+        several runs, all must take them in the same order.
+    held : ExitStack
+        Keeps the locks.
+
+    Returns
+    -------
+    list of RunConfig
+        Those that are ours to train.
+    list of Outcome
+        Of the others: stored already, or busy.
+
+    Raises
+    ------
+    OSError
+        If the store cannot be written or its disk is full.
+    """
+    mine, others = [], []
+    for config in unit:
+        try:
+            held.enter_context(store.lock(config, wait))
+        except Timeout:
+            others.append(Outcome(config, busy=True))
+            continue
+        if store.load(config) is None:
+            store.check_writable()
+            store.tidy(config)
+            mine.append(config)
+        else:
+            _settle(config, store)
+            others.append(Outcome(config))
+    return mine, others
+
+
+def keep(finished: Run, store: Store) -> None:
+    """Store a run whose lock this process holds, and remove what it needed on the way."""
+    store.save(finished)
+    _settle(finished.config, store)
+
+
+def _settle(config: RunConfig, store: Store) -> None:
+    # the lock goes last: whoever still waits for it finds the result
+    store.tidy(config, CHECKPOINT, FAILURE, LOCK)
 
 
 def check(outcomes: Sequence[Outcome]) -> None:
@@ -102,5 +197,10 @@ def check(outcomes: Sequence[Outcome]) -> None:
 
 def describe(config: RunConfig) -> str:
     """Return a run in a few words, "PRS rho=0.1 on digits70seq, seed 2"."""
-    rho = f" rho={config.rho:g}" if "rho" in config.identity else ""
-    return f"{config.method}{rho} on {config.dataset}, seed {config.seed}"
+    return in_words(config.identity)
+
+
+def in_words(identity: dict) -> str:
+    """Return what `RunConfig.identity` names in a few words."""
+    rho = f" rho={identity['rho']:g}" if "rho" in identity else ""
+    return f"{identity['method']}{rho} on {identity['dataset']}, seed {identity['seed']}"

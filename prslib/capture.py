@@ -22,10 +22,16 @@ class Graphs:
     ----------
     device : torch.device
         A GPU.
+
+    Notes
+    -----
+    What the graphs compute on the way lies in one pool of memory: they run one after another, and
+    none reads what another left there.
     """
 
     def __init__(self, device: torch.device):
         self.device, self.stream = device, torch.cuda.Stream(device)
+        self.pool = torch.cuda.graph_pool_handle()
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -36,10 +42,28 @@ class Graphs:
             yield
         current.wait_stream(self.stream)
 
+    def waits(self, function: Callable[..., None], inputs: tuple[Tensor, ...]) -> bool:
+        """Call a function and return whether it waited for the device, which no graph can hold."""
+        before = torch.cuda.get_sync_debug_mode()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it says of itself that it is a prototype
+                torch.cuda.set_sync_debug_mode("warn")
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                function(*inputs)
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+        waited = [w for w in seen if "synchronizing CUDA operation" in str(w.message)]
+        for other in seen:
+            if other not in waited:
+                warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+        return bool(waited)
+
     def record(self, function: Callable[..., None], inputs: tuple[Tensor, ...]) -> Callable:
         """Return what repeats a call on the same tensors; recording itself computes nothing."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=self.stream):
+        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
             function(*inputs)
         return graph.replay
 
@@ -61,30 +85,34 @@ class Captured:
     libraries up and count as calls, so that nothing has to be undone. A shape that comes less
     often, such as a stream's first batch, which has nothing to replay, is never recorded.
 
-    A function that cannot be recorded is called eagerly, with a warning. Recording computes
-    nothing, so that a failed one has changed nothing either.
+    The last of these calls is watched. A function that waits for the device cannot be recorded; it
+    goes on being called eagerly, after a warning. So does one whose recording fails: recording
+    computes nothing, so that a failed one has changed nothing either.
     """
 
     def __init__(self, function: Callable[..., None], graphs: Graphs):
         self.function, self.graphs = function, graphs
         self.replays: dict[tuple, tuple[tuple[Tensor, ...], Callable]] = {}
         self.calls: Counter = Counter()
-        self.fails = False
+        self.recordable = True
 
     def __call__(self, *inputs: Tensor) -> None:
         """Call the function on these inputs, or replay it with their values."""
         shapes = tuple(tensor.shape for tensor in inputs)
         self.calls[shapes] += 1
         with self.graphs.beside():
-            if shapes not in self.replays and self.calls[shapes] > WARM_UP and not self.fails:
+            if self.recordable and self.calls[shapes] > WARM_UP and shapes not in self.replays:
                 self._record(shapes, inputs)
-            if shapes not in self.replays:
+            if shapes in self.replays:
+                static, replay = self.replays[shapes]
+                for mine, given in zip(static, inputs, strict=True):
+                    mine.copy_(given)
+                replay()
+            elif self.recordable and self.calls[shapes] == WARM_UP:
+                if self.graphs.waits(self.function, inputs):
+                    self._give_up("it waits for the device")
+            else:
                 self.function(*inputs)
-                return
-            static, replay = self.replays[shapes]
-            for mine, given in zip(static, inputs, strict=True):
-                mine.copy_(given)
-            replay()
 
     def forget(self) -> None:
         """Begin anew: needed when tensors that the function changes are replaced by others."""
@@ -96,9 +124,12 @@ class Captured:
         try:
             self.replays[shapes] = static, self.graphs.record(self.function, static)
         except RuntimeError as error:
-            self.fails = True
-            warnings.warn(
-                f"the training step cannot be recorded as a CUDA graph ({error}); it is launched "
-                "kernel by kernel, with the same result but more slowly",
-                stacklevel=3,
-            )
+            self._give_up(str(error))
+
+    def _give_up(self, why: str) -> None:
+        self.recordable = False
+        warnings.warn(
+            f"the training step cannot be recorded as a CUDA graph: {why}; it is launched kernel "
+            "by kernel, with the same result but more slowly",
+            stacklevel=4,
+        )

@@ -81,7 +81,7 @@ class Progress:
         if self.stepwise:
             state["sampler"] = pack(vars(self.replay.sampler))
             state["memory"] = pack(vars(self.replay.memory))
-            state["rng"] = pack(self.replay.rng)
+            state["rng"] = self.replay.rng.bit_generator.state
         return state
 
     def restore(self, state: dict) -> None:
@@ -90,9 +90,10 @@ class Progress:
         self.scores = [pd.DataFrame(frame) for frame in state["scores"]]
         self.variances, self.steps = state["variances"], state["steps"]
         if "sampler" in state:
-            vars(self.replay.sampler).update(unpack(state["sampler"]))
-            vars(self.replay.memory).update(unpack(state["memory"]))
-            self.replay.rng.bit_generator.state = unpack(state["rng"]).bit_generator.state
+            for part in ("sampler", "memory"):
+                own = vars(getattr(self.replay, part))
+                own.update(unpack(state[part], own))
+            self.replay.rng.bit_generator.state = state["rng"]
 
 
 class Checkpoint:
@@ -224,12 +225,12 @@ def code_version() -> str:
 
 
 def pack(value: Any) -> Any:
-    """Turn arrays and generators, in dicts too, into what a checkpoint may hold.
+    """Turn arrays and generators, in dicts and named tuples too, into what a checkpoint may hold.
 
     Parameters
     ----------
-    value : None, bool, int, float, str, Tensor, ndarray, Generator, or a dict of these
-        A state.
+    value : None, bool, int, float, str, Tensor, ndarray or Generator
+        A state, or a dict or NamedTuple of such.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def pack(value: Any) -> Any:
 
     Examples
     --------
-    >>> unpack(pack({"seen": np.array([3, 4])}))
+    >>> unpack(pack({"seen": np.array([3, 4])}), like={})
     {'seen': array([3, 4])}
     """
     if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
@@ -252,23 +253,41 @@ def pack(value: Any) -> Any:
         return "array", torch.from_numpy(value)
     if isinstance(value, np.random.Generator):
         return "generator", value.bit_generator.state
+    if hasattr(value, "_asdict"):
+        return "fields", pack(value._asdict())
     if isinstance(value, dict):
         return "dict", {name: pack(part) for name, part in value.items()}
     raise TypeError(
-        f"a checkpoint holds numbers, text, arrays, tensors, generators and dicts of them, got "
-        f"{type(value).__name__}; keep a sampler's state in these"
+        "a checkpoint holds numbers, text, arrays, tensors, generators, dicts and named tuples "
+        f"of them, got {type(value).__name__}; keep a sampler's state in these"
     )
 
 
-def unpack(value: Any) -> Any:
-    """Undo `pack`; arrays and generators are new ones."""
-    if not isinstance(value, tuple):
-        return value
-    kind, content = value
+def unpack(packed: Any, like: Any) -> Any:
+    """Undo `pack`; arrays and generators are new ones.
+
+    Parameters
+    ----------
+    packed : object
+        What `pack` returned.
+    like : object
+        A state of the same object, such as it has at the beginning: tells which named tuples it is
+        made of.
+
+    Returns
+    -------
+    object
+        Equal to what was packed.
+    """
+    if not isinstance(packed, tuple):
+        return packed
+    kind, content = packed
     if kind == "array":
         return content.numpy()
     if kind == "generator":
         generator = np.random.default_rng()
         generator.bit_generator.state = content
         return generator
-    return {name: unpack(part) for name, part in content.items()}
+    if kind == "fields":
+        return type(like)(**unpack(content, like._asdict()))
+    return {name: unpack(part, like.get(name)) for name, part in content.items()}

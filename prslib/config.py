@@ -1,4 +1,4 @@
-"""What is run: the methods of the main table and the configuration of a run."""
+"""What is run: the configuration of a run, and grids of them."""
 
 import dataclasses
 import hashlib
@@ -17,84 +17,15 @@ from prslib.datasets import (
     load_dataset,
     validate_schedule,
 )
+from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.models.weights import NONE, identity_of
 from prslib.precision import PRECISIONS
-from prslib.samplers import SAMPLERS
 
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
 # fields that count in a hash only where they differ from this, at which a run is the plain one
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
-
-
-@dataclass(frozen=True)
-class Method:
-    """A row of the main table (Table 1).
-
-    Parameters
-    ----------
-    sampler : str or None
-        Who keeps the memory; without one there is none.
-    options : tuple of str
-        Fields of `RunConfig` that are handed to the sampler.
-    offline : bool
-        Whether all tasks are seen at once, shuffled, for ``epochs`` epochs.
-    frozen : str or None
-        "pretrained_stages" or "vector_stages" of the model's `Architecture`: how many of its stages
-        stay as they are.
-    ewc : bool
-        Whether weights are held by `prslib.ewc.EWC`, with strength ``ewc_lambda``.
-
-    Notes
-    -----
-    The paper freezes its network for two methods. EWC: up to the penultimate layer, "otherwise, it
-    works poorly". What is frozen there has learned from ImageNet; a network that has learned
-    nothing yet has nothing to be kept, so we freeze the stages that come with learned weights
-    and no others. ExStream: through the second residual block, because stored vectors go stale
-    when the layers below them learn. That holds for any network: where the weights are random, the
-    lower part stays random. On the small networks of the embedded data sets both methods therefore
-    say less than in the paper.
-    """
-
-    sampler: str | None = None
-    options: tuple[str, ...] = ()
-    offline: bool = False
-    frozen: str | None = None
-    ewc: bool = False
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The fields of `RunConfig` that change this method's result and not every method's."""
-        always = ("memory_size", "replay_batch_size", "variance_points")
-        memory = (*always, *self.options) if self.sampler else ()
-        frozen = (self.frozen,) if self.frozen else ()
-        ewc = ("ewc_lambda",) if self.ewc else ()
-        return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
-
-    @property
-    def looks_at_gradients(self) -> bool:
-        """Whether it needs the gradient of every single sample."""
-        needs = SAMPLERS[self.sampler].needs if self.sampler else ()
-        return self.ewc or "gradient_products" in needs
-
-    @property
-    def looks_at_model(self) -> bool:
-        """Whether what the memory keeps depends on the model, so that it takes training to know."""
-        return self.sampler is not None and bool(SAMPLERS[self.sampler].needs)
-
-
-METHODS = {
-    "Multitask": Method(offline=True),
-    "Finetune": Method(),
-    "EWC": Method(ewc=True, frozen="pretrained_stages"),
-    "CRS": Method(sampler="crs"),
-    "GSS": Method(sampler="gss"),
-    "ExStream": Method(sampler="exstream", frozen="vector_stages"),
-    "PRS": Method(sampler="prs", options=("rho", "variant")),
-    "CBRS": Method(sampler="cbrs"),
-    "OCDM": Method(sampler="ocdm", options=("rho",)),
-}
 
 
 @dataclass(frozen=True)
@@ -145,7 +76,7 @@ class RunConfig:
     variance_points : int
         At how many points of the stream, evenly apart and the last at its end, the run measures
         the gradient variance over its memory (`prslib.variance`); 0 for none.
-    precision : str
+    precision : str or None
         A key of `prslib.precision.PRECISIONS`: "fp32", "tf32" or "bf16".
 
     Raises
@@ -182,14 +113,15 @@ class RunConfig:
     replay_batch_size: int | None = None
     features_per_class: int = 0
     variance_points: int = 0
-    precision: str = "fp32"
+    precision: str | None = None
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
         one_of("variant", self.variant, ("paper", "authors"))
-        one_of("precision", self.precision, PRECISIONS)
+        if self.precision is not None:
+            one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
         whole("seed", self.seed, least=0)
@@ -222,7 +154,11 @@ class RunConfig:
         settings, method = self.resolved, METHODS[self.method]
         name, row = settings["model"], MODELS[settings["model"]]
         row.check(name, settings["loss"], settings["weights"])
-        row.check_method(name, self.method, method.looks_at_gradients, self.frozen_stages)
+        if method.looks_at_gradients or self.variance_points:
+            row.check_gradients(
+                name, self.method if method.looks_at_gradients else "variance_points"
+            )
+        row.check_frozen(name, self.frozen_stages)
 
     @property
     def resolved(self) -> dict:

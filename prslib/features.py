@@ -7,6 +7,7 @@ import pandas as pd
 from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_samples
 from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
 
 from prslib.config import RunConfig
 from prslib.datasets import GROUPS, SequentialDataset, Split, load_dataset
@@ -156,13 +157,19 @@ def separation(runs: Sequence, neighbours: int) -> pd.DataFrame:
     return means.reset_index().assign(measure="score", published=np.nan)
 
 
-def embed(runs: Sequence, seed: int = 0) -> pd.DataFrame:
+def embed(
+    runs: Sequence, shown: Sequence[str] | None = None, others: int = 0, seed: int = 0
+) -> pd.DataFrame:
     """Lay the penultimate features out in the plane with t-SNE (Figure "t-SNE").
 
     Parameters
     ----------
     runs : sequence of Run
         Runs that left features; each is laid out on its own.
+    shown : sequence of str, optional
+        Names of the classes of which all images take part, by default all classes.
+    others : int
+        Images of every other class that take part, the first ones.
     seed : int
         For t-SNE's own chance.
 
@@ -180,15 +187,40 @@ def embed(runs: Sequence, seed: int = 0) -> pd.DataFrame:
     Notes
     -----
     The start is the plane of the two largest principal components, which keeps the picture's large
-    shape from hanging on chance (scikit-learn's default).
+    shape from hanging on chance (scikit-learn's default). One thread: the same picture every time,
+    and notebooks side by side do not stand in each other's way.
     """
     frames = []
     for run in runs:
         features, images = _of(run)
+        first = images.groupby("class").cumcount() < others
+        drawn = images["class_name"].isin(images["class_name"] if shown is None else shown) | first
+        features, images = features[drawn], images[drawn]
         perplexity = min(30.0, (len(images) - 1) / 3)  # scikit-learn's default, and for few images
-        plane = TSNE(init="pca", perplexity=perplexity, random_state=seed).fit_transform(features)
+        with threadpool_limits(1):
+            tsne = TSNE(init="pca", perplexity=perplexity, random_state=seed)
+            plane = tsne.fit_transform(features)
         frames.append(images.assign(x=plane[:, 0], y=plane[:, 1]))
     return pd.concat(frames, ignore_index=True)
+
+
+def shown_classes(config: RunConfig, per_group: int) -> list[str]:
+    """Return the classes that a run's picture tells apart, as `typical_classes` picks them.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run; it asks for features.
+    per_group : int
+        Classes of every group at most, where there are too many for all.
+
+    Returns
+    -------
+    list of str
+        Names, by falling frequency in the stream.
+    """
+    dataset = load_dataset(config.dataset, images=False)
+    return typical_classes(labelled_images(config, dataset), dataset.class_freq, per_group)
 
 
 def _of(run) -> tuple[np.ndarray, pd.DataFrame]:
@@ -200,7 +232,9 @@ def _of(run) -> tuple[np.ndarray, pd.DataFrame]:
     return run.features, labelled_images(run.config, load_dataset(run.config.dataset, False))
 
 
-def typical_classes(images: pd.DataFrame, class_freq: np.ndarray, per_group: int) -> list[str]:
+def typical_classes(
+    images: pd.DataFrame, class_freq: np.ndarray, per_group: int, few: int = 10
+) -> list[str]:
     """Pick a few classes of every group to be told apart in a picture; our own choice.
 
     Parameters
@@ -211,6 +245,8 @@ def typical_classes(images: pd.DataFrame, class_freq: np.ndarray, per_group: int
         How frequent each class is in the stream.
     per_group : int
         How many at most.
+    few : int
+        Where there are no more classes than this, all of them are picked.
 
     Returns
     -------
@@ -221,6 +257,8 @@ def typical_classes(images: pd.DataFrame, class_freq: np.ndarray, per_group: int
     known = images[["class", "class_name", "group"]].drop_duplicates()
     known = known.assign(freq=class_freq[known["class"]])
     known = known.sort_values(["freq", "class"], ascending=[False, True])
+    if len(known) <= few:
+        return known["class_name"].tolist()
     picked = []
     for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
         names = known.loc[known["group"] == group, "class_name"].tolist()

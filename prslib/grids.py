@@ -84,3 +84,25 @@ def paired(**fields: Sequence) -> list[dict]:
         told = ", ".join(f"{count} of {name}" for name, count in lengths.items())
         raise ValueError(f"expected one value of each for every data set, got {told}")
     return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+
+
+def seeds_told(seeds: Sequence[int], costly: Sequence[str], costly_seeds: Sequence[int]) -> str:
+    """Say how many seeds a picture shows (our own choice).
+
+    Parameters
+    ----------
+    seeds, costly, costly_seeds
+        As in `configs_of`.
+
+    Returns
+    -------
+    str
+        For a caption.
+
+    Examples
+    --------
+    >>> seeds_told([0, 1, 2], ["EWC", "GSS"], [0])
+    '3 seeds (EWC, GSS: 1)'
+    """
+    few = f" ({', '.join(costly)}: {len(costly_seeds)})" if costly else ""
+    return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}{few}"

@@ -154,7 +154,7 @@ class Learner:
         targets : Tensor
             Float multi-hot (B, C), on the learner's device.
         """
-        self.learn(self._below(pixels), targets)
+        self.learn(self.below(pixels), targets)
 
     def learn(self, inputs: Tensor, targets: Tensor) -> None:
         """Take one step on what the trained part of the network gets.
@@ -205,7 +205,8 @@ class Learner:
         self.optimizer.step()
 
     @torch.no_grad()
-    def _below(self, pixels: Tensor) -> Tensor:
+    def below(self, pixels: Tensor) -> Tensor:
+        """Return what the trained part of the network gets for uint8 images: float (B, ...)."""
         with self.precision.forward(self.device):
             return self.lower(as_input(pixels)).float()
 
@@ -224,7 +225,7 @@ class Learner:
         Tensor
             Float (B, ...): the images themselves where nothing is frozen.
         """
-        return self._below(images[torch.from_numpy(indices).to(self.device)])
+        return self.below(images[torch.from_numpy(indices).to(self.device)])
 
     def join(
         self, images: Images | Tensor, labels: Tensor, batch: np.ndarray | Joined

@@ -13,10 +13,11 @@ import pandas as pd
 from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import threadpool_limits
 
+from prslib.batches import plan
 from prslib.config import RunConfig, check_all
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.cache import cached_arrays
-from prslib.experiment import initial_model, plan
+from prslib.experiment import initial_model
 from prslib.stream import tasks_together
 
 MOMENTUM = 0.9  # as OPTIMIZERS["sgd"] has it

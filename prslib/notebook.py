@@ -13,10 +13,11 @@ import yaml
 
 from prslib.checks import finite, one_of, whole
 from prslib.class_orders import schedule_of
-from prslib.config import METHODS, RunConfig
+from prslib.config import RunConfig
 from prslib.datasets import DATASETS
+from prslib.methods import METHODS
+from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
-from prslib.precision import PRECISIONS
 
 PROFILES = ("smoke", "quick", "paper")
 
@@ -40,6 +41,19 @@ def _integer(least: int) -> Callable:
 def _real(name, value):
     finite(name, value)
     return float(value)
+
+
+def _fraction(name, value):
+    finite(name, value)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value}")
+    return float(value)
+
+
+def _text(name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {value!r}")
+    return value
 
 
 def _share(name, value):
@@ -73,6 +87,17 @@ def _several(check: Callable, least: int = 1) -> Callable:
     return check_all
 
 
+def _one_or_several(check: Callable) -> Callable:
+    """Accept one value as it is, or a list of them."""
+    several = _several(check)
+
+    def check_either(name, value):
+        listed = isinstance(value, list) or (isinstance(value, str) and "," in value)
+        return several(name, value) if listed else check(name, value)
+
+    return check_either
+
+
 # every parameter that a notebook may have, with the check that its value must pass
 PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
@@ -80,27 +105,35 @@ PARAMETERS: dict[str, Callable] = {
     "method": _several(_name(METHODS)),
     "costly": _several(_name(METHODS), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
-    "rho": _real,
+    "model": _several(_name(MODELS)),
+    "costly_models": _several(_name(MODELS), least=0),
+    "frozen_stages": _several(_integer(least=0)),
+    "learning_rates": _several(_optional(_share)),
+    "weights": _optional(_text),
+    "epochs": _several(_integer(least=1)),
+    "rho": _one_or_several(_real),
     "balanced_rho": _real,
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
     "samples": _integer(least=0),
-    "features": _integer(least=1),
+    "per_class": _integer(least=1),
     "neighbours": _integer(least=1),
     "shown": _integer(least=1),
-    "points": _integer(least=1),
+    "others": _integer(least=0),
+    "points": _several(_integer(least=1)),
     "single_label_only": _several(_name(METHODS), least=0),
     "seed": _integer(least=0),
     "seeds": _several(_integer(least=0)),
     "varied_seeds": _several(_integer(least=0)),
-    "schedules": _integer(least=0),
+    "schedules": _integer(least=1),
     "sized": _several(_name(METHODS)),
     "shares": _several(_share),
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
+    "level": _fraction,
+    "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
-    "precision": _name(PRECISIONS),
 }
 
 

@@ -6,10 +6,10 @@ from itertools import product
 import pandas as pd
 
 from prslib import published
-from prslib.config import METHODS
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
 from prslib.forgetting import forgetting
+from prslib.methods import METHODS
 
 GROUPS = ("majority", "moderate", "minority", "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
@@ -237,8 +237,10 @@ def contrasts(
 
 def _sentence(row, method: str, than: str, where: str) -> str:
     spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.1f} over {row.seeds} seeds"
-    clear = row.seeds > 1 and abs(row.difference) > row.sd
-    word = ("above" if row.difference > 0 else "below") if clear else "not clearly apart from"
+    words = ("ahead of", "behind") if row.seeds == 1 else ("above", "below")
+    word = words[0] if row.difference > 0 else words[1]
+    if row.seeds > 1 and abs(row.difference) <= row.sd:
+        word = "not clearly apart from"
     text = (
         f"{where}, {row.group} {row.metric}: {method} is {word} {than}, "
         f"by {row.difference:+.1f} points ({spread})"

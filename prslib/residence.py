@@ -67,8 +67,38 @@ def place(images: np.ndarray | Tensor, device: torch.device | str) -> Images:
     """
     device, images = torch.device(device), torch.as_tensor(images)
     if fits(images.nbytes, device):
-        return Resident(images.to(device))
+        try:
+            return Resident(images.to(device))
+        except torch.cuda.OutOfMemoryError:  # another run on this GPU has been faster
+            pass
     return Staged(images, device)
+
+
+def check_device(device: torch.device | str) -> None:
+    """Refuse a device that is not there, before work starts.
+
+    Parameters
+    ----------
+    device : torch.device or str
+        "cpu", "cuda", or "cuda:1" for the second GPU.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or this machine has no such GPU.
+
+    Examples
+    --------
+    >>> check_device("cpu")
+    """
+    try:
+        wanted = torch.device(device)
+    except (RuntimeError, TypeError):
+        wanted = None
+    gpus = torch.cuda.device_count()
+    known = ", ".join(["cpu", *(["cuda"] if gpus else []), *(f"cuda:{i}" for i in range(gpus))])
+    if str(wanted) not in known.split(", "):
+        raise ValueError(f"unknown device {str(device)!r}; devices of this machine: {known}")
 
 
 def fits(size: int, device: torch.device) -> bool:
@@ -101,7 +131,10 @@ def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tens
     """
     if not len(plan):
         return ()
-    flat = torch.from_numpy(np.concatenate(plan)).to(device)
+    flat = torch.from_numpy(np.concatenate(plan))
+    if device.type == "cuda":
+        flat = flat.pin_memory()  # nothing has to wait until it has arrived
+    flat = flat.to(device, non_blocking=True)
     return flat.split([len(batch) for batch in plan])
 
 

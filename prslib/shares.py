@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from prslib.config import METHODS, RunConfig
+from prslib.batches import plan
+from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.experiment import plan
+from prslib.methods import METHODS
 from prslib.store import Store
 from prslib.sweep import run_all
 

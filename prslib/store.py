@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import tempfile
 import traceback
 import warnings
 import zipfile
@@ -151,17 +152,21 @@ class Store:
             path.write_text(_json(config.identity))
             yield
 
-    def check_space(self) -> None:
+    def check_writable(self) -> None:
         """Raise OSError, before a run begins, where its result could not be stored."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(self.folder).free
-        if free < LEAST_FREE:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                free = shutil.disk_usage(self.folder).free
+            if free < LEAST_FREE:
+                need = f"{LEAST_FREE >> 20} MiB free"
+                raise OSError(errno.ENOSPC, f"expected {need}, got {free >> 20}")
+        except OSError as error:
             raise OSError(
-                errno.ENOSPC,
-                f"expected at least {LEAST_FREE >> 20} MiB free for a run, got {free >> 20}; make "
-                "room or set PRSLIB_CACHE to a folder on another disk",
-                str(self.folder),
-            )
+                error.errno,
+                f"no run can be stored in {self.folder} ({error.strerror}); what is stored can be "
+                "loaded, for more make room, or set PRSLIB_CACHE to a folder that can be written",
+            ) from error
 
     def record_failure(self, config: RunConfig, error: Exception) -> None:
         """Keep the error that ended a run; where even that cannot be written, only the error."""

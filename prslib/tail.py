@@ -9,6 +9,7 @@ from scipy.stats import spearmanr
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
 from prslib.forgetting import forgetting
+from prslib.methods import METHODS
 from prslib.statistics import class_statistics
 
 METRICS = ("AP", "F1")
@@ -120,6 +121,8 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
         one), and a sentence that says it.
     """
     keys = ["dataset", "method", "metric", "measure"]
+    rank = {name: place for place, name in enumerate(METHODS)}
+    correlations = correlations.sort_values("method", key=lambda m: m.map(rank), kind="stable")
     by_seed = correlations.groupby([*keys, "seed"], **_KEEP_ALL)["correlation"].mean()
     table = by_seed.groupby(keys, **_KEEP_ALL).agg(mean="mean", sd="std", seeds="size")
     each = correlations.groupby(keys, **_KEEP_ALL)["correlation"]
@@ -134,8 +137,7 @@ def _sentence(row) -> str:
     if not row.cells:
         return f"{head}: every class of a task is forgotten alike; there is no order to correlate."
     spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
-    which = "small" if row.mean < 0 else "large"
     return (
-        f"{head}: {row.mean:+.2f} ({spread}), so the {which} classes are forgotten more; "
-        f"{row.negative} of {row.cells} correlations, one a task and seed, are negative."
+        f"{head}: {row.mean:+.2f} ({spread}); small classes are forgotten more in {row.negative} "
+        f"of {row.cells} tasks, each seed counted."
     )

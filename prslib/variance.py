@@ -61,6 +61,7 @@ def gradient_variance(
 
     Examples
     --------
+    >>> import torch
     >>> layer = nn.Linear(1, 1, bias=False)
     >>> values = torch.tensor([[1.0], [3.0]])
     >>> gradient_variance(layer, lambda scores, _: scores.mean(), [(values, values)])

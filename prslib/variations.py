@@ -1,7 +1,6 @@
 """The paper's other settings: permuted schedules and other memory sizes, ours beside theirs."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pandas as pd
 
@@ -9,8 +8,9 @@ from prslib import published, report
 from prslib.class_orders import schedule_of
 from prslib.datasets import DATASETS, load_dataset
 
-# the appendix before the main table, whose standard schedule it leaves out for COCOseq
-SCHEDULES = ("coco_schedules", "nus_schedules", "main")
+# the appendix's numbers throughout, as the main text has others for PRS; COCOseq's standard
+# schedule stands in its table of memory sizes, and its forgetting in the main table alone
+SCHEDULES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
 MEMORIES = ("coco_memory", "nus_memory")
 TABLE_2 = ("memory_and_schedules",)
 
@@ -103,7 +103,10 @@ def by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     A stand-in's memory is to its own standard as the paper's is to 2000. Sizes are whole numbers,
     so that the paper's is found to the nearest hundred.
     """
-    rows = _with_memory(scores).sort_values("memory_size", kind="stable")
+    rows = _with_memory(scores)
+    first = {name: place for place, name in enumerate(rows["dataset"].unique())}
+    rows = rows.assign(first=rows["dataset"].map(first))
+    rows = rows.sort_values(["first", "memory_size"], kind="stable").drop(columns="first")
     own = rows["dataset"].map(lambda name: ",".join(map(str, DATASETS[name].recipe.schedule)))
     return _beside(rows[rows["schedule"] == own], MEMORIES)
 
@@ -128,113 +131,3 @@ def _beside(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
     theirs = pd.DataFrame(columns[:-1]).bfill().iloc[0].to_numpy()
     own = {"memory_size": rows["memory_size"].to_numpy(), "published": theirs}
     return found.assign(**own, table_2=columns[-1])
-
-
-def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure how far the schedule alone moves each method's overall scores (Table 2).
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `by_schedule` gives them.
-
-    Returns
-    -------
-    DataFrame
-        dataset, stands_for, metric, method, schedules, sd (over schedules of the mean over the
-        seeds that all of them have), lowest, highest, seed_sd (over the standard schedule's seeds;
-        NaN for one), published_sd (the same of the paper's numbers), in points.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"dataset": "digits70seq", "stands_for": "COCOseq", "metric": "mAP",
-    ...     "measure": "score", "group": "overall", "method": "CRS", "seed": 0,
-    ...     "schedule": ["0,3,1,2", "0,1,3,2"], "value": [50.0, 54.0], "published": [50.2, 50.8]})
-    >>> schedule_spread(rows)[["sd", "published_sd"]].round(2).values.tolist()
-    [[2.83, 0.42]]
-    """
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    keys = ["dataset", "stands_for", "metric", "method"]
-    return pd.DataFrame(
-        dict(zip(keys, key, strict=True)) | _spread(part, DATASETS[key[0]].recipe.schedule)
-        for key, part in rows.groupby(keys, sort=False)
-    )
-
-
-def _spread(part: pd.DataFrame, standard: tuple[int, ...]) -> dict:
-    """Compute one method's row of `schedule_spread`."""
-    values = part.pivot(index="schedule", columns="seed", values="value")
-    means = values.dropna(axis="columns").mean(axis="columns")
-    return {
-        "schedules": len(means),
-        "sd": means.std(),
-        "lowest": means.min(),
-        "highest": means.max(),
-        "seed_sd": values.loc[",".join(map(str, standard))].std(),
-        "published_sd": part.groupby("schedule")["published"].first().std(),
-    }
-
-
-def robustness(spread: pd.DataFrame) -> list[str]:
-    """Say which method the schedule moves least, here and in the paper (Table 2).
-
-    Parameters
-    ----------
-    spread : DataFrame
-        As `schedule_spread` gives it.
-
-    Returns
-    -------
-    list of str
-        A sentence for each data set and metric.
-    """
-    said = []
-    for (name, metric), part in spread.groupby(["dataset", "metric"], sort=False):
-        part = part.set_index("method")
-        each = ", ".join(
-            f"{method} {row.sd:.1f} [{row.published_sd:.1f}]" for method, row in part.iterrows()
-        )
-        theirs = part["published_sd"].dropna()
-        paper = f"; in the paper it is {theirs.idxmin()}" if len(theirs) else ""
-        said.append(
-            f"{name}, overall {metric}, s.d. over {part['schedules'].max()} schedules in points "
-            f"[the paper's over the same]: {each}. {part['sd'].idxmin()} moves least{paper}. From "
-            f"seed to seed {_noise(part['seed_sd'])} at the standard schedule."
-        )
-    return said
-
-
-def _noise(seed_sd: pd.Series) -> str:
-    """Say how far the seed alone moves the methods."""
-    known = seed_sd.dropna()
-    if known.empty:
-        return "nothing is known, with one seed"
-    return "they move by " + ", ".join(f"{sd:.1f} ({method})" for method, sd in known.items())
-
-
-def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure what each larger memory adds to the overall scores (Appendix, "Memory Sizes").
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `by_memory` gives them.
-
-    Returns
-    -------
-    DataFrame
-        dataset, stands_for, metric, method, memory_from, memory_to (text, "250 [1000]"), gain and
-        published_gain in points, seeds (that both sizes have).
-    """
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    found = []
-    for key, part in rows.groupby(["dataset", "stands_for", "metric", "method"], sort=False):
-        sizes = list(dict.fromkeys(part["memory"]))
-        values = part.pivot(index="seed", columns="memory", values="value")
-        theirs = part.groupby("memory")["published"].first()
-        for small, large in pairwise(sizes):
-            gains = (values[large] - values[small]).dropna()
-            cells = [*key, small, large, gains.mean(), theirs[large] - theirs[small], len(gains)]
-            found.append(cells)
-    names = ["dataset", "stands_for", "metric", "method", "memory_from", "memory_to"]
-    return pd.DataFrame(found, columns=[*names, "gain", "published_gain", "seeds"])

@@ -3,8 +3,9 @@ import math
 
 import pytest
 
-from prslib.config import METHODS, RunConfig, configs
+from prslib.config import RunConfig, configs
 from prslib.datasets import DATASETS
+from prslib.methods import METHODS
 
 TINY = "digits70tiny"
 
@@ -21,6 +22,8 @@ TINY = "digits70tiny"
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
         ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number, got 2.0"),
         ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"features_per_class": -1}, ValueError, "features_per_class must be at least 0"),
+        ({"variance_points": 1.5}, TypeError, "variance_points must be a whole number, got 1.5"),
         ({"epochs": 0}, ValueError, "epochs must be at least 1"),
         ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
         ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
@@ -65,10 +68,20 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
 def test_fields_that_a_method_does_not_read_leave_its_hash(method):
     base = RunConfig(dataset=TINY, method=method)
     changes = {"rho": 0.5, "variant": "authors", "memory_size": 20, "schedule": (3, 2, 1, 0)}
-    changes |= {"epochs": 2, "replay_batch_size": 3, "ewc_lambda": 1.0}
+    changes |= {"epochs": 2, "replay_batch_size": 3, "ewc_lambda": 1.0, "variance_points": 5}
     for name, value in changes.items():
         same = dataclasses.replace(base, **{name: value}).hash == base.hash
         assert same == (name not in METHODS[method].reads), name
+
+
+def test_what_a_run_leaves_on_top_is_in_the_hash_only_where_asked_for():
+    base = RunConfig(dataset=TINY)
+    assert not {"features_per_class", "variance_points"} & set(base.identity)
+    asked = [{"features_per_class": 5}, {"variance_points": 5}, {"variance_points": 6}]
+    hashes = {dataclasses.replace(base, **fields).hash for fields in asked}
+    assert len(hashes | {base.hash}) == 4
+    both = dataclasses.replace(base, features_per_class=5, variance_points=5)
+    assert both.identity == base.identity | {"features_per_class": 5, "variance_points": 5}
 
 
 def test_every_field_is_read():

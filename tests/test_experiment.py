@@ -3,11 +3,13 @@ import pandas as pd
 import pytest
 import torch
 
-from prslib.config import METHODS, RunConfig
+from prslib.batches import plan
+from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import plan, run
+from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.memory import Memory
+from prslib.methods import METHODS
 from prslib.models import make_model
 from prslib.samplers import make_sampler
 from prslib.stream import online_stream, replay_plan

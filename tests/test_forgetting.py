@@ -94,6 +94,13 @@ def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():
     assert result.loc[result["method"] == "CRS", "rho"].isna().all()
 
 
+def test_the_absolute_measure_is_a_difference():
+    """Chaudhry et al.: the best before the end minus the end, in the unit of the values."""
+    first, second = {1: 0.5, 2: 0.8, 3: 0.2}, {2: 0.0, 3: 0.1}
+    cells = three_tasks(list(first.values()), list(second.values()))
+    assert only(forgetting(frame(cells), normalised=False)) == pytest.approx((0.6 - 0.1) / 2)
+
+
 def test_a_run_evaluated_once_has_no_forgetting():
     cells = {(3, task): 0.5 for task in ("seen", "2", "0", "1")}
     assert np.isnan(only(forgetting(frame(cells, method="Multitask"))))

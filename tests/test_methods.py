@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from prslib import shares
-from prslib.config import METHODS, RunConfig, configs
+from prslib.batches import plan
+from prslib.config import RunConfig, configs
 from prslib.datasets import load_dataset
 from prslib.ewc import EWC
-from prslib.experiment import plan, run
+from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.memory import Memory
+from prslib.methods import METHODS
 from prslib.models import make_model, split
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.store import Store

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from prslib import mlp_loop
+from prslib.batches import plan
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import initial_model, plan, run
+from prslib.experiment import initial_model, run
 from prslib.learner import LOSSES, Learner
 from prslib.mlp_loop import Loop, Network, progressions
 

@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from prslib import notebook
+from prslib.notebook import PARAMETERS
 from prslib.paths import params_file
 
 CELL = """profile: str = "smoke"  # which
@@ -14,8 +15,14 @@ seeds: list = [0, 1]  # seeds"""
 
 
 def namespace(injected="", **values):
-    given = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]} | values
-    cells = ["", CELL] + ([f"# Parameters\n{injected}"] if injected else [])
+    given = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]}
+    others = [
+        f"\n{name}: list = None  # other"
+        for name in values
+        if name in notebook.PARAMETERS.keys() - given
+    ]
+    given |= values
+    cells = ["", CELL + "".join(others)] + ([f"# Parameters\n{injected}"] if injected else [])
     return given | {"In": cells, "unrelated": 3}
 
 
@@ -41,6 +48,9 @@ def test_settings_hold_the_checked_values():
         ("dataset", "digits49tiny", ["digits49tiny"]),
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rho", 1, 1.0),
+        ("costly_seeds", [], []),
+        ("schedules", 2, 2),
+        ("shares", "0.5,1", [0.5, 1.0]),
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, given, value):
@@ -56,6 +66,10 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("rho", "high", TypeError, "rho must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
         ("seeds", [], ValueError, "seeds must hold at least one value"),
+        ("shares", [0.5, 0], ValueError, "shares must be above 0, got 0"),
+        ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
+        ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
+        ("schedules", 0, ValueError, "schedules must be at least 1"),
         ("profile", "fast", ValueError, "known profiles: paper, quick, smoke"),
     ],
 )
@@ -89,3 +103,11 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
     assert (other.folder / "numbers.csv").read_text() == "value\n0.333333\n"
     assert "| `seeds` | [7] |" in other._repr_markdown_()
+
+
+def test_one_value_stays_one_and_a_list_a_list():
+    assert PARAMETERS["rho"]("rho", 0.1) == 0.1
+    assert PARAMETERS["rho"]("rho", [-0.03, 0.02]) == [-0.03, 0.02]
+    assert PARAMETERS["rho"]("rho", "-0.03,0.02") == [-0.03, 0.02]
+    with pytest.raises(TypeError, match="rho must be a number"):
+        PARAMETERS["rho"]("rho", [0.1, "high"])

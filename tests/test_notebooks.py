@@ -175,7 +175,7 @@ def test_papermill_stops_in_the_second_cell(tmp_path, parameter, message):
 def test_commands_say_what_is_known():
     done = execute(["-m", "prslib", "figures", "--profile", "smoke", "main_result"])
     assert done.returncode == 1
-    assert "known notebooks: datasets, main_results, " in done.stderr
+    assert ", main_results, memory_distribution, " in done.stderr
     assert "figures" in execute(["-m", "prslib", "--help"]).stdout
 
 

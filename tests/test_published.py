@@ -197,6 +197,15 @@ def test_beside_joins_ours_and_theirs():
     np.testing.assert_array_equal(result["mean"], rows["mean"])
 
 
+def test_beside_tells_settings_apart_when_asked_to():
+    rows = ours(method=["CRS", "CRS"], memory_size=[3000, 1000], metric="mAP", group="overall")
+    rows["measure"] = "score"
+    result = beside(rows, "nus_memory", "coco_memory", also=["memory_size"])
+    assert result["published"].tolist() == [51.1, 47.1]
+    with pytest.raises(ValueError, match=r"expected the columns .*'schedule'.* missing"):
+        beside(rows, "nus_memory", also=["schedule"])
+
+
 def test_beside_takes_a_cell_printed_twice_with_one_value():
     rows = ours(method=["PRS", "PRS"], group="overall", trained_tasks=[4, 1])
     theirs = beside(rows, "coco_progression", "nus_progression")["published"]

@@ -10,10 +10,10 @@ import pytest
 from real_folders import coco_json
 
 from prslib import RunConfig, configs
+from prslib.batches import plan
 from prslib.datasets import GROUPS, coco, cocoseq, load_dataset, nuswide, nuswideseq
 from prslib.datasets.profiles import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.released import read_ids
-from prslib.experiment import plan
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"

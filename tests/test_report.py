@@ -6,6 +6,7 @@ from prslib import report, shares
 from prslib.allocation import best_rho
 from prslib.config import RunConfig, configs
 from prslib.datasets import load_dataset
+from prslib.experiment import Run
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 
@@ -153,3 +154,50 @@ def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
     assert gaps["dataset"].tolist() == ["digits70tiny", "digits49tiny"]
     assert gaps["seeds"].tolist() == [1, 1]
     assert "one seed" in gaps["sentence"].iloc[0]
+
+
+def test_precision_and_recall_are_laid_out_by_group(scores):
+    rows = report.final(scores, report.PRECISION_RECALL)
+    assert set(rows["metric"]) == {"C-P"}
+    assert rows.loc[rows["measure"] == "score", "value"].unique().tolist() == [90]
+    rows = report.beside(rows[rows["measure"] == "score"], "coco_precision_recall")
+    table = report.main_table(report.average(rows), "digits70tiny", report.PRECISION_RECALL)
+    assert list(table.columns) == [(group, "C-P") for group in report.GROUPS]
+    assert table.loc[("CRS", "score", "ours"), ("minority", "C-P")] == "90.0 ± 0.0"
+    assert table.loc[("CRS", "score", "paper"), ("minority", "C-P")] == "38.9"
+    assert table.loc[("CRS", "score", "paper"), ("overall", "C-P")] == ""  # none printed
+
+
+def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
+    frame = run_scores("CRS", 0)
+    wanted = [RunConfig(dataset="digits70tiny", method="CRS", test_set=t) for t in ("imbalanced",)]
+    wanted.append(RunConfig(dataset="digits70tiny", method="CRS"))
+    runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in wanted]
+    rows = report.final(report.scores_of(runs, "test_set"))
+    cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
+    found = report.beside(cells, "main", "imbalanced_test", also=["test_set"])
+    shown = found[found["metric"] == "mAP"].set_index("test_set")["published"]
+    assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
+
+
+def test_tables_and_contrasts_keep_settings_apart(scores):
+    other = scores.assign(schedule="1,0", value=scores["value"] / 2)
+    other.loc[other["task"] != "seen", "task"] = "1"
+    both = pd.concat([other, scores], ignore_index=True)
+    both = both[both["method"] != "Multitask"]
+    rows = report.beside(report.final(both), "main")
+    table = report.main_table(report.average(rows), "digits70tiny", by=["schedule"])
+    assert table.index.unique("schedule").tolist() == ["1,0", "0,1"]
+    assert table.loc[("0,1", "CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
+    assert table.loc[("1,0", "CRS", "score", "ours"), ("overall", "mAP")] == "20.5 ± 0.5"
+    gaps = report.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
+    assert gaps.set_index("schedule")["difference"].round(6).to_dict() == {"1,0": 5.5, "0,1": 11}
+    assert gaps["sentence"].iloc[0].startswith("digits70tiny, 1,0, minority mAP: PRS is above CRS")
+
+
+def test_one_seed_gives_a_direction_and_no_clarity():
+    runs = [run_scores("CRS", 0, 0.2), run_scores("PRS", 0, 0.1)]
+    rows = report.beside(report.final(pd.concat(runs)), "main")
+    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    assert "PRS is behind CRS, by -10.0 points (one seed)" in sentence

@@ -1,12 +1,20 @@
 import dataclasses
+import errno
+import json
+import os
+import shutil
+import zipfile
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from prslib.attempt import attempt
 from prslib.config import RunConfig
 from prslib.experiment import Run
-from prslib.store import Store
+from prslib.store import FAILURE, FORMAT, LOCK, NewerStoreError, Store
+from prslib.sweep import run_all
 
 
 @pytest.fixture
@@ -39,6 +47,37 @@ def test_a_run_comes_back_bit_for_bit(tmp_path, finished):
     np.testing.assert_array_equal(loaded.memory_labels, finished.memory_labels)
     assert loaded.memory_labels.dtype == bool
     assert store.load(dataclasses.replace(finished.config, rho=0.2)) is None
+
+
+@pytest.fixture
+def with_extras(finished):
+    columns = ["dataset", "method", "rho", "memory_size", "schedule", "seed"]
+    rows = finished.scores[columns].assign(images=[10, 20, 30], samples=5, value=[0.1, 1e-17, 3.0])
+    config = dataclasses.replace(finished.config, features_per_class=2, variance_points=3)
+    features = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
+    extras = {"features": features, "gradient_variance": rows}
+    return dataclasses.replace(finished, config=config, **extras)
+
+
+def test_what_a_run_leaves_on_top_comes_back_bit_for_bit(tmp_path, finished, with_extras):
+    store = Store(tmp_path)
+    store.save(with_extras)
+    loaded = store.load(with_extras.config)
+    np.testing.assert_array_equal(loaded.features, with_extras.features)
+    assert loaded.features.dtype == np.float32
+    expected = with_extras.gradient_variance
+    pd.testing.assert_frame_equal(loaded.gradient_variance, expected, check_exact=True)
+    assert store.load(finished.config) is None  # another configuration
+    store.save(finished)
+    assert store.load(finished.config).features is None
+    assert store.load(finished.config).gradient_variance is None
+
+
+def test_a_run_without_what_was_asked_for_counts_as_absent(tmp_path, with_extras):
+    store = Store(tmp_path)
+    store.save(dataclasses.replace(with_extras, features=None))
+    with pytest.warns(UserWarning, match=r"features\.npy.* it will be trained again"):
+        assert store.load(with_extras.config) is None
 
 
 def test_equal_runs_are_equal_bytes(tmp_path, finished):
@@ -78,3 +117,101 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path, finished, monk
     with pytest.raises(OSError, match="No space"):
         store.save(finished)
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
+
+
+def test_a_run_of_a_newer_version_is_an_error_and_stays(tmp_path, finished, monkeypatch):
+    store = Store(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("prslib.store.FORMAT", FORMAT + 1)
+        path = store.save(finished)
+    before = path.read_bytes()
+    said = rf"{path.name} has format {FORMAT + 1}, expected at most {FORMAT}.*the file stays as"
+    with pytest.raises(NewerStoreError, match=said):
+        store.load(finished.config)
+    with pytest.raises(NewerStoreError, match="Update prslib"):
+        run_all([finished.config], store)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_run_of_the_first_version_is_read(tmp_path, finished):
+    path = Store(tmp_path).save(finished)
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    config = json.loads(members["config.json"])
+    assert config.pop("format") == FORMAT
+    members["config.json"] = json.dumps(config)
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    assert Store(tmp_path).load(finished.config) is not None
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """A folder that cannot be written; root, whom no mode keeps out, is told so."""
+
+    def refuse(dir):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(dir))
+
+    tmp_path.chmod(0o555)
+    if os.geteuid() == 0:
+        monkeypatch.setattr("prslib.store.tempfile.TemporaryFile", refuse)
+    yield tmp_path
+    tmp_path.chmod(0o755)
+
+
+@pytest.fixture
+def stored(tmp_path, finished):
+    Store(tmp_path).save(finished)
+    return finished
+
+
+def test_a_read_only_store_is_read_and_says_why_it_cannot_be_trained_in(stored, read_only):
+    store = Store(read_only)
+    assert run_all([stored.config], store)[0].scores.equals(stored.scores)
+    missing = RunConfig(dataset="imbal-digits-tiny", method="Finetune")
+    said = r"no run can be stored in .* \(Permission denied\); what is stored can be loaded"
+    with pytest.raises(OSError, match=said):
+        run_all([stored.config, missing], store)
+    assert [file.name for file in read_only.iterdir()] == [store.path(stored.config).name]
+
+
+def test_a_disk_without_room_is_an_error_before_any_training(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=2**20)
+    monkeypatch.setattr("prslib.store.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("prslib.attempt.run", None)
+    config = RunConfig(dataset="imbal-digits-tiny", method="Finetune")
+    with pytest.raises(OSError, match=r"expected 16 MiB free, got 1\).*make room") as raised:
+        run_all([config], Store(tmp_path))
+    assert raised.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_held_run_is_not_held_twice_and_is_freed_with_its_process(tmp_path, finished):
+    store = Store(tmp_path)
+    with store.lock(finished.config):
+        assert json.loads(store.path(finished.config, LOCK).read_text())["method"] == "PRS"
+        with pytest.raises(TimeoutError), store.lock(finished.config, wait=False):
+            pass
+    with store.lock(finished.config, wait=False):
+        pass
+
+
+def test_a_failure_is_recorded_with_its_time_and_forgotten_on_success(tmp_path, monkeypatch):
+    config, store = RunConfig(dataset="imbal-digits-tiny", method="Finetune"), Store(tmp_path)
+
+    def broken(*_args):
+        raise FloatingPointError("a loss that is not a number")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("prslib.attempt.run", broken)
+        outcome = attempt(config, store)
+    assert outcome.error == "FloatingPointError: a loss that is not a number"
+    record = json.loads(store.path(config, FAILURE).read_text())
+    assert record["error"] == outcome.error
+    assert record["config"]["method"] == "Finetune"
+    assert datetime.fromisoformat(record["time"]) <= datetime.now(UTC)
+    assert "in broken" in record["traceback"]
+    assert attempt(config, store).error is None
+    assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]

@@ -7,12 +7,13 @@ import zipfile
 
 import pytest
 
-from prslib import sweep
+from prslib import attempt, sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
-from prslib.store import Store
+from prslib.store import FAILURE, Store
 
 TINY = {"dataset": "digits49tiny", "batch_size": 50}
+MLP = {"dataset": "imbal-digits-tiny", "batch_size": 60}
 
 
 def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
@@ -52,6 +53,22 @@ def test_what_is_finished_stays_when_the_work_is_interrupted(tmp_path, monkeypat
     finished = [config for config in wanted if store.load(config) is not None]
     assert finished == wanted[: len(finished)]
     assert 1 <= len(finished) < 3
+
+
+def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypatch):
+    store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1])
+
+    def kill(unit, *arguments):
+        if unit[0].seed == 1:  # as a system does whose memory does not suffice
+            with Store(tmp_path).lock(unit[0]):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return attempt.attempt_unit(unit, *arguments)
+
+    monkeypatch.setattr(sweep, "attempt_unit", kill)
+    with pytest.raises(RuntimeError, match=r"1 of 2 runs failed(?s:.*)seed 1 .* was killed"):
+        sweep.run_all(wanted, store, workers=2)
+    assert [store.load(config) is not None for config in wanted] == [True, False]
+    assert store.path(wanted[1], FAILURE).exists()
 
 
 PROGRAM = """
@@ -101,3 +118,22 @@ def _alive(group):
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
+    store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1, 2])
+
+    def break_down(config, *arguments, train=attempt.run):
+        if config.seed == 1:
+            raise FloatingPointError("no number")
+        return train(config, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(attempt, "run", break_down)
+        said = rf"1 of 3 runs failed(?s:.*)seed 1 \({wanted[1].hash}\): FloatingPointError: no numb"
+        with pytest.raises(RuntimeError, match=said):
+            sweep.run_all(wanted, store, workers=1)
+    assert [store.load(config) is not None for config in wanted] == [True, False, True]
+    assert store.path(wanted[1], FAILURE).exists()
+    assert len(sweep.run_all(wanted, store, workers=1)) == 3
+    assert not store.path(wanted[1], FAILURE).exists()

@@ -39,6 +39,8 @@ class Recipe:
         a task of its own and the paper trains pairs.
     schedule_drawn : bool
         Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
+    precision : str
+        Name in `prslib.precision.PRECISIONS`.
     test_set : str
         Name of the test set that runs are scored on.
 
@@ -60,6 +62,7 @@ class Recipe:
     norm_penalty: float = 0.0
     tasks_at_once: int = 1
     schedule_drawn: bool = False
+    precision: str = "fp32"
     test_set: str = "balanced"
 
 

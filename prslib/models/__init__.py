@@ -17,20 +17,29 @@ from prslib.models.weights import check_weights
 
 _RESNET101 = {"vector_stages": 3, "published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2")}
 _OF_RESNET101 = partial(resnet_backbone, name="resnet101")
+_SMALL = {"gpu_share": 1 / 8}
 _MULTILABEL = {"objective_for": "multilabel_soft_margin"}
 _RESNET, _CONSISTENCY, _RECURRENT = (
     {"stands_for": name} for name in ("ResNet101", "Attention Consistency", "RNN-Attention")
 )
 
 MODELS: dict[str, Architecture] = {
-    "convnet": Architecture(ConvNet, 4, **_RESNET),
+    "convnet": Architecture(ConvNet, 4, **_RESNET, **_SMALL),
     "convnet_attention_consistency": Architecture(
-        partial(AttentionConsistency, backbone=convnet_backbone), 4, **_MULTILABEL, **_CONSISTENCY
+        partial(AttentionConsistency, backbone=convnet_backbone),
+        4,
+        **_MULTILABEL,
+        **_CONSISTENCY,
+        **_SMALL,
     ),
     "convnet_rnn_attention": Architecture(
-        partial(RNNAttention, backbone=convnet_backbone), 4, **_MULTILABEL, **_RECURRENT
+        partial(RNNAttention, backbone=convnet_backbone),
+        4,
+        **_MULTILABEL,
+        **_RECURRENT,
+        **_SMALL,
     ),
-    "mlp": Architecture(MLP, 3),
+    "mlp": Architecture(MLP, 3, stacks=True, **_SMALL),
     "resnet18": Architecture(ResNet18, 6),
     "resnet18_imagenet": Architecture(
         partial(TorchvisionResNet, name="resnet18"), 7, 3, published_weights=("IMAGENET1K_V1",)
@@ -138,7 +147,7 @@ def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
     --------
     >>> lower, upper = split(make_model("convnet", (32, 32, 3), 70, seed=0), frozen_stages=1)
     >>> lower(torch.zeros(2, 3, 32, 32)).shape
-    torch.Size([2, 32, 16, 16])
+    torch.Size([2, 24, 16, 16])
     """
     stages = model.stages if isinstance(model, Staged) else ()
     if frozen_stages and not 0 < frozen_stages < len(stages):

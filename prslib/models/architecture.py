@@ -28,6 +28,11 @@ class Architecture:
         Where it brings an objective of its own: the loss of the recipes that this goes with.
     stands_for : str or None
         What the paper's tables call it, or what it stands in for.
+    gpu_share : float
+        What part of a GPU one run takes, so that several small ones share it; 1 for all of it.
+    stacks : bool
+        Whether runs may be trained as one by `prslib.stacked`: it has no state but its weights, and
+        is so small that a GPU waits for the next kernel more than it computes.
 
     Examples
     --------
@@ -41,6 +46,8 @@ class Architecture:
     published_weights: tuple[str, ...] = ()
     objective_for: str | None = None
     stands_for: str | None = None
+    gpu_share: float = 1.0
+    stacks: bool = False
 
     @property
     def default_weights(self) -> str:
@@ -77,29 +84,43 @@ class Architecture:
                 f"{self.objective_for}, got one with {loss}; choose a plain network"
             )
 
-    def check_method(self, name: str, method: str, gradients: bool, frozen: int) -> None:
-        """Refuse a method that the network cannot train with.
+    def check_gradients(self, name: str, asking: str) -> None:
+        """Refuse what looks at gradients where single samples have none of their own.
 
         Parameters
         ----------
-        name, method : str
-            The network's and the method's name, for the message.
-        gradients : bool
-            Whether the method needs the gradient of every single sample.
+        name : str
+            The network's name, for the message.
+        asking : str
+            Who needs the gradient of every single sample.
+
+        Raises
+        ------
+        ValueError
+            If the network has an objective of its own.
+        """
+        if self.objective_for is not None:
+            raise ValueError(
+                f"model {name}: {asking} needs the gradient of every single sample, which is known "
+                "for networks without an objective of their own; leave it out or choose a plain "
+                "network"
+            )
+
+    def check_frozen(self, name: str, frozen: int) -> None:
+        """Refuse to freeze all of the network.
+
+        Parameters
+        ----------
+        name : str
+            The network's name, for the message.
         frozen : int
             How many stages are to be frozen.
 
         Raises
         ------
         ValueError
-            If single samples have no gradient of their own, or if no stage would learn.
+            If no stage would learn.
         """
-        if self.objective_for and gradients:
-            raise ValueError(
-                f"model {name}: {method} needs the gradient of every single sample, which is known "
-                "for networks without an objective of their own; choose another method or a plain "
-                "network"
-            )
         if frozen >= self.stages:
             raise ValueError(
                 f"frozen_stages must be at most {self.stages - 1} for model {name}, which has "

@@ -1,5 +1,6 @@
 """RNN-Attention: a recurrent network looks at one region of the map after another."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -75,8 +76,14 @@ class RecurrentAttention(nn.Module):
     The first look, at the whole map, places the first region and is not scored; Wang et al. do the
     same. The paper leaves open the following. A region is read at half as many places a side as
     the map has, as it is to cover at most half of it, and is pooled as the backbone pools; the
-    state is as wide as the map, at most 512. Where to look begins at the middle with size 0.5,
-    whatever is seen: the layer's weights begin at zero, as a spatial transformer's usually do.
+    state is as wide as the map, at most 512.
+
+    Wang et al. let one layer give s and t themselves. Here it gives what is added to a size of 0.5
+    at the step's anchor, and its weights begin at zero, as a spatial transformer's usually do: the
+    regions begin within their constraints and together cover the map. The recurrent weights begin
+    orthogonal with an open forget gate, and the scores at the odds of one label in C. One pass is
+    too short to learn these: with all regions in the middle and torch's defaults, the network
+    learned in one pass over our embedded data that most labels are absent, and no more.
     """
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
@@ -88,9 +95,23 @@ class RecurrentAttention(nn.Module):
         self.state = nn.Linear(hidden, hidden)
         self.where = nn.Linear(hidden, 4)
         self.classify = nn.Linear(hidden, num_classes)
-        nn.init.zeros_(self.where.weight)
-        with torch.no_grad():
-            self.where.bias.copy_(torch.tensor([LARGEST, LARGEST, 0.0, 0.0]))
+        start = torch.cat([torch.full((STEPS, 2), LARGEST), anchors()], 1)  # (K, 4)
+        self.register_buffer("start", start, persistent=False)
+        self._initialise(hidden, num_classes)
+
+    @torch.no_grad()
+    def _initialise(self, hidden: int, num_classes: int) -> None:
+        nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
+        self.state.bias.zero_()
+        for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
+            for gate in weight.chunk(4):
+                nn.init.orthogonal_(gate)
+        self.recurrent.bias_ih.zero_()
+        self.recurrent.bias_hh.zero_()
+        self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
+        self.where.weight.zero_()
+        self.where.bias.zero_()
+        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Return what is seen in the K regions, and where they are.
@@ -110,7 +131,7 @@ class RecurrentAttention(nn.Module):
         memory, all_seen, regions = None, [], []
         for step in range(STEPS + 1):
             if step > 0:
-                regions.append(self.where(all_seen[-1]))
+                regions.append(self.start[step - 1] + self.where(all_seen[-1]).float())
             region = cut(maps, regions[-1]) if regions else maps
             memory = self.recurrent(F.relu(self.read(self.pool(region))), memory)
             all_seen.append(F.relu(self.state(memory[0])))
@@ -162,7 +183,9 @@ class Localising(nn.Module):
         """
         head = self.stages[-1]
         seen, regions = head.look(self.stages[:-1](inputs))
-        return loss(head.scores(seen), targets) + LOCALISATION * localisation_loss(regions)
+        return loss(head.scores(seen), targets) + LOCALISATION * localisation_loss(
+            regions, head.start[:, 2:]
+        )
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
@@ -211,13 +234,15 @@ def anchors() -> Tensor:
     return torch.cat([torch.zeros(1, 2), circle])
 
 
-def localisation_loss(regions: Tensor) -> Tensor:
+def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
     """Return how far the regions are from what they should be (Wang et al. 2017).
 
     Parameters
     ----------
     regions : Tensor
         (K, B, 4): s_x, s_y, t_x, t_y.
+    anchors : Tensor
+        (K, 2), as `anchors` gives them.
 
     Returns
     -------
@@ -229,11 +254,11 @@ def localisation_loss(regions: Tensor) -> Tensor:
     Examples
     --------
     >>> middles = torch.cat([torch.full((5, 2), 0.3), anchors()], 1)[:, None]
-    >>> localisation_loss(middles).item()
+    >>> localisation_loss(middles, anchors()).item()
     0.0
     """
     size, place = regions[..., :2], regions[..., 2:]
     scale = F.relu(size.abs() - LARGEST).square().sum(-1)
     positive = F.relu(SMALLEST - size).sum(-1)
-    anchor = (place - anchors().to(place)[:, None]).square().sum(-1) / 2
+    anchor = (place - anchors[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()

@@ -1,10 +1,12 @@
 """Pictures: each function takes a tidy frame and an axes, draws, and returns the axes."""
 
 from prslib.paths import PACKAGE
+from prslib.plots.architectures import plot_architectures
 from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
 from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
 from prslib.plots.evidence import plot_features, plot_gradient_variance
 from prslib.plots.groups import plot_groups, plot_metrics
+from prslib.plots.ledger import plot_agreement, plot_claims
 from prslib.plots.legend import share_legend
 from prslib.plots.memory import plot_class_shares, plot_group_shares
 from prslib.plots.orders import plot_order_pairs, plot_order_spread
@@ -19,6 +21,9 @@ STYLE = PACKAGE / "plots" / "paper.mplstyle"
 
 __all__ = [
     "STYLE",
+    "plot_agreement",
+    "plot_architectures",
+    "plot_claims",
     "plot_class_shares",
     "plot_class_statistics",
     "plot_clustering_steps",

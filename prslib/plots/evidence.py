@@ -1,8 +1,11 @@
 """Why a balanced memory works: what features look like, and how gradients over memory vary."""
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
+from scipy.stats import gmean
 
 from prslib.plots.methods import COLOURS, MARKERS, in_order
 
@@ -39,8 +42,8 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     """
     if len(shown) > len(CLASS_COLOURS):
         raise ValueError(
-            f"shown: expected at most {len(CLASS_COLOURS)} classes, as many colours as can "
-            f"be told apart, got {len(shown)}; show fewer of each group"
+            f"shown: expected at most {len(CLASS_COLOURS)} classes, as many as it has "
+            f"colours, got {len(shown)}; show fewer of each group"
         )
     rest = frame[~frame["class_name"].isin(shown)]
     if len(rest):
@@ -64,19 +67,20 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        Columns method, seed, images (of the stream, so far), value; one data set.
+        Columns method, seed, seen (share of the stream in percent), value; one data set.
     ax : Axes
         Where to draw.
 
     Returns
     -------
     Axes
-        With the mean over seeds and a band of one standard deviation.
+        With the geometric mean over seeds and a band of one standard deviation of the logarithm,
+        on a logarithmic scale.
     """
     methods = in_order(frame["method"])
     sns.lineplot(
         frame,
-        x="images",
+        x="seen",
         y="value",
         hue="method",
         style="method",
@@ -85,13 +89,25 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
         palette=COLOURS,
         markers={name: MARKERS[name] for name in methods},
         dashes=False,
-        errorbar="sd",
+        estimator=gmean,
+        errorbar=_band,
         ax=ax,
     )
     ax.set(
-        xlabel="images of the stream seen",
-        ylabel="gradient variance over memory\n(loss²/weight², trace of covariance)",
-        ylim=(0, None),
+        xlabel="share of the stream seen (%)",
+        ylabel="gradient variance over memory\n(loss²/weight²)",
+        xlim=(0, 102),
+        yscale="log",
     )
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.legend(title="")
     return ax
+
+
+def _band(values: pd.Series) -> tuple[float, float]:
+    """Return one standard deviation of the logarithm below and above the geometric mean."""
+    logs = np.log(values)
+    spread = logs.std() if len(logs) > 1 else 0.0
+    return np.exp(logs.mean() - spread), np.exp(logs.mean() + spread)

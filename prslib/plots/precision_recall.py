@@ -26,13 +26,16 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     Returns
     -------
     Axes
-        With ours filled, the paper's hollow, and a thin line from one to the other.
+        With ours filled, the paper's hollow, and a thin line from one to the other; precision
+        equals recall on the dashed line.
     """
-    grid = np.linspace(0.5, 100, 300)
-    recall, precision = np.meshgrid(grid, grid)
+    wanted = frame.loc[frame["metric"] == f"{kind}-R", ["mean", "published"]]
+    top = max(1.0, 1.15 * wanted.max(axis=None))  # rare classes are seldom recalled
+    recall, precision = np.meshgrid(np.linspace(0.1, top, 300), np.linspace(0.1, 103, 300))
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
     ax.clabel(lines, fontsize=6.5, fmt="%d", colors="0.5")
+    ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method in in_order(frame["method"]):
         look = {"color": COLOURS[method], "marker": MARKERS[method]}
@@ -46,7 +49,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
             *ours, **look, linestyle="", markersize=7, markeredgecolor="black", label=method,
             markeredgewidth=0.6,
         )  # fmt: skip
-    ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+    ax.set(xlim=(-0.04 * top, top), ylim=(-4, 103))
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")
     ax.grid(False)
     handles, names = ax.get_legend_handles_labels()

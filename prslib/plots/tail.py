@@ -57,7 +57,8 @@ def _finish(ax: Axes, sizes: Axes) -> None:
     """Label both axes, put one legend at the side and keep the grid to the bars' scale."""
     ax.axhline(0, color="0.35", linewidth=0.8)
     ax.set(xlabel="classes of each task, from large to small", ylabel="forgetting (%)", xticks=[])
-    ax.margins(x=0.01)
+    for axes in (ax, sizes):
+        axes.margins(x=0.01)
     sizes.set(ylabel="training images", yscale="log")
     sizes.yaxis.set_major_locator(FixedLocator(SIZES))
     sizes.yaxis.set_major_formatter(ScalarFormatter())

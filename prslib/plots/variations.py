@@ -30,7 +30,7 @@ def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
     -------
     Axes
         With the mean over seeds, a stroke from the lowest to the highest seed, and the paper's
-        number hollow; the strokes are short of each other only where seeds are.
+        number hollow.
     """
     settings, methods = list(dict.fromkeys(frame[x])), in_order(frame["method"])
     shifts = SPREAD * ((np.arange(len(methods)) + 0.5) / len(methods) - 0.5)
@@ -40,16 +40,19 @@ def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
         look = {"color": COLOURS[method], "marker": MARKERS[method]}
         values, theirs = cells["value"].agg(["mean", "min", "max"]), cells["published"].first()
         ax.vlines(values.index, values["min"], values["max"], color=COLOURS[method], linewidth=2.2)
-        ax.plot(values.index, values["mean"], **look, linewidth=1, label=method)
+        ax.plot(values.index, values["mean"], color=COLOURS[method], linewidth=0.8, alpha=0.5)
+        ax.plot(values.index, values["mean"], **look, linestyle="", label=method, clip_on=False)
         ax.plot(
-            theirs.index, theirs, **look, linestyle=":", linewidth=1, markerfacecolor="none",
+            theirs.index, theirs, **look, linestyle=":", linewidth=1, markerfacecolor="white",
             markersize=5,
         )  # fmt: skip
+    for border in range(1, len(settings)):
+        ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
     ax.set_xticks(range(len(settings)), settings)
-    ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None))
+    ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None), xlim=(-0.5, len(settings) - 0.5))
     handles, names = ax.get_legend_handles_labels()
     if frame["published"].notna().any():
-        paper = Line2D([], [], color="0.3", linestyle=":", marker="o", markerfacecolor="none")
+        paper = Line2D([], [], color="0.3", linestyle=":", marker="o", markerfacecolor="white")
         handles, names = [*handles, paper], [*names, "paper"]
     ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax

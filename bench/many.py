@@ -1,0 +1,131 @@
+"""How many runs an hour: MLP runs one at a time, side by side, and stacked into one.
+
+Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
+and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
+another seed each. "Processes" are as many as the machine has cores, each with one thread; all
+others are one process with one thread. "numpy" is `prslib.mlp_loop`, which knows this network alone
+and gives its accuracy alone. The contestants take turns; the clock is the wall's, so that nothing
+else should be at work.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import torch
+from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import threadpool_limits
+
+matplotlib.use("Agg")
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import matplotlib.pyplot as plt  # noqa: E402
+
+from prslib import load_dataset, plots  # noqa: E402
+from prslib.config import configs  # noqa: E402
+from prslib.experiment import run  # noqa: E402
+from prslib.mlp_loop import Loop  # noqa: E402
+from prslib.paths import figures_dir  # noqa: E402
+from prslib.stacked import run_together  # noqa: E402
+
+DATASET, STACKS = "imbal-digits", (4, 16, 64)
+ALONE = 2  # runs of those that take one after another
+
+
+def wanted(count):
+    return configs(dataset=DATASET, method="PRS", seed=list(range(count)))
+
+
+def one_at_a_time(device):
+    for config in wanted(ALONE):
+        run(config, device)
+    return ALONE
+
+
+def in_numpy(_device):
+    with threadpool_limits(1):
+        loop = Loop(load_dataset(DATASET))
+        for config in wanted(ALONE):
+            loop.accuracies(config)
+    return ALONE
+
+
+def stacked(count):
+    def train(device):
+        run_together(wanted(count), device)
+        return count
+
+    return train
+
+
+def side_by_side(pool):
+    def train(device):
+        pool(delayed(run)(config, device) for config in wanted(cpu_count()))
+        return cpu_count()
+
+    return train
+
+
+def measure(device, rounds, pool):
+    """Return a row for every contestant and round: runs an hour."""
+    contestants = {
+        "one at a time": one_at_a_time,
+        f"{cpu_count()} processes": side_by_side(pool),
+        **{f"stack of {count}": stacked(count) for count in STACKS},
+    }
+    if device == "cpu":
+        contestants["one at a time, numpy"] = in_numpy
+    rows = []
+    for turn in range(-1, rounds):  # the first turn warms up and is not counted
+        for name, train in contestants.items():
+            start = time.perf_counter()
+            count = train(device)
+            if turn >= 0:
+                rows.append((name, turn, 3600 * count / (time.perf_counter() - start)))
+    return pd.DataFrame(rows, columns=["way", "round", "runs_an_hour"])
+
+
+def draw(rows, device):
+    plt.style.use(plots.STYLE)
+    figure, ax = plt.subplots(figsize=(7, 3.2))
+    middle = rows.groupby("way", sort=False)["runs_an_hour"].median()
+    ax.barh(middle.index, middle, color="0.8")
+    ax.plot(rows["runs_an_hour"], rows["way"], "o", color="0.2", markersize=4)
+    for name, value in middle.items():
+        ax.annotate(f"{value:.0f}", (0.02, name), xycoords=("axes fraction", "data"), va="center")
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel("runs an hour (bar: median, dots: rounds)")
+    ax.set_title(f"An MLP on {DATASET}, on a {device.upper()}")
+    return figure
+
+
+def main() -> None:
+    """Measure, print the table and write it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with Parallel(n_jobs=cpu_count()) as pool:
+        rows = measure(options.device, options.rounds, pool)
+    table = rows.groupby("way", sort=False)["runs_an_hour"].median().to_frame()
+    table["times"] = table["runs_an_hour"] / table["runs_an_hour"].iloc[0]
+    name = torch.cuda.get_device_name() if options.device == "cuda" else f"{cpu_count()} cores"
+    print(f"PyTorch {torch.__version__}, {name}, medians of {options.rounds} rounds")
+    print(table.round(1).to_string())
+    folder = figures_dir("bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    rows.assign(device=name).to_csv(
+        folder / f"many_{options.device}.csv", index=False, float_format="%.6g"
+    )
+    figure = draw(rows, options.device)
+    figure.savefig(folder / f"many_{options.device}.png", metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The commands ``runs`` and ``plan``: what is stored, and what is missing and how long it takes."""
+
+import argparse
+import sys
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Add ``runs`` and ``plan`` to the command line."""
+    runs = commands.add_parser(
+        "runs",
+        help="what is stored, running and failed, and how large it is",
+        description="List the runs in the store, cache/runs or $PRSLIB_CACHE/runs.",
+    )
+    runs.add_argument(
+        "--remove", nargs="+", metavar="WHAT",
+        help="remove runs instead: hashes or their beginnings, states such as failed or "
+        "interrupted, or all; what is running stays",
+    )  # fmt: skip
+    runs.set_defaults(command=list_or_remove)
+    plan = commands.add_parser(
+        "plan",
+        help="which runs are missing, and the hours they take on this machine",
+        description="For every notebook of a profile: the runs it wants, those that are not stored "
+        "yet, and how long they take, from a few real steps of each kind on random images.",
+    )
+    plan.add_argument("notebook", nargs="*", help="names; by default all of the profile")
+    plan.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
+    plan.set_defaults(command=show_plan)
+
+
+def list_or_remove(options: argparse.Namespace) -> int:
+    """List the store's runs or remove some; 1 where what to remove is unclear or cannot be."""
+    from prslib.inventory import in_bytes, inventory, remove, select, table
+    from prslib.store import Store
+
+    store = Store()
+    kept = inventory(store)
+    if not options.remove:
+        print(f"{table(kept)} in {store.folder}")
+        return 0
+    try:
+        chosen = select(kept, options.remove)
+        remove(store, chosen)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"removed {len(chosen)} runs, {in_bytes(sum(one.size for one in chosen))}")
+    return 0
+
+
+def show_plan(options: argparse.Namespace) -> int:
+    """Print what is missing under a profile and how long it takes; 1 for an unknown notebook."""
+    from prslib.plan import as_text, plan
+    from prslib.store import Store
+
+    names = notebooks(options)
+    if names is None:
+        return 1
+    print(as_text(*plan(options.profile, names, Store())))
+    return 0
+
+
+def notebooks(options: argparse.Namespace) -> list[str] | None:
+    """Return the notebooks that a command names, all of the profile's by default.
+
+    Parameters
+    ----------
+    options : Namespace
+        With ``profile`` and ``notebook``.
+
+    Returns
+    -------
+    list of str or None
+        None, and an error on the terminal, where there are no parameters for one.
+    """
+    from prslib.execution import known_notebooks
+
+    known = known_notebooks(options.profile)
+    for name in options.notebook or known or ["any"]:
+        if name not in known:
+            print(
+                f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "
+                f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}",
+                file=sys.stderr,
+            )
+            return None
+    return options.notebook or known

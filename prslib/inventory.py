@@ -1,0 +1,235 @@
+"""What a store holds: every run that is stored, under way, interrupted or failed."""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from prslib.attempt import in_words
+from prslib.store import FAILURE, FORMAT, LOCK, RESULT, Store
+
+STATES = {
+    "stored": "finished",
+    "running": "a process is training it",
+    "interrupted": "its process ended; asked for again, it goes on at its checkpoint",
+    "failed": "it ended with an error; asked for again, it is tried again",
+    "damaged": "its file cannot be read; asked for again, it is trained again",
+    "newer": "a newer version of prslib wrote its file",
+}
+
+
+class Kept(NamedTuple):
+    """What a store holds of one run.
+
+    Parameters
+    ----------
+    hash : str
+        The run's.
+    state : str
+        A key of `STATES`.
+    run : str
+        The run in a few words, "" where no file says.
+    size : int
+        Bytes of all its files.
+    changed : datetime
+        When the last of them was written.
+    error : str
+        What ended a failed run, else "".
+    """
+
+    hash: str
+    state: str
+    run: str
+    size: int
+    changed: datetime
+    error: str
+
+
+def inventory(store: Store) -> list[Kept]:
+    """Return what a store holds; our own.
+
+    Parameters
+    ----------
+    store : Store
+        The store; it is not changed.
+
+    Returns
+    -------
+    list of Kept
+        In the order of `STATES`, in each the oldest first.
+
+    Examples
+    --------
+    >>> inventory(Store("nowhere"))
+    []
+    """
+    files = {}
+    for path in store.folder.glob("*.*"):
+        files.setdefault(path.name.split(".")[0], []).append(path)
+    kept = []
+    for name, paths in files.items():
+        try:
+            kept.append(_look(store.folder, name, paths))
+        except FileNotFoundError:  # it has just been finished or removed
+            continue
+    order = list(STATES)
+    return sorted(kept, key=lambda one: (order.index(one.state), one.changed))
+
+
+def _look(folder: Path, name: str, paths: list[Path]) -> Kept:
+    found = [path.stat() for path in paths]
+    changed = datetime.fromtimestamp(max(one.st_mtime for one in found), UTC)
+    result, failure, lock = (folder / f"{name}{kind}" for kind in (RESULT, FAILURE, LOCK))
+    identity, error = {}, ""
+    if result.exists():
+        state, identity = _read_result(result)
+    elif is_held(lock):
+        state = "running"
+    elif failure.exists():
+        state, record = "failed", json.loads(failure.read_text())
+        identity, error = record["config"], record["error"]
+    else:
+        state = "interrupted"
+    if not identity and lock.exists() and (said := lock.read_text()):
+        identity = json.loads(said)
+    words = in_words(identity) if identity else ""
+    return Kept(name, state, words, sum(one.st_size for one in found), changed, error)
+
+
+def _read_result(path: Path) -> tuple[str, dict]:
+    try:
+        with zipfile.ZipFile(path) as file:
+            identity = json.loads(file.read("config.json"))
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError):
+        return "damaged", {}
+    return ("newer" if identity.get("format", FORMAT) > FORMAT else "stored"), identity
+
+
+def is_held(lock: Path) -> bool:
+    """Return whether a process holds a run's lock.
+
+    Parameters
+    ----------
+    lock : Path
+        Its file, or where it would be.
+
+    Returns
+    -------
+    bool
+        True as well where another user's lock may not be looked at.
+    """
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except (Timeout, PermissionError):
+        return True
+    except OSError:  # the file system is read-only: no one trains in it
+        return False
+
+
+def table(kept: Sequence[Kept]) -> str:
+    """Return an inventory as text, a run a line, and a line with the totals."""
+    counts = pd.Series([one.state for one in kept], dtype=object).value_counts()
+    total = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
+    total = f"{total or 'no runs'}, {in_bytes(sum(one.size for one in kept))}"
+    if not kept:
+        return total
+    rows = [
+        {
+            "hash": one.hash,
+            "state": one.state,
+            "size": in_bytes(one.size),
+            "changed": one.changed.astimezone().strftime("%Y-%m-%d %H:%M"),
+            "run": f"{one.run}: {one.error}" if one.error else one.run,
+        }
+        for one in kept
+    ]
+    aligned = {"run": lambda text: text.ljust(max(len(row["run"]) for row in rows))}
+    lines = pd.DataFrame(rows).to_string(index=False, formatters=aligned, max_colwidth=None)
+    return "\n".join([*(line.rstrip() for line in lines.splitlines()), "", total])
+
+
+def in_bytes(size: float) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> in_bytes(512), in_bytes(10_000), in_bytes(534_000_000)
+    ('512 B', '10 kB', '534 MB')
+    """
+    units = ["B", "kB", "MB", "GB"]
+    while size >= 1000 and len(units) > 1:
+        size /= 1000
+        units.pop(0)
+    return f"{size:.0f} {units[0]}"
+
+
+def select(kept: Sequence[Kept], wanted: Sequence[str]) -> list[Kept]:
+    """Return the runs that hashes, the beginnings of hashes, and states name.
+
+    Parameters
+    ----------
+    kept : sequence of Kept
+        What there is.
+    wanted : sequence of str
+        Each a hash or its beginning, a state, or "all" for every run that is not running.
+
+    Returns
+    -------
+    list of Kept
+        Each once.
+
+    Raises
+    ------
+    ValueError
+        If a word names no run, or the beginning of a hash several, or a run that is running.
+    """
+    chosen = {}
+    for word in wanted:
+        if word == "all":
+            found = [one for one in kept if one.state != "running"]
+        elif word in STATES:
+            found = [one for one in kept if one.state == word]
+        else:
+            found = [one for one in kept if one.hash.startswith(word)]
+            if len(found) != 1:
+                raise ValueError(
+                    f"expected a hash, a state ({', '.join(STATES)}) or all, got {word!r}, with "
+                    f"which {len(found) or 'no'} hashes begin; `python -m prslib runs` lists them"
+                )
+        chosen |= {one.hash: one for one in found}
+    held = [one.hash for one in chosen.values() if one.state == "running"]
+    if held:
+        raise ValueError(f"{', '.join(held)} running; stop the process first")
+    return list(chosen.values())
+
+
+def remove(store: Store, kept: Sequence[Kept]) -> None:
+    """Remove all files of runs.
+
+    Parameters
+    ----------
+    store : Store
+        Where they are.
+    kept : sequence of Kept
+        Which ones.
+
+    Raises
+    ------
+    TimeoutError
+        If a process has begun with one of them meanwhile.
+    OSError
+        If the folder cannot be written.
+    """
+    for one in kept:
+        with FileLock(store.folder / f"{one.hash}{LOCK}", timeout=0):
+            for path in store.folder.glob(f"{one.hash}.*"):
+                path.unlink()

@@ -1,0 +1,234 @@
+"""Everything that stored runs say, and everything the paper prints, in tidy rows of one shape.
+
+The columns:
+
+- stands_for: the paper's data set; dataset, stand_in: ours, and whether it, or the network, only
+  stands in for the paper's;
+- method, architecture (in the paper's words), memory (relative to the standard), schedule, epochs,
+  test_set, rho, power ("own" for the standard's rho, otherwise its value);
+- frozen (whether the first stages stay as they began, for every method alike), pretrained (whether
+  they began with learned weights);
+- varied: which fields of the configuration differ from the standard, "" for none,
+  "memory_size,schedule" for two;
+- seed, run (the hash of its configuration);
+- trained_tasks, last (whether all tasks are trained), task, group, measure, metric;
+- value: in percent, or in the unit that the metric's name gives.
+
+The standard of a data set is the first configuration that is asked for on it.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from prslib import published
+from prslib.config import RunConfig
+from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
+from prslib.experiment import Run
+from prslib.features import separation
+from prslib.forgetting import forgetting
+from prslib.methods import METHODS
+from prslib.models import MODELS
+from prslib.models.weights import NONE
+
+# what a run may leave on top of its scores, and the field that asks for it and changes nothing else
+EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
+NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
+SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
+COLUMNS = ["dataset", "stand_in", *SETTING, "frozen", "pretrained", "rho", "power", "varied"]
+COLUMNS += ["seed", "run"]
+CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
+
+
+def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
+    """Describe configurations in the paper's terms (sections "Experimental Design", Appendix).
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        What is wanted; the first of each data set is its standard.
+
+    Returns
+    -------
+    DataFrame
+        One row for each configuration, in order; the module describes the columns.
+
+    Examples
+    --------
+    >>> wanted = [RunConfig(memory_size=500, method="CRS"), RunConfig(memory_size=250)]
+    >>> settings_of(wanted)[["method", "memory", "varied"]].values.tolist()
+    [['CRS', 1.0, ''], ['PRS', 0.5, 'memory_size']]
+    """
+    standards = {}
+    for config in configs:
+        standards.setdefault(config.dataset, config)
+    rows = [_setting(config, standards[config.dataset]) for config in configs]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+@cache
+def _setting(config: RunConfig, standard: RunConfig) -> dict:
+    ours, recipe = config.identity, DATASETS[config.dataset].recipe
+    usual = dataclasses.replace(standard, method=config.method, seed=config.seed)
+    model, usual_model = ours["model"], usual.resolved["model"]
+    usual = dataclasses.replace(usual, model=config.model).identity  # its own weights come with it
+    varied = {k for k in ours if k not in EXTRAS.values() and ours[k] != usual.get(k)}
+    varied |= {"model"} if model != usual_model else set()
+    name = _labels(config.dataset).stands_for
+    plain = standard_of(name)["architecture"]
+    own = config.dataset.replace("-", "") == name.lower().replace("-", "")
+    small = model != recipe.model and not MODELS[model].published_weights
+    memory = ours.get("memory_size", np.nan) / standard.resolved["memory_size"]
+    drawn = recipe.schedule_drawn and "schedule" not in varied
+    return {
+        "stands_for": name,
+        "dataset": config.dataset,
+        "stand_in": not own or small,
+        "method": config.method,
+        "architecture": plain if model == recipe.model else MODELS[model].stands_for or model,
+        "memory": np.round(20 * memory) / 20,  # a third or half of an odd size is rounded
+        "schedule": "" if drawn else ",".join(map(str, ours.get("schedule", ()))),
+        "epochs": ours.get("epochs", 1),
+        "test_set": ours["test_set"],
+        "frozen": config.frozen_stages > 0,
+        "pretrained": ours["weights"] != NONE,
+        "rho": ours.get("rho", np.nan),
+        "power": "" if "rho" not in ours else f"{ours['rho']:g}" if "rho" in varied else "own",
+        "varied": ",".join(sorted(varied)),
+        "seed": config.seed,
+        "run": config.hash,
+    }
+
+
+@cache
+def _labels(name: str) -> SequentialDataset:
+    return load_dataset(name, images=False)
+
+
+@cache
+def standard_of(stands_for: str) -> dict:
+    """Return the setting in which the paper trains a data set, its first row with a memory."""
+    cells = published.load(dataset=stands_for)
+    return cells[cells["memory_size"].notna()].iloc[0].to_dict()
+
+
+def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
+    """Gather what the runs say: scores, forgetting and the mix of the memory (Tables, Figure 6).
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Finished runs, each of a configuration in `wanted`.
+    wanted : sequence of RunConfig
+        All that were asked for, the standards first.
+
+    Returns
+    -------
+    DataFrame
+        Tidy; the module describes the columns. What two runs say of the same cell and seed, such
+        as a run with features and the same run without, stands there once.
+    """
+    settings = settings_of(wanted).drop_duplicates("run")
+    found = {run.config.hash: run for run in runs}
+    if not found:
+        return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
+    parts = [_scores(found)]
+    for name, run in found.items():
+        frames = [_memory(run), _features(run), _variance(run)]
+        trained = run.scores["trained_tasks"].max()
+        extra = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
+        parts += [frame.assign(**extra) for frame in frames if frame is not None]
+    rows = pd.concat(parts, ignore_index=True).merge(settings, on="run")
+    key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
+    return rows.drop_duplicates(key, ignore_index=True)
+
+
+def _scores(runs: dict[str, Run]) -> pd.DataFrame:
+    columns = ["schedule", "trained_tasks", "task", "group", "metric", "value"]
+    parts = [_without_classes(run.scores)[columns].assign(run=name) for name, run in runs.items()]
+    rows = pd.concat(parts, ignore_index=True)
+    trained = rows.groupby("run")["trained_tasks"].max()
+    online = rows[rows["schedule"] != ""]  # Multitask has no earlier tasks to forget
+    rows = rows.assign(measure="score", last=rows["trained_tasks"] == rows["run"].map(trained))
+    rows = rows[rows["last"] | rows["task"].isin(["seen", "all"])]
+    if len(online):
+        lost = forgetting(online).assign(measure="forget", last=True, task="seen")
+        lost["trained_tasks"] = lost["run"].map(trained)
+        rows = pd.concat([rows, lost], ignore_index=True)
+    return rows[["run", *CELL, "value"]].assign(value=100 * rows["value"])
+
+
+def _without_classes(scores: pd.DataFrame) -> pd.DataFrame:
+    return scores[scores["group"].isin([*GROUPS, "overall"])]
+
+
+def _memory(run: Run) -> pd.DataFrame | None:
+    if len(run.memory_labels) == 0:
+        return None
+    dataset = _labels(run.config.dataset)
+    held, stream = (_shares(counts) for counts in (run.memory_labels.sum(0), dataset.class_freq))
+    equal = np.full_like(stream, 100 / len(stream))
+    rows = [
+        ("overall", "to equal", np.abs(held - equal).sum() / 2),  # total variation
+        ("overall", "to stream", np.abs(held - stream).sum() / 2),
+    ]
+    groups = np.array(dataset.class_group)
+    rows += [(group, "memory", held[groups == group].sum()) for group in GROUPS]
+    return pd.DataFrame(rows, columns=["group", "metric", "value"]).assign(measure="share")
+
+
+def _features(run: Run) -> pd.DataFrame | None:
+    if run.features is None:
+        return None
+    found = separation([run], min(NEIGHBOURS, len(run.features) - 1))
+    return found[["group", "metric", "value"]].assign(measure="features")
+
+
+def _variance(run: Run) -> pd.DataFrame | None:
+    if run.gradient_variance is None:
+        return None
+    row = {"group": "overall", "metric": "gradient variance", "measure": "variance"}
+    return pd.DataFrame([row | {"value": run.gradient_variance["value"].mean()}])
+
+
+def _shares(counts: np.ndarray) -> np.ndarray:
+    return 100 * counts / counts.sum()
+
+
+def published_observations() -> pd.DataFrame:
+    """Return every printed cell in the shape of our own rows (all tables).
+
+    Returns
+    -------
+    DataFrame
+        In the order of `published.load`, with seed 0 and the columns of `observe` that apply, and
+        table, memory_size, note and cell (the cell's number). What means nothing to a method, such
+        as Multitask's memory, is missing or "".
+    """
+    cells = published.load().rename(columns={"dataset": "stands_for"})
+    standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))
+    fields = ("memory_size", "schedule", "rho")
+    reads = {f: np.array([f in METHODS[name].reads for name in cells["method"]]) for f in fields}
+    memory = (cells["memory_size"] / standard["memory_size"]).astype(float)
+    halved = cells["note"] == "rho 0.5"
+    trained = cells.groupby("stands_for")["trained_tasks"].transform("max")
+    cells = cells.assign(
+        cell=range(len(cells)),
+        seed=0,
+        rho=np.nan,  # printed only as a range
+        task=np.where(cells["metric"] == "accuracy", "all", "seen"),
+        last=cells["trained_tasks"] == trained,
+        memory=memory.where(reads["memory_size"]),
+        schedule=cells["schedule"].where(reads["schedule"], ""),
+        frozen=cells["note"].str.startswith("first residual block frozen"),
+        power=np.where(halved, "0.5", np.where(reads["rho"], "own", "")),
+    )
+    usual = {name: cells[name] == standard[name] for name in ("epochs", "schedule", "test_set")}
+    usual["memory_size"] = cells["memory"].isna() | (cells["memory"] == 1)
+    usual["model"] = cells["architecture"] == standard["architecture"]
+    usual["schedule"] |= ~reads["schedule"]
+    flags = ~pd.DataFrame(usual | {"rho": ~halved}).sort_index(axis=1)
+    return cells.assign(varied=[",".join(flags.columns[row]) for row in flags.to_numpy()])

@@ -1,0 +1,153 @@
+"""The runs that a profile's notebooks still miss, and the hours that they take here."""
+
+import math
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import pandas as pd
+import torch
+import yaml
+from joblib import cpu_count
+
+from prslib.config import RunConfig
+from prslib.datasets.blank import NOTHING, blanks_for_missing
+from prslib.estimate import Pace, image_shape, kind_of, measure, work_of
+from prslib.notebook import wanted
+from prslib.paths import params_file
+from prslib.store import Store
+
+SAID = {
+    NOTHING: "labels and images missing; all its runs count as missing, at the published size",
+    "images": "images missing, so that its runs cannot be trained yet",
+}
+
+
+def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame, list[str]]:
+    """Count a profile's missing runs and estimate how long they take; our own.
+
+    Parameters
+    ----------
+    profile : str
+        "smoke", "quick" or "paper".
+    names : sequence of str
+        Notebooks of the profile.
+    store : Store
+        Where finished runs are.
+
+    Returns
+    -------
+    DataFrame
+        A row a notebook and one for all together, in which a run that several notebooks want
+        counts once: notebook, wanted, missing, hours (one run after another).
+    list of str
+        What a reader should know beside it: missing data, notebooks that cannot say what they
+        want, what could not be measured.
+    """
+    rows, remarks, every = [], [], {}
+    with Paces() as paces, blanks_for_missing() as absent:
+        for name in names:
+            device = yaml.safe_load(params_file(profile, name).read_text()).get("device", "cpu")
+            try:
+                runs = {config.hash: config for config in wanted(name, profile)}
+            except (FileNotFoundError, ValueError, TypeError) as error:
+                remarks.append(f"{name} cannot say what it wants: {error}")
+                continue
+            hours = {
+                key: paces.hours(config, device)
+                for key, config in runs.items()
+                if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
+            }
+            rows.append((name, len(runs), len(hours), sum(hours.values())))
+            every |= {key: (config.dataset, hours.get(key)) for key, config in runs.items()}
+    hours = [hours for _, hours in every.values() if hours is not None]
+    rows.append(("all, each run once", len(every), len(hours), sum(hours)))
+    used = {dataset for dataset, _ in every.values()}
+    remarks += [f"{name}: {SAID[what]}" for name, what in absent.items() if name in used]
+    return pd.DataFrame(rows, columns=["notebook", "wanted", "missing", "hours"]), [
+        *remarks,
+        *dict.fromkeys(paces.remarks),
+    ]
+
+
+class Paces:
+    """The paces of this machine, each measured when it is first asked for.
+
+    Notes
+    -----
+    Measuring is left to a process of its own: where the memory does not suffice, the system may
+    kill it, and the plan goes on without this pace.
+    """
+
+    def __init__(self):
+        self.known: dict[tuple, Pace | None] = {}
+        self.remarks: list[str] = []
+        self._process: ProcessPoolExecutor | None = None
+
+    def __enter__(self):
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_error) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.shutdown()
+
+    def hours(self, config: RunConfig, device: str) -> float:
+        """Return how long a run takes; NaN where its pace cannot be measured."""
+        if device == "cuda" and not torch.cuda.is_available():
+            self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
+            device = "cpu"
+        kind = (*kind_of(config), device)
+        if kind not in self.known:
+            self.known[kind] = self._measure(config, device)
+        pace = self.known[kind]
+        return math.nan if pace is None else pace.seconds(work_of(config)) / 3600
+
+    def _measure(self, config: RunConfig, device: str) -> Pace | None:
+        model, shape = config.resolved["model"], "x".join(map(str, image_shape(config.dataset)))
+        words = f"{config.method}, {model} on {shape}"
+        if self._process is None:
+            self._process = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        try:
+            pace = self._process.submit(_measure_on_blanks, config, device).result()
+        except BrokenProcessPool:
+            self._process = None
+            self.remarks.append(f"{words}: not measured, the memory does not suffice")
+            return None
+        except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
+            self.remarks.append(f"{words}: not measured, {error}")
+            return None
+        print(f"{words}: {1000 * pace.step:,.0f} ms a step ({device})", file=sys.stderr, flush=True)
+        return pace
+
+
+def _measure_on_blanks(config: RunConfig, device: str) -> Pace:
+    with blanks_for_missing():
+        return measure(config, device)
+
+
+def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
+    """Return a plan as text: the table, hours one run after another and side by side, remarks."""
+    total, workers = table["hours"].iloc[-1], cpu_count()
+    lines = [
+        table.to_string(index=False, float_format=in_hours, na_rep="unknown"),
+        "",
+        f"Hours are for one run after another; {workers} processes side by side, one a core, take "
+        f"about {in_hours(total / workers)} in all.",
+        *remarks,
+    ]
+    return "\n".join(lines)
+
+
+def in_hours(hours: float) -> str:
+    """Return hours with three digits, or all of them where there are more.
+
+    Examples
+    --------
+    >>> in_hours(0.0542), in_hours(12.345), in_hours(1264.4)
+    ('0.0542', '12.3', '1,264')
+    """
+    return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"

@@ -1,0 +1,158 @@
+"""``python -m prslib plan``: which runs are missing, and how long they take."""
+
+import time
+
+import numpy as np
+import pytest
+
+from prslib import estimate
+from prslib import plan as planning
+from prslib.__main__ import main
+from prslib.config import RunConfig, configs
+from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets.blank import NOTHING, blank_dataset, blanks_for_missing
+from prslib.estimate import Pace, kind_of, measure, work_of
+from prslib.experiment import run
+from prslib.learner import Learner
+from prslib.methods import METHODS
+from prslib.sweep import run_all
+
+MLP = {"dataset": "imbal-digits-tiny"}
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "classes", "tasks"),
+    [
+        ("cocoseq", 35072, 70, 4),
+        ("nuswideseq", 48724, 49, 6),
+        ("imbal-mnistseq", 11543, 10, 10),
+        ("imbal-svhnseq", 14181, 10, 10),
+    ],
+)
+def test_blank_data_sets_have_the_published_sizes(name, images, classes, tasks):
+    blank = blank_dataset(name)
+    assert (len(blank.train), blank.num_classes, blank.num_tasks) == (images, classes, tasks)
+    assert tasks == len(DATASETS[name].recipe.schedule)
+
+
+def test_blanks_stand_in_within_the_context_only():
+    config = RunConfig(dataset="cocoseq", method="CRS")
+    with blanks_for_missing() as missing:
+        assert missing["cocoseq"] == NOTHING
+        assert "digits70seq" not in missing
+        assert config.hash
+        assert work_of(config).steps == pytest.approx(3507, abs=4)
+    for ask in (lambda: config.hash, lambda: load_dataset("imbal-mnistseq", images=False)):
+        with pytest.raises(FileNotFoundError):
+            ask()
+
+
+@pytest.mark.parametrize("method", ["CRS", "GSS", "Multitask"])
+def test_work_is_what_a_run_does(method, monkeypatch):
+    config = RunConfig(**MLP, method=method, batch_size=60)
+    steps, scored = [], []
+
+    def count(saved, progress):
+        steps.append(progress)
+
+    def score(learner, images, rows, see=Learner.probabilities):
+        scored.append(len(rows))
+        return see(learner, images, rows)
+
+    monkeypatch.setattr("prslib.checkpoint.Checkpoint.after_step", count)
+    monkeypatch.setattr("prslib.learner.Learner.probabilities", score)
+    run(config)
+    assert work_of(config) == (len(steps), sum(scored))
+
+
+def test_looks_at_the_memory_count_as_steps():
+    plain, watched = (RunConfig(**MLP, method="CRS", variance_points=n) for n in (0, 5))
+    assert work_of(watched).steps - work_of(plain).steps == 5 * 2  # 30 samples, 20 at once
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_pace(method, monkeypatch):
+    monkeypatch.setattr(estimate, "AIM", 0.0)
+    pace = measure(RunConfig(**MLP, method=method))
+    assert 0 < pace.image < 1
+    assert 0 < pace.step < 10
+
+
+def test_a_pace_needs_no_data_and_no_learned_weights(monkeypatch):
+    monkeypatch.setattr(estimate, "AIM", 0.0)
+    pytest.importorskip("torchvision")
+    config = RunConfig(dataset="imbal-svhnseq", method="EWC", model="resnet18_imagenet")
+    with blanks_for_missing():
+        assert measure(config).step > 0
+
+
+def test_a_slow_step_is_measured_once(monkeypatch):
+    taken = []
+
+    def slow(learner, images, labels, batches, after_step):
+        for _ in batches:
+            taken.append(1)
+            now[0] += 10.0
+            after_step()
+
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("prslib.learner.Learner.fit", slow)
+    assert measure(RunConfig(**MLP, method="Finetune")).step == 10.0
+    assert len(taken) == 2
+
+
+def test_runs_of_one_kind_share_a_pace():
+    seeds = configs(**MLP, method="PRS", seed=[0, 1], rho=[0.0, 1.0])
+    assert len({kind_of(config) for config in seeds}) == 1
+    assert len({kind_of(RunConfig(**MLP, method=method)) for method in ("PRS", "CRS")}) == 2
+    assert Pace(2.0, 0.5).seconds(estimate.Work(10, 4)) == 22.0
+
+
+@pytest.fixture
+def quick_paces(monkeypatch):
+    """Paces that are not measured: a step a second."""
+    monkeypatch.setattr(planning.Paces, "_measure", lambda *_: Pace(1.0, 0.0))
+
+
+def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick_paces):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    wanted = {
+        "main_results": configs(**MLP, method=["CRS", "PRS"], batch_size=60),
+        "rho_sweep": configs(**MLP, method="PRS", rho=[0.0, 1.0], batch_size=60),
+    }
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
+    steps = work_of(wanted["rho_sweep"][0]).steps
+    run_all(wanted["main_results"][:1], workers=1)
+    assert main(["plan", "--profile", "smoke", "main_results", "rho_sweep"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = [line.split()[-3:] for line in lines[1:4]]
+    assert [cell[:2] for cell in cells] == [["2", "1"], ["2", "2"], ["3", "2"]]
+    hours = [float(cell[2]) for cell in cells]
+    np.testing.assert_allclose(hours, np.array([1, 2, 2]) * steps / 3600, rtol=0.01)
+
+
+def test_a_plan_says_what_data_are_missing(tmp_path, monkeypatch, capsys, quick_paces):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    assert main(["plan", "--profile", "paper", "single_label"]) == 0
+    output = capsys.readouterr().out
+    assert "imbal-svhnseq: labels and images missing; all its runs count as missing" in output
+    assert "cocoseq" not in output
+    assert main(["plan", "--profile", "paper", "nothing"]) == 1
+    assert "known notebooks: " in capsys.readouterr().err
+
+
+def break_down(config, device):
+    raise RuntimeError("CUDA out of memory")
+
+
+def test_a_pace_that_cannot_be_measured_is_unknown_and_said(monkeypatch):
+    monkeypatch.setattr(planning, "_measure_on_blanks", break_down)
+    with planning.Paces() as paces:
+        assert np.isnan(paces.hours(RunConfig(**MLP), "cpu"))
+    assert paces.remarks == ["PRS, mlp on 28x28x1: not measured, CUDA out of memory"]
