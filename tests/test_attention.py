@@ -76,6 +76,13 @@ def test_all_four_views_pass_the_frozen_part(frozen):
         torch.testing.assert_close(views, expected)
 
 
+def test_a_cut_leaves_the_network_as_it_was():
+    model = made(CONSISTENCY)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    split(model, 2)  # which looks at the shape of a view
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
 def test_a_resnet_sees_the_same_ratio():
     backbone = partial(resnet_backbone, name="resnet18")
     model = AttentionConsistency((64, 64, 3), 5, backbone, weights="none")
