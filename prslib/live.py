@@ -1,6 +1,7 @@
 """Sliders over a compiled sampler: quota and memory redrawn while a slider moves."""
 
 import io
+import itertools
 import time
 
 import ipywidgets
@@ -34,6 +35,8 @@ class LiveMemory:
     ----------
     image : ipywidgets.Image
         The picture, replaced by every redraw.
+    usual_size : int
+        The memory size of the paper's share, 2000 for 35 000 samples.
     numbers : DataFrame
         What the picture shows: columns as `prslib.walkthrough.quotas` gives them, and stream (the
         class's share of the stream, times the labels in memory).
@@ -60,6 +63,7 @@ class LiveMemory:
         whole("num_classes", num_classes, 1)
         self.samples, self.num_classes, self.seed = samples, num_classes, seed
         self.largest = min(4000, samples // 2)
+        self.usual_size = samples * 2 // 35
         self.image = ipywidgets.Image(format="png", width=900)
         self.numbers = pd.DataFrame()
         self._stream: tuple[float, np.ndarray] | None = None
@@ -103,17 +107,19 @@ class LiveMemory:
         Parameters
         ----------
         rho, skew : float
-            Where their sliders start; the memory starts at 2000 samples of 35 000, or that share.
+            Where their sliders start; the memory starts at ``usual_size``.
 
         Returns
         -------
         ipywidgets.VBox
             For JupyterLab to display.
         """
-        start, step = self.samples * 2 // 35, max(1, self.largest // 80)
+        step = max(1, self.largest // 80)
         ranges = {
             "rho": ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
-            "memory_size": ipywidgets.IntSlider(start, min=10, max=self.largest, step=step),
+            "memory_size": ipywidgets.IntSlider(
+                self.usual_size, min=10, max=self.largest, step=step
+            ),
             "skew": ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
         }
         for name, slider in ranges.items():
@@ -125,6 +131,28 @@ class LiveMemory:
         self.redraw(**{name: slider.value for name, slider in ranges.items()})
         return ipywidgets.VBox([ipywidgets.HBox(list(ranges.values())), self.image])
 
+    def tell_speed(self) -> str:
+        """Redraw for 27 places of the sliders and say how long it took.
+
+        Returns
+        -------
+        str
+            Markdown: median and longest time of a redraw in milliseconds, and its parts.
+        """
+        shown = self.numbers
+        sizes = (self.usual_size // 4, self.usual_size, self.largest)
+        places = itertools.product((-0.5, 0.0, 1.0), sizes, (0.5, 1.0, 1.5))
+        times = pd.DataFrame([self.redraw(*place) for place in places])
+        whole_redraw, middle = times.sum(axis=1), times.median()
+        if len(shown):
+            self.numbers = shown
+            self._draw()
+        return (
+            f"{whole_redraw.median():.0f} ms a redraw of {self.samples:,} samples (median; the "
+            f"longest {whole_redraw.max():.0f} ms): a new stream {middle['stream']:.0f} ms, sampling "
+            f"{middle['sampling']:.0f} ms, drawing {middle['drawing']:.0f} ms."
+        )
+
     def _draw_axes(self) -> None:
         figure = Figure(figsize=(9, 3.6), dpi=100)
         self._canvas = FigureCanvasAgg(figure)
@@ -135,7 +163,9 @@ class LiveMemory:
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         moving = {"animated": True}
         self._artists = [
-            *ax.plot([], [], color=COLOURS["Stream"], linewidth=1.5, label="as the stream", **moving),
+            *ax.plot(
+                [], [], color=COLOURS["Stream"], linewidth=1.5, label="as the stream", **moving
+            ),
             *ax.plot([], [], color=COLOURS["CRS"], linewidth=1.8, label="quota", **moving),
             *ax.plot([], [], "D", color=COLOURS["PRS"], markersize=4, label="in memory", **moving),
         ]

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prslib.plots.walkthrough import letter
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
 
 LENGTH = 40  # samples of the stream that is walked through
 NUM_CLASSES = 5
-SKEW = 1.2
+SKEW = 1.2  # a class's chance falls with its rank to this power
 COMPANY = 0.3  # share of the samples that carry a second label
 
 
@@ -72,6 +73,27 @@ def skewed_stream(
     second = rng.random(samples) < company
     labels[rows[second], drawn[1, second]] = True
     return labels
+
+
+def forty_samples(seed: int) -> np.ndarray:
+    """Draw the labels of the stream that is walked through (cf. Figure 2).
+
+    Parameters
+    ----------
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    bool (40, 5)
+        Multi-hot labels, classes from frequent to rare.
+
+    Example
+    -------
+    >>> forty_samples(seed=0).shape
+    (40, 5)
+    """
+    return skewed_stream(LENGTH, NUM_CLASSES, SKEW, COMPANY, seed)
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
@@ -266,7 +288,7 @@ def names(label: np.ndarray) -> str:
     str
         Such as "A C".
     """
-    return " ".join(chr(ord("A") + c) for c in np.flatnonzero(label))
+    return " ".join(letter(c) for c in np.flatnonzero(label))
 
 
 def most_telling(steps: list[Step]) -> int:
@@ -294,3 +316,114 @@ def most_telling(steps: list[Step]) -> int:
         )
     told = {k: candidates(steps[k]) for k in removals}
     return max(removals, key=lambda k: (told[k]["role"].nunique(), told[k]["distance"].nunique()))
+
+
+def most_labelled(steps: list[Step], full_at: int) -> int:
+    """Return the first sample with the most labels that met a full memory.
+
+    Parameters
+    ----------
+    steps : list of Step
+        Of one stream.
+    full_at : int
+        The number of samples that fill the memory.
+
+    Returns
+    -------
+    int
+        Its place in the list.
+    """
+    return max(range(full_at, len(steps)), key=lambda k: int(steps[k].label.sum()))
+
+
+def distances(steps: list[Step]) -> pd.DataFrame:
+    """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5).
+
+    Parameters
+    ----------
+    steps : list of Step
+        Of one stream.
+
+    Returns
+    -------
+    DataFrame
+        Columns sample (from 1), distance (labels), entered.
+    """
+    rows = [
+        (k + 1, float(np.abs(step.decision.surplus).sum()), step.slot >= 0)
+        for k, step in enumerate(steps)
+    ]
+    return pd.DataFrame(rows, columns=["sample", "distance", "entered"])
+
+
+def tell_entry(steps: list[Step], place: int) -> str:
+    """Say in a sentence how a sample fared at the door (Eq. 2).
+
+    Parameters
+    ----------
+    steps : list of Step
+        Of one stream.
+    place : int
+        The sample's place in the list.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    step = steps[place]
+    what = "entered" if step.slot >= 0 else "was dropped"
+    return (
+        f"Sample {place + 1} ({names(step.label)}): the products below add up to "
+        f"s = {step.decision.acceptance:.3f}, cut at 1; it {what}."
+    )
+
+
+def tell_removal(steps: list[Step], place: int) -> str:
+    """Say in a sentence who made room for a sample (Eqs. 3 to 5).
+
+    Parameters
+    ----------
+    steps : list of Step
+        Of one stream.
+    place : int
+        The sample's place in the list.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    step = steps[place]
+    chosen, decision = shrunk_class(step), step.decision
+    return (
+        f"Sample {place + 1} ({names(step.label)}) took slot {step.slot} from "
+        f"{names(step.memory[step.slot])}. Class {letter(chosen)} was shrunk, which had a chance of "
+        f"{decision.class_probability[chosen]:.0%}; {len(decision.candidates[chosen])} of its "
+        f"{step.memory[:, chosen].sum()} members were in K, and "
+        f"{len(decision.leaving[chosen])} of them might go."
+    )
+
+
+def tell_quotas(frame: pd.DataFrame) -> str:
+    """Say for each rho how much of a memory is not where its quota wants it (Eq. 1).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `quotas` gives it.
+
+    Returns
+    -------
+    str
+        Markdown, a line a rho.
+    """
+    lines = []
+    for rho, own in frame.groupby("rho"):
+        away = (own["in_memory"] - own["quota"]).abs().sum() / 2 / own["in_memory"].sum()
+        rare = own["in_memory"].iloc[-1] / own["frequency"].iloc[-1]
+        lines.append(
+            f"- rho = {rho:g}: {away:.1%} of the labels in memory are not in their quota; of the "
+            f"rarest class's {own['frequency'].iloc[-1]} samples {rare:.0%} are held."
+        )
+    return "\n".join(lines)

@@ -16,19 +16,33 @@ from prslib.plots.samples import plot_sample
 from prslib.plots.sweep import plot_sweep
 from prslib.plots.tail import plot_tail_forgetting
 from prslib.plots.variations import plot_variations
+from prslib.plots.walkthrough import (
+    plot_acceptance,
+    plot_candidates,
+    plot_distances,
+    plot_fates,
+    plot_frequencies,
+    plot_quotas,
+    plot_surpluses,
+)
 
 STYLE = PACKAGE / "plots" / "paper.mplstyle"
 
 __all__ = [
     "STYLE",
+    "plot_acceptance",
     "plot_agreement",
     "plot_architectures",
+    "plot_candidates",
     "plot_claims",
     "plot_class_shares",
     "plot_class_statistics",
     "plot_clustering_steps",
     "plot_cooccurrence",
+    "plot_distances",
+    "plot_fates",
     "plot_features",
+    "plot_frequencies",
     "plot_gradient_variance",
     "plot_group_shares",
     "plot_groups",
@@ -38,7 +52,9 @@ __all__ = [
     "plot_order_spread",
     "plot_precision_recall",
     "plot_progression",
+    "plot_quotas",
     "plot_sample",
+    "plot_surpluses",
     "plot_sweep",
     "plot_tail_forgetting",
     "plot_variations",

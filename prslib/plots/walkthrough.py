@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
 
 FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
 FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
@@ -12,8 +13,24 @@ RHO_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 RHO_MARKERS = "oDs^vP"
 
 
+def letter(c: int) -> str:
+    """Return the name of a class: A for class 0, B for class 1.
+
+    Parameters
+    ----------
+    c : int
+        The class.
+
+    Returns
+    -------
+    str
+        One letter.
+    """
+    return chr(ord("A") + int(c))
+
+
 def _letters(classes) -> list[str]:
-    return [chr(ord("A") + int(c)) for c in classes]
+    return [letter(c) for c in classes]
 
 
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
@@ -50,6 +67,57 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     return ax
 
 
+def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw how often each class came (n_i of Eq. 1).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `prslib.walkthrough.quotas` gives it, for one or more rho.
+    ax : Axes
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+        With a bar a class.
+    """
+    own = frame[frame["rho"] == frame["rho"].iloc[0]]
+    bars = ax.bar(_letters(own["class"]), own["frequency"], color="0.7", width=0.6)
+    ax.bar_label(bars, fontsize=8.5, padding=2)
+    ax.set(xlabel="class", ylabel="samples of the stream $n_i$")
+    ax.margins(y=0.1)
+    return ax
+
+
+def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
+    """Draw the memory's distance to its target along the stream (cf. Eq. 5).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `prslib.walkthrough.distances` gives it.
+    full_at : int
+        The number of samples that fill the memory.
+    ax : Axes
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+        With a line, and a mark for each sample that entered or was dropped.
+    """
+    ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
+    for entered, fate, label in ((True, "kept", "entered"), (False, "dropped", "dropped")):
+        part = frame[frame["entered"] == entered]
+        style = {"marker": FATE_MARKERS[fate], "color": FATES[fate], "linestyle": ""}
+        ax.plot(part["sample"], part["distance"], **style, label=label, zorder=2)
+    ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
+    ax.set(xlabel="sample of the stream", ylabel="distance to the\ntarget (labels)", ylim=(0, None))
+    ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return ax
+
+
 def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     """Draw each class's quota as a line and what the memory holds as marks (Eq. 1).
 
@@ -60,7 +128,7 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     ax : Axes
         Where to draw.
     letters : bool
-        Whether classes are named A, B, C or numbered by rank, then on logarithmic axes.
+        Whether classes are named A, B, C or numbered by rank, then on a log scale.
 
     Returns
     -------
@@ -78,7 +146,8 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
         ax.set_xticks(range(frame["class"].nunique()), _letters(sorted(frame["class"].unique())))
         ax.set(xlabel="class", ylim=(0, None))
     else:
-        ax.set(xlabel="class, by rank in the stream", yscale="log", xscale="log")
+        ax.set(xlabel="class, by rank in the stream", yscale="log")
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.set_ylabel("labels in memory")
     ax.legend(title="line: quota, mark: memory", title_fontsize=9)
     return ax
@@ -141,7 +210,7 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
         text = f"{100 * row.probability:.0f} %" if row.probability else "never"
         style = {"ha": "center", "va": "bottom" if above else "top", "fontsize": 8.5}
         place = {"xytext": (0, 3 if above else -3), "textcoords": "offset points"}
-        ax.annotate(text, (getattr(row, "_1", row.Index), row.surplus), **place, **style)
+        ax.annotate(text, (row.Index, row.surplus), **place, **style)
     ax.axhline(0, color="0.3", linewidth=0.8)
     ax.set_xticks(frame["class"], _letters(frame["class"]))
     ax.set(xlabel="class", ylabel=r"surplus $\delta_i$ (labels)")
