@@ -22,7 +22,7 @@
 # and its Algorithm 1 the order of the steps: the *partition* says how much of the memory each class
 # should have, *sample-in* whether a new sample enters, *sample-out* which one makes room for it.
 # Every number below comes from the sampler itself: `sampler.explain(label)` says what it would
-# decide and why, without changing anything, by the functions that `sampler.place(labels)` then runs.
+# decide and why, without changing anything, by the functions that `sampler.place(labels)` runs.
 #
 # At the end the same sampler takes a stream as long as COCOseq while you move its sliders.
 #
