@@ -114,12 +114,10 @@ class LiveMemory:
         ipywidgets.VBox
             For JupyterLab to display.
         """
-        step = max(1, self.largest // 80)
+        size = {"min": 10, "max": self.largest, "step": max(1, self.largest // 80)}
         ranges = {
             "rho": ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
-            "memory_size": ipywidgets.IntSlider(
-                self.usual_size, min=10, max=self.largest, step=step
-            ),
+            "memory_size": ipywidgets.IntSlider(self.usual_size, **size),
             "skew": ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
         }
         for name, slider in ranges.items():
@@ -149,8 +147,8 @@ class LiveMemory:
             self._draw()
         return (
             f"{whole_redraw.median():.0f} ms a redraw of {self.samples:,} samples (median; the "
-            f"longest {whole_redraw.max():.0f} ms): a new stream {middle['stream']:.0f} ms, sampling "
-            f"{middle['sampling']:.0f} ms, drawing {middle['drawing']:.0f} ms."
+            f"longest {whole_redraw.max():.0f} ms): a new stream {middle['stream']:.0f} ms, "
+            f"sampling {middle['sampling']:.0f} ms, drawing {middle['drawing']:.0f} ms."
         )
 
     def _draw_axes(self) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
 FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
@@ -83,6 +83,7 @@ def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
         With a bar a class.
     """
     own = frame[frame["rho"] == frame["rho"].iloc[0]]
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     bars = ax.bar(_letters(own["class"]), own["frequency"], color="0.7", width=0.6)
     ax.bar_label(bars, fontsize=8.5, padding=2)
     ax.set(xlabel="class", ylabel="samples of the stream $n_i$")
@@ -135,10 +136,10 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     Axes
         With a colour and a marker for each rho.
     """
-    for (rho, own), colour, marker in zip(
-        frame.groupby("rho"), RHO_COLOURS, RHO_MARKERS, strict=False
-    ):
-        rank = own["class"] + (0 if letters else 1)
+    middle = (frame["rho"].nunique() - 1) / 2
+    for k, (rho, own) in enumerate(frame.groupby("rho")):
+        colour, marker = RHO_COLOURS[k % len(RHO_COLOURS)], RHO_MARKERS[k % len(RHO_MARKERS)]
+        rank = own["class"] + (0.08 * (k - middle) if letters else 1)  # few marks: side by side
         ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
         style = {"marker": marker, "color": colour, "linestyle": "", "markersize": 4.5}
         ax.plot(rank, own["in_memory"].replace(0, np.nan), **style, label=rf"$\rho$ = {rho:g}")
@@ -148,7 +149,7 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     else:
         ax.set(xlabel="class, by rank in the stream", yscale="log")
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    ax.set_ylabel("labels in memory")
+    ax.set_ylabel("labels in memory" if letters else "labels in memory (log scale)")
     ax.legend(title="line: quota, mark: memory", title_fontsize=9)
     return ax
 
