@@ -131,9 +131,9 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 #
 # - **On `digits70seq` the claim holds.** The features of PRS are better for the rare classes, by
 #   both measures and with either of two seeds, and not clearly worse for the moderate ones; the
-#   majority pays with one point of silhouette. What the picture shows first is something else: seven islands, one for
-#   each colour. The shape of the digit is what parts classes within an island, and it is there that
-#   the rare ones gain.
+#   majority pays with one point of silhouette. What the picture shows first is something else:
+#   seven islands, one for each colour. The shape of the digit is what parts classes within an
+#   island, and it is there that the rare ones gain.
 # - **On `imbal-digits` it cannot be said.** The order of the classes is drawn from the seed and
 #   moves the numbers far more than the method does.
 # - **On MNIST itself it holds** (`papermill notebooks/feature_tsne.ipynb out.ipynb -f
