@@ -19,7 +19,7 @@ from prslib.notebook import wanted
 from prslib.paths import PACKAGE, cache_dir, params_file, project_root
 from prslib.sweep import run_all
 
-DRAWN_AT_ONCE = 3  # notebooks; each keeps about one core busy once its runs are stored
+DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 
 
 def known_notebooks(profile: str) -> list[str]:

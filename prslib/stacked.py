@@ -22,7 +22,7 @@ from prslib.stream import Part, tasks_together
 # On a CPU the same configuration gives the same bytes, in whatever company it is trained, and
 # thousands of runs at once are `prslib.mlp_loop`'s, which is faster there (bench/many.py).
 PAYS_ON = ("cuda",)
-AT_ONCE = 64  # runs in a stack; bench/many.py shows how little more would bring
+AT_ONCE = 64  # runs in a stack, the largest that bench/many.py measures
 
 
 class Stack(nn.Module):

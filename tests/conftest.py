@@ -2,6 +2,8 @@
 
 import pytest
 
+collect_ignore = ["ray_machines.py"]  # a program that test_cluster.py starts
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_folders(tmp_path_factory):

@@ -25,19 +25,27 @@ TINY = {"dataset": "digits49tiny", "batch_size": 50}
 RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on loopback, on every system
+    "RAY_worker_niceness": "0",  # by default 15: beside other tests its turn would never come
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
 
-@pytest.fixture(scope="module")
-def machines():
-    if importlib.util.find_spec("ray") is None:  # imported only under RAY's settings
-        pytest.skip("needs prslib[cluster]")
-    with pytest.MonkeyPatch.context() as patch, ExitStack() as running:
+@pytest.fixture(scope="module", autouse=True)
+def environment():
+    """Ray reads its settings when it is imported first, by whatever test."""
+    with pytest.MonkeyPatch.context() as patch:
         for name in ("PRSLIB_DATA", "RAY_ADDRESS"):
             patch.delenv(name, raising=False)
         for name, value in (RAY | {"PYTHONPATH": str(project_root())}).items():
             patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def machines():
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("needs prslib[cluster]")
+    with ExitStack() as running:
         for _ in range(3):  # Ray gives up on a machine that is not there in 30 s
             process = running.enter_context(started())
             if answer := process.stdout.readline():
