@@ -1,6 +1,6 @@
 """Samples a second of every sampler, beside Avalanche's buffers and plain numpy.
 
-``make bench`` (or ``python bench/samplers.py``): some two minutes on a core. Prints a table and
+``make bench`` (or ``python bench/samplers.py``): a minute or two on a core. Prints a table and
 writes ``figures/bench/samplers.csv`` and ``.png``.
 
 Streams of 70 classes: digits70seq (8741 samples) and, where the folder ``PRSLIB_DATA`` has
@@ -236,7 +236,7 @@ def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
 def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw the median of each contestant as a dot and the range as a line, fastest on top."""
     names = table.groupby("stream", sort=False)
-    axes = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+    axes = figure.subplots(1, len(names), squeeze=False, sharex=True, sharey=True)[0]
     order = table[table["stream"] == table["stream"].iloc[0]].sort_values("samples_per_s")
     markers = {"ours": "o", "plain": "s", "Avalanche": "D"}
     for ax, (stream, part) in zip(axes, names, strict=True):
@@ -252,7 +252,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
         ax.set_yticks(range(len(part)), part.index)
         ax.grid(axis="x")
-        ax.margins(x=0.2)
+        ax.set_xlim(table["lowest"].min() / 2, 20 * table["highest"].max())  # room for the numbers
 
 
 def main() -> None:

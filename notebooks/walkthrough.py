@@ -26,7 +26,7 @@
 #
 # At the end the same sampler takes a stream as long as COCOseq while you move its sliders.
 #
-# *A few seconds; some ten more the first time, for the compiler. No network is trained.*
+# *A quarter of a minute; ten seconds more the first time, for the compiler. No network is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to

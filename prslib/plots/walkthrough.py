@@ -142,10 +142,11 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
         rank = own["class"] + (0.08 * (k - middle) if letters else 1)  # few marks: side by side
         ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
         style = {"marker": marker, "color": colour, "linestyle": "", "markersize": 4.5}
-        ax.plot(rank, own["in_memory"].replace(0, np.nan), **style, label=rf"$\rho$ = {rho:g}")
+        held = own["in_memory"] if letters else own["in_memory"].replace(0, np.nan)
+        ax.plot(rank, held, **style, label=rf"$\rho$ = {rho:g}")
     if letters:
         ax.set_xticks(range(frame["class"].nunique()), _letters(sorted(frame["class"].unique())))
-        ax.set(xlabel="class", ylim=(0, None))
+        ax.set(xlabel="class", ylim=(-0.3, None))
     else:
         ax.set(xlabel="class, by rank in the stream", yscale="log")
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
