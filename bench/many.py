@@ -30,7 +30,7 @@ from prslib.config import configs  # noqa: E402
 from prslib.experiment import run  # noqa: E402
 from prslib.mlp_loop import Loop  # noqa: E402
 from prslib.paths import figures_dir  # noqa: E402
-from prslib.stacked import run_together  # noqa: E402
+from prslib.stacked import run_stacked  # noqa: E402
 
 DATASET, STACKS = "imbal-digits", (4, 16, 64)
 ALONE = 2  # runs of those that take one after another
@@ -56,7 +56,7 @@ def in_numpy(_device):
 
 def stacked(count):
     def train(device):
-        run_together(wanted(count), device)
+        run_stacked(wanted(count), device)
         return count
 
     return train

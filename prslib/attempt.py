@@ -1,4 +1,4 @@
-"""One run, trained once whoever asks for it, and what came of it."""
+"""Runs, each trained once whoever asks for it, and what came of them."""
 
 import time
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from filelock import Timeout
 
 from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
-from prslib.experiment import Run, run
-from prslib.stacked import run_together
+from prslib.experiment import Run
 from prslib.store import CHECKPOINT, FAILURE, LOCK, Store
+from prslib.units import train
 
 
 class Outcome(NamedTuple):
@@ -35,82 +35,50 @@ class Outcome(NamedTuple):
     error: str | None = None
 
 
-def attempt(
-    config: RunConfig,
+def attempt_unit(
+    unit: Sequence[RunConfig],
     store: Store,
     device: str = "cpu",
     save_every: float = SAVE_EVERY,
     wait: bool = True,
-) -> Outcome:
-    """Train and store a run that no one has stored yet; our own.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    store : Store
-        Where its result, and its state on the way, are kept.
-    device : str
-        Where to compute, "cpu" or "cuda".
-    save_every : float
-        Seconds between two savings of its state.
-    wait : bool
-        Whether to wait for another process that is at this run.
-
-    Returns
-    -------
-    Outcome
-        An error is told in it and recorded in the store, not raised, so that it ends this run and
-        no other.
-    """
-    start = time.perf_counter()
-    try:
-        with store.lock(config, wait):
-            if store.load(config) is None:
-                store.check_writable()
-                store.tidy(config)
-                store.save(run(config, device, store.path(config, CHECKPOINT), save_every))
-            _settle(config, store)
-    except Timeout:  # of the lock; a run may have a TimeoutError of its own
-        return Outcome(config, busy=True)
-    except Exception as error:
-        store.record_failure(config, error)
-        said = f"{type(error).__name__}: {error}"
-        return Outcome(config, time.perf_counter() - start, error=said)
-    return Outcome(config, time.perf_counter() - start)
-
-
-def attempt_unit(
-    unit: Sequence[RunConfig], store: Store, device: str, save_every: float, wait: bool
 ) -> list[Outcome]:
-    """Train and store runs that are trained as one, or the only one.
+    """Train and store runs that no one has stored yet and that are trained as one; our own.
 
     Parameters
     ----------
     unit : sequence of RunConfig
-        Of one `prslib.stacked.shape` where there are several.
-    store, device, save_every, wait
-        As for `attempt`. Several take seconds together and save no state on the way.
+        What `prslib.units.train` takes; often a single run.
+    store : Store
+        Where results, and the state on the way, are kept.
+    device : str
+        Where to compute, "cpu" or "cuda".
+    save_every : float
+        Seconds between two savings of the state.
+    wait : bool
+        Whether to wait for another process that is at one of these runs.
 
     Returns
     -------
     list of Outcome
-        One for each. If an error ends them all, each is attempted for itself.
+        One for each run. If an error ends several, each is attempted for itself; that of a single
+        one is told in its outcome and recorded in the store, not raised, so that it ends this run
+        and no other.
     """
-    if len(unit) == 1:
-        return [attempt(unit[0], store, device, save_every, wait)]
     start = time.perf_counter()
-    with ExitStack() as held:
-        mine, others = claim(unit, store, wait, held)
-        try:
-            for finished in run_together(mine, device) if mine else ():
-                keep(finished, store)
-        except Exception:
-            alone = True
-        else:
-            alone = False
-    if alone:
-        return others + [attempt(config, store, device, save_every, wait) for config in mine]
+    mine, others = list(unit), []
+    try:
+        with ExitStack() as held:
+            mine, others = claim(unit, store, wait, held)
+            if mine:
+                checkpoint = min(store.path(config, CHECKPOINT) for config in mine)
+                keep(train(mine, device, checkpoint, save_every), store)
+    except Exception as error:
+        if len(mine) > 1:
+            how = store, device, save_every, wait
+            return others + [attempt_unit((config,), *how)[0] for config in mine]
+        store.record_failure(mine[0], error)
+        said = f"{type(error).__name__}: {error}"
+        return [*others, Outcome(mine[0], time.perf_counter() - start, error=said)]
     seconds = (time.perf_counter() - start) / max(len(mine), 1)
     return others + [Outcome(config, seconds) for config in mine]
 
@@ -161,10 +129,12 @@ def claim(
     return mine, others
 
 
-def keep(finished: Run, store: Store) -> None:
-    """Store a run whose lock this process holds, and remove what it needed on the way."""
-    store.save(finished)
-    _settle(finished.config, store)
+def keep(runs: Sequence[Run], store: Store) -> None:
+    """Store runs whose locks this process holds, then remove what they needed on the way."""
+    for finished in runs:
+        store.save(finished)
+    for finished in runs:
+        _settle(finished.config, store)
 
 
 def _settle(config: RunConfig, store: Store) -> None:

@@ -5,6 +5,7 @@ import io
 import time
 import warnings
 import zipfile
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -34,8 +35,8 @@ class Progress:
         The memory, who decides what it keeps, and who draws from it; None without a memory.
     watched : bool
         Whether someone looks at the memory on the way.
-    scores : list of DataFrame
-        One for each part of the stream that is finished.
+    scores : list of dict of str to DataFrame
+        One for each part of the stream that is finished, by test set.
     variances : list of dict
         The measurements of the gradient variance so far.
     steps : int
@@ -52,7 +53,7 @@ class Progress:
     replay: Replay | None = None
     watched: bool = False
     variances: list[dict] = field(default_factory=list)
-    scores: list[pd.DataFrame] = field(default_factory=list)
+    scores: list[dict[str, pd.DataFrame]] = field(default_factory=list)
     steps: int = 0
 
     @property
@@ -65,8 +66,8 @@ class Progress:
         """Parts of the stream that are finished, and steps taken in the next one."""
         return len(self.scores), self.steps
 
-    def finish_part(self, scores: pd.DataFrame) -> None:
-        """Append the scores after a part; the next step is the first of the next one."""
+    def finish_part(self, scores: dict[str, pd.DataFrame]) -> None:
+        """Append the scores after a part, by test set; the next part begins."""
         self.scores.append(scores)
         self.steps = 0
 
@@ -74,7 +75,10 @@ class Progress:
         """Return all of it as tensors, numbers and text in dicts and lists."""
         state = {
             "learner": self.learner.state_dict(),
-            "scores": [frame.to_dict("list") for frame in self.scores],
+            "scores": [
+                {name: frame.to_dict("list") for name, frame in part.items()}
+                for part in self.scores
+            ],
             "variances": self.variances,
             "steps": self.steps,
         }
@@ -87,9 +91,11 @@ class Progress:
     def restore(self, state: dict) -> None:
         """Go back to what `state` returned; learner, sampler and memory are changed in place."""
         self.learner.load_state_dict(state["learner"])
-        self.scores = [pd.DataFrame(frame) for frame in state["scores"]]
+        self.scores = [
+            {name: pd.DataFrame(frame) for name, frame in part.items()} for part in state["scores"]
+        ]
         self.variances, self.steps = state["variances"], state["steps"]
-        if "sampler" in state:
+        if self.stepwise:  # else the memory follows from the seed, whoever looked at it before
             for part in ("sampler", "memory"):
                 own = vars(getattr(self.replay, part))
                 own.update(unpack(state[part], own))
@@ -103,10 +109,13 @@ class Checkpoint:
     ----------
     path : path-like or None
         The file; None for a run that leaves none.
-    run : str
-        The configuration's hash: a file of another run is refused.
+    training : str
+        `RunConfig.training`: a file of another training is refused.
     save_every : float
         Seconds from one writing to the next; the clock is looked at after every step.
+    leaves : collection of str
+        The hashes of the runs that this training is to leave; a file that was written for others
+        is of use if these are among them.
 
     Raises
     ------
@@ -119,13 +128,20 @@ class Checkpoint:
     code that wrote it and to no other, since another version might go on differently.
     """
 
-    def __init__(self, path: Path | str | None, run: str, save_every: float = SAVE_EVERY):
+    def __init__(
+        self,
+        path: Path | str | None,
+        training: str,
+        save_every: float = SAVE_EVERY,
+        leaves: Collection[str] = (),
+    ):
         if not save_every > 0:
             raise ValueError(
                 f"save_every must be above 0 seconds, got {save_every!r}; choose for example 300"
             )
         self.path = None if path is None else Path(path)
-        self.run = run
+        self.training = training
+        self.leaves = sorted(leaves)
         self.save_every = save_every
         self._due = time.monotonic() + save_every
 
@@ -140,23 +156,27 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If the file belongs to another run.
+            If the file belongs to another training.
 
         Warns
         -----
         UserWarning
-            If the file cannot be read or other code wrote it: the run starts over.
+            If the file cannot be read, other code wrote it, or it lacks what one of the runs is to
+            leave: the training starts over.
         """
         content = None if self.path is None else self._read()
         if content is None:
             return
-        if content["run"] != self.run:
+        if content["training"] != self.training:
             raise ValueError(
-                f"the checkpoint {self.path} belongs to run {content['run']}, expected "
-                f"{self.run}; give every run a file of its own"
+                f"the checkpoint {self.path} belongs to training {content['training']}, expected "
+                f"{self.training}; give every run a file of its own"
             )
         if content["code"] != code_version():
             self._starts_over("other code wrote it")
+            return
+        if not set(self.leaves) <= set(content["leaves"]):
+            self._starts_over("it was written for runs that look at less")
             return
         progress.restore(content["progress"])
 
@@ -169,7 +189,12 @@ class Checkpoint:
         """Write the file if its time has come; a file that cannot be written is a warning."""
         if self.path is None or time.monotonic() < self._due:
             return
-        content = {"run": self.run, "code": code_version(), "progress": progress.state()}
+        content = {
+            "training": self.training,
+            "leaves": self.leaves,
+            "code": code_version(),
+            "progress": progress.state(),
+        }
         buffer = io.BytesIO()
         torch.save(content, buffer)
         try:
@@ -190,7 +215,7 @@ class Checkpoint:
             if broken is not None:
                 raise zipfile.BadZipFile(f"{broken} is damaged")
             content = torch.load(self.path, map_location="cpu", weights_only=True)
-            return {name: content[name] for name in ("run", "code", "progress")}
+            return {name: content[name] for name in ("training", "leaves", "code", "progress")}
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file leads to, the run can start over

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
+from prslib import units as training
 from prslib.attempt import Outcome, claim, keep
 from prslib.config import RunConfig
 from prslib.datasets import fingerprint, load_dataset
-from prslib.experiment import Run, run
+from prslib.experiment import Run
 from prslib.models import MODELS
-from prslib.stacked import run_together
 from prslib.store import Store
 
 RETRIES = 3  # of a run whose process or machine is lost
@@ -242,7 +242,7 @@ def train(
     Parameters
     ----------
     configs : sequence of RunConfig
-        One run, or several of one shape.
+        One run, or several that are trained as one.
     hashes : sequence of str
         What the driver makes of them.
     device : str
@@ -268,16 +268,14 @@ def train(
             "this machine has other data or another version of prslib than the one that asked; "
             "install the same there"
         )
-    runs = [run(configs[0], device)] if len(configs) == 1 else run_together(configs, device)
-    return runs, time.perf_counter() - start
+    return training.train(configs, device), time.perf_counter() - start
 
 
 def _stored(ray: ModuleType, answer, configs: Sequence[RunConfig], store: Store) -> list[Outcome]:
     """Store what came back; an error ends these runs and no others."""
     try:
         runs, seconds = ray.get(answer)
-        for finished in runs:
-            keep(finished, store)
+        keep(runs, store)
     except Exception as raised:
         error = getattr(raised, "cause", None) or raised
         if error is not raised:  # what the run itself raised, and where

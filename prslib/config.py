@@ -26,6 +26,8 @@ ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's o
 PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
 # fields that count in a hash only where they differ from this, at which a run is the plain one
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
+# fields that say what is looked at, and leave the training as it is
+LOOKED_AT = ("test_set", "features_per_class", "variance_points")
 
 
 @dataclass(frozen=True)
@@ -194,8 +196,19 @@ class RunConfig:
     @property
     def hash(self) -> str:
         """Twelve hexadecimal digits that stand for `identity`."""
-        text = json.dumps(self.identity, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return _digest(self.identity)
+
+    @property
+    def training(self) -> str:
+        """Twelve hexadecimal digits, equal for runs that differ only in what they look at.
+
+        Examples
+        --------
+        >>> plain, watched = RunConfig(), RunConfig(test_set="imbalanced", variance_points=8)
+        >>> plain.training == watched.training, plain.hash == watched.hash
+        (True, False)
+        """
+        return _digest({k: v for k, v in self.identity.items() if k not in LOOKED_AT})
 
     def check(self, dataset: SequentialDataset) -> None:
         """Raise ValueError where the configuration does not fit the data set's stream."""
@@ -210,6 +223,11 @@ class RunConfig:
                 f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
                 f"{self.test_set!r}; leave it out for the data set's own"
             )
+
+
+def _digest(identity: dict) -> str:
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:

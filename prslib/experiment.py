@@ -1,6 +1,6 @@
 """One run, from a configuration to its scores."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -95,12 +95,47 @@ def run(
     One thread: the same configuration on the same machine gives the same bytes, and many runs side
     by side are faster in total than one run on all cores.
     """
+    return run_at_once([config], device, checkpoint, save_every)[0]
+
+
+def run_at_once(
+    configs: Sequence[RunConfig],
+    device: str = "cpu",
+    checkpoint: str | PathLike | None = None,
+    save_every: float = SAVE_EVERY,
+) -> list[Run]:
+    """Train once for several runs that differ only in what they look at; our own.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        Of one `RunConfig.training`.
+    device, checkpoint, save_every
+        As for `run`.
+
+    Returns
+    -------
+    list of Run
+        For each the bytes that `run` gives.
+
+    Raises
+    ------
+    ValueError
+        If the runs train differently, or as for `run`.
+    """
     check_device(device)
-    dataset = load_dataset(config.dataset)
-    config.check(dataset)
-    saved = Checkpoint(checkpoint, config.hash, save_every)
-    with conditions(config):
-        return _run(config, dataset, device, saved)
+    dataset, trainings = load_dataset(configs[0].dataset), {c.training for c in configs}
+    if len(trainings) != 1:
+        raise ValueError(
+            "run_at_once: expected runs that train alike (RunConfig.training), got "
+            f"{len(trainings)} trainings; train them with run_all, which sorts them"
+        )
+    for config in configs:
+        config.check(dataset)
+    leaves = {config.hash for config in configs}
+    saved = Checkpoint(checkpoint, configs[0].training, save_every, leaves)
+    with conditions(configs[0]):
+        return _run(configs, dataset, device, saved)
 
 
 @contextmanager
@@ -115,27 +150,40 @@ def conditions(config: RunConfig) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _run(config: RunConfig, dataset: SequentialDataset, device: str, saved: Checkpoint) -> Run:
-    settings, train = config.resolved, dataset.train
-    test, at_once = dataset.tests[settings["test_set"]], settings["tasks_at_once"]
-    shown = shown_images(config, dataset)
+def _run(
+    configs: Sequence[RunConfig], dataset: SequentialDataset, device: str, saved: Checkpoint
+) -> list[Run]:
+    config, train = configs[0], dataset.train
+    settings, marks = config.resolved, variance_marks(configs, dataset)
+    tests = {name: dataset.tests[name] for name in {c.resolved["test_set"] for c in configs}}
+    shown = [shown_images(config, dataset) for config in configs]
     learner = make_learner(config, dataset, device)
-    images, test_images = place(train.images, device), place(test.images, device)
+    images = place(train.images, device)
+    test_images = {name: place(test.images, device) for name, test in tests.items()}
     labels = torch.from_numpy(train.labels).float().to(device)
-    progress = Progress(learner, make_replay(config, dataset), config.variance_points > 0)
+    progress = Progress(learner, make_replay(config, dataset), len(marks) > 0)
     saved.resume(progress)
     supply = partial(_supply, learner, images, labels)
     parts = stream_of(
         config, dataset, progress.replay, supply, progress.position, progress.stepwise
     )
     measure = partial(_measure, progress, settings["batch_size"], images, labels)
-    done, marks = _marks(config, dataset, progress)
-    for part in watched(parts, marks, measure, done):
+    measured = max((row["images"] for row in progress.variances), default=0)
+    left = marks[marks * settings["batch_size"] > measured] if progress.replay else ()
+    for part in watched(parts, left, measure, _steps_taken(config, dataset, progress)):
         learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
-        groups = tasks_together(part.seen, at_once)
-        progress.finish_part(score_tasks(learner, test_images, test, dataset, groups))
+        groups = tasks_together(part.seen, settings["tasks_at_once"])
+        progress.finish_part(
+            {
+                name: score_tasks(learner, test_images[name], test, dataset, groups)
+                for name, test in tests.items()
+            }
+        )
         saved.save_if_due(progress)
-    return finished(config, dataset, progress, test_images, shown)
+    return [
+        finished(config, dataset, progress, test_images[config.resolved["test_set"]], rows)
+        for config, rows in zip(configs, shown, strict=True)
+    ]
 
 
 def shown_images(config: RunConfig, dataset: SequentialDataset) -> np.ndarray | None:
@@ -171,12 +219,15 @@ def finished(
     Run
         Scores, memory, and what else the configuration asks for.
     """
-    extras = {}
-    frame = with_run_columns(config, pd.concat(progress.scores, ignore_index=True))
+    extras, test_set = {}, config.resolved["test_set"]
+    scores = pd.concat([part[test_set] for part in progress.scores], ignore_index=True)
+    frame = with_run_columns(config, scores)
     if shown is not None:
         extras["features"] = progress.learner.features(test_images, shown)
-    if progress.variances:
-        extras["gradient_variance"] = with_run_columns(config, pd.DataFrame(progress.variances))
+    asked = set(variance_marks([config], dataset) * config.resolved["batch_size"])
+    variances = [row for row in progress.variances if row["images"] in asked]
+    if variances:
+        extras["gradient_variance"] = with_run_columns(config, pd.DataFrame(variances))
     return Run(config, frame, labels_in(progress.replay, dataset), **extras)
 
 
@@ -226,13 +277,33 @@ def _measure(progress: Progress, batch_size: int, images, labels, step: int) -> 
     progress.variances.append(row)
 
 
-def _marks(config: RunConfig, dataset: SequentialDataset, progress: Progress):
-    """Return the steps taken so far, and after how many the variance is still to be measured."""
-    lengths = [len(part.batches) for part in new_samples(config, dataset)]
+def variance_marks(configs: Sequence[RunConfig], dataset: SequentialDataset) -> np.ndarray:
+    """Return after how many steps the gradient variance is measured.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        Runs of one training, which measure it at ``variance_points`` points each.
+    dataset : SequentialDataset
+        Their data set.
+
+    Returns
+    -------
+    ndarray of int64
+        The points of all of them, rising, each once; each run's are evenly apart.
+    """
+    steps = sum(_lengths(configs[0], dataset))
+    marks = [np.linspace(0, steps, c.variance_points + 1).round().astype(int)[1:] for c in configs]
+    return np.unique(np.concatenate(marks))
+
+
+def _steps_taken(config: RunConfig, dataset: SequentialDataset, progress: Progress) -> int:
     finished, steps = progress.position
-    marks = np.linspace(0, sum(lengths), config.variance_points + 1).round().astype(int)[1:]
-    left = np.unique(marks)[len(progress.variances) :] if progress.replay else ()
-    return sum(lengths[:finished]) + steps, left
+    return sum(_lengths(config, dataset)[:finished]) + steps
+
+
+def _lengths(config: RunConfig, dataset: SequentialDataset) -> list[int]:
+    return [len(part.batches) for part in new_samples(config, dataset)]
 
 
 def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:

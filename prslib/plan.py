@@ -3,10 +3,11 @@
 import math
 import multiprocessing
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
+import numpy as np
 import pandas as pd
 import torch
 import yaml
@@ -41,12 +42,13 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
     -------
     DataFrame
         A row a notebook and one for all together, in which a run that several notebooks want
-        counts once: notebook, wanted, missing, hours (one run after another).
+        counts once, and so do the hours of runs that are trained as one: notebook, wanted, missing,
+        hours (one after another).
     list of str
         What a reader should know beside it: missing data, notebooks that cannot say what they
         want, what could not be measured.
     """
-    rows, remarks, every = [], [], {}
+    rows, remarks, every, used = [], [], {}, {}
     with Paces() as paces, blanks_for_missing() as absent:
         for name in names:
             device = yaml.safe_load(params_file(profile, name).read_text()).get("device", "cpu")
@@ -56,20 +58,28 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
                 remarks.append(f"{name} cannot say what it wants: {error}")
                 continue
             hours = {
-                key: paces.hours(config, device)
+                key: (config.training, paces.hours(config, device))
                 for key, config in runs.items()
                 if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
             }
-            rows.append((name, len(runs), len(hours), sum(hours.values())))
-            every |= {key: (config.dataset, hours.get(key)) for key, config in runs.items()}
-    hours = [hours for _, hours in every.values() if hours is not None]
-    rows.append(("all, each run once", len(every), len(hours), sum(hours)))
-    used = {dataset for dataset, _ in every.values()}
-    remarks += [f"{name}: {SAID[what]}" for name, what in absent.items() if name in used]
+            rows.append((name, len(runs), len(hours), _in_all(hours.values())))
+            every |= hours
+            used |= {key: config.dataset for key, config in runs.items()}
+    rows.append(("all, each run once", len(used), len(every), _in_all(every.values())))
+    named = set(used.values())
+    remarks += [f"{name}: {SAID[what]}" for name, what in absent.items() if name in named]
     return pd.DataFrame(rows, columns=["notebook", "wanted", "missing", "hours"]), [
         *remarks,
         *dict.fromkeys(paces.remarks),
     ]
+
+
+def _in_all(hours: Iterable[tuple[str, float]]) -> float:
+    """Add up hours, of runs that are trained as one those of the longest."""
+    trainings = {}
+    for training, each in hours:
+        trainings[training] = np.maximum(trainings.get(training, 0.0), each)
+    return sum(trainings.values())
 
 
 class Paces:

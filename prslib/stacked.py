@@ -19,11 +19,6 @@ from prslib.residence import place
 from prslib.scoring import score_tasks
 from prslib.stream import Part, tasks_together
 
-# On a CPU the same configuration gives the same bytes, in whatever company it is trained, and
-# thousands of runs at once are `prslib.mlp_loop`'s, which is faster there (bench/many.py).
-PAYS_ON = ("cuda",)
-AT_ONCE = 64  # runs in a stack, the largest that bench/many.py measures
-
 
 class Stack(nn.Module):
     """Networks of one architecture as one, whose weights have one more dimension (our own choice).
@@ -119,33 +114,7 @@ def shape(config: RunConfig) -> tuple | None:
     return (*(settings[name] for name in common), replayed, settings["epochs"] * method.offline)
 
 
-def together(configs: Sequence[RunConfig], device: str) -> list[tuple[RunConfig, ...]]:
-    """Cut runs into those that one process trains as one, where that is faster.
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        What is to be trained.
-    device : str
-        Where to compute, "cpu" or "cuda".
-
-    Returns
-    -------
-    list of tuple of RunConfig
-        Up to `AT_ONCE` of the same `shape` in one, all others alone.
-    """
-    groups = {}
-    for config in configs:
-        key = shape(config) if device in PAYS_ON else None
-        groups.setdefault(key or config.hash, []).append(config)
-    return [
-        tuple(group[start : start + AT_ONCE])
-        for group in groups.values()
-        for start in range(0, len(group), AT_ONCE)
-    ]
-
-
-def run_together(configs: Sequence[RunConfig], device: str = "cpu") -> list[Run]:
+def run_stacked(configs: Sequence[RunConfig], device: str = "cpu") -> list[Run]:
     """Train runs of one shape as one and score each (section "Experimental Design").
 
     Parameters
@@ -168,17 +137,17 @@ def run_together(configs: Sequence[RunConfig], device: str = "cpu") -> list[Run]
     shapes = {shape(config) for config in configs}
     if len(shapes) != 1 or None in shapes:
         raise ValueError(
-            "run_together: expected runs of one shape (prslib.stacked.shape), got "
+            "run_stacked: expected runs of one shape (prslib.stacked.shape), got "
             f"{len(shapes)} shapes; train them with run_all, which sorts them"
         )
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         config.check(dataset)
     with conditions(configs[0]):
-        return _run_together(configs, dataset, device)
+        return _run_stacked(configs, dataset, device)
 
 
-def _run_together(
+def _run_stacked(
     configs: Sequence[RunConfig], dataset: SequentialDataset, device: str
 ) -> list[Run]:
     settings, train = configs[0].resolved, dataset.train
@@ -200,7 +169,8 @@ def _run_together(
             for i in np.flatnonzero(ends[k] == end):
                 run.learner.model.load_state_dict(stack.weights_of(k))
                 groups = tasks_together(streams[k][i].seen, settings["tasks_at_once"])
-                run.finish_part(score_tasks(run.learner, test_images, test, dataset, groups))
+                scores = score_tasks(run.learner, test_images, test, dataset, groups)
+                run.finish_part({settings["test_set"]: scores})
     each = zip(configs, runs, shown, strict=True)
     return [finished(config, dataset, run, test_images, rows) for config, run, rows in each]
 

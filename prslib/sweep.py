@@ -15,8 +15,8 @@ from prslib.config import RunConfig, check_all
 from prslib.datasets import load_dataset
 from prslib.experiment import Run
 from prslib.residence import check_device
-from prslib.stacked import together
 from prslib.store import LOCK, Store
+from prslib.units import units_of
 
 KILLED = "its process was killed, most likely as the memory did not suffice"
 
@@ -72,9 +72,10 @@ def run_all(
     Notes
     -----
     A run is stored the moment it ends, and saves its state on the way, so that an interruption
-    loses a few minutes of the runs under way. Processes that ask for the same runs share the work:
+    loses a few minutes of the runs under way. Runs that differ only in what they look at, such as
+    the test set, are trained as one. Processes that ask for the same runs share the work:
     what another one is at comes last, and is loaded when that one has stored it. On a GPU small
-    runs of one shape are trained as one (`prslib.stacked`).
+    runs of one shape are too (`prslib.stacked`).
 
     Processes are started anew, not forked, so that each may use a GPU whatever the caller did with
     it. On one GPU every process has its own copy of the images where they fit beside what the
@@ -103,7 +104,7 @@ def _train(configs, store, workers, device, save_every, address) -> list[Outcome
                 break
             # who waits for several runs takes them one by one, and all processes in one order
             in_order = [(config,) for config in sorted(left, key=lambda config: config.hash)]
-            units = in_order if wait else together(left, device)
+            units = in_order if wait else units_of(left, device)
             arriving = (
                 attempt_on(address, units, store, device, wait)
                 if address
@@ -135,7 +136,11 @@ def _attempt_here(units, store, workers, device, save_every, wait) -> Iterator[O
                         left.pop(outcome.config.hash, None)
                         yield outcome
         except BrokenProcessPool:  # a process was killed, and took the others with it
-            begun = [key for key, unit in left.items() if store.path(unit[0], LOCK).exists()]
+            begun = [
+                key
+                for key, unit in left.items()
+                if any(store.path(config, LOCK).exists() for config in unit)
+            ]
             for key in begun or list(left):
                 yield from _attempt_alone(left.pop(key), *how)
 

@@ -6,7 +6,7 @@ import signal
 
 from prslib import attempt as attempt_module
 from prslib import checkpoint
-from prslib.attempt import attempt
+from prslib.attempt import attempt_unit
 from prslib.sweep import run_all
 
 
@@ -39,6 +39,12 @@ class Steps:
         patch(checkpoint.time, "monotonic", lambda: self.taken)
 
 
+def attempt(config, *how, **options):
+    """Attempt a single run and return its outcome."""
+    (outcome,) = attempt_unit([config], *how, **options)
+    return outcome
+
+
 def train(config, store, file, save_every, last=None):
     """Attempt a run; ``save_every`` is in steps."""
     Steps(file, last).watch(setattr)
@@ -49,11 +55,11 @@ def train(config, store, file, save_every, last=None):
 def sweep(configs, store, file, errors):
     """Ask for several runs at once and note which of them were trained here."""
 
-    def told(config, *arguments, train=attempt_module.run):
+    def told(unit, *arguments, train=attempt_module.train):
         with open(file, "a") as noted:
-            noted.write(f"{config.hash} {os.getpid()}\n")
-        return train(config, *arguments)
+            noted.writelines(f"{config.hash} {os.getpid()}\n" for config in unit)
+        return train(unit, *arguments)
 
-    attempt_module.run = told
+    attempt_module.train = told
     with open(errors, "w") as bar, contextlib.redirect_stderr(bar):
         assert [run.config for run in run_all(configs, store, workers=1)] == configs

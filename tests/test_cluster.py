@@ -123,7 +123,7 @@ def test_a_run_that_raises_ends_alone_and_is_not_tried_again(address, tmp_path, 
     assert store.load(good) is not None
     (failure,) = store.folder.glob("*.failed.json")
     assert "in train" in json.loads(failure.read_text())["traceback"]  # where, on the machine
-    attempt.attempt(good, local := Store(tmp_path / "local"))
+    attempt.attempt_unit([good], local := Store(tmp_path / "local"))
     assert stored(local.folder) == stored(store.folder)
 
 
@@ -169,7 +169,7 @@ def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_pa
     killer.join()
     assert [run.config for run in runs] == wanted
     for config in wanted:
-        attempt.attempt(config, local)
+        attempt.attempt_unit([config], local)
     assert stored(store.folder) == stored(local.folder)
     assert len(stored(store.folder)) == 6
 

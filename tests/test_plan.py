@@ -15,6 +15,7 @@ from prslib.estimate import Pace, kind_of, measure, work_of
 from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.methods import METHODS
+from prslib.store import Store
 from prslib.sweep import run_all
 
 MLP = {"dataset": "imbal-digits-tiny"}
@@ -135,6 +136,17 @@ def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick
     assert [cell[:2] for cell in cells] == [["2", "1"], ["2", "2"], ["3", "2"]]
     hours = [float(cell[2]) for cell in cells]
     np.testing.assert_allclose(hours, np.array([1, 2, 2]) * steps / 3600, rtol=0.01)
+
+
+def test_a_plan_counts_the_hours_of_a_training_once(tmp_path, monkeypatch, quick_paces):
+    fields = MLP | {"method": "CRS", "batch_size": 60}
+    plain, watched, other = (RunConfig(**fields, variance_points=n) for n in (0, 5, 2))
+    wanted = {"main_results": [plain], "gradient_variance": [watched, other]}
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
+    table, _ = planning.plan("smoke", list(wanted), Store(tmp_path))
+    assert table["missing"].tolist() == [1, 2, 3]
+    steps = work_of(plain).steps, work_of(watched).steps, work_of(watched).steps
+    np.testing.assert_allclose(table["hours"], np.array(steps) / 3600)
 
 
 def test_a_plan_says_what_data_are_missing(tmp_path, monkeypatch, capsys, quick_paces):

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from prslib import stacked
+from prslib import stacked, units
 from prslib.attempt import attempt_unit
 from prslib.config import RunConfig, configs
 from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.models import MODELS, make_model
-from prslib.stacked import Stack, run_together, shape, together
+from prslib.stacked import Stack, run_stacked, shape
 from prslib.store import Store
+from prslib.units import units_of
 
 TINY = "imbal-digits-tiny"
 SETTINGS = {"optimizer": "sgd", "learning_rate": 0.1, "loss": "cross_entropy", "clip_value": 0.05}
@@ -42,7 +43,7 @@ def test_runs_together_are_the_runs_alone():
     wanted = configs(dataset=TINY, seed=[0, 1, 2], **options)
     ends = {sum(len(part.batches) for part in parts) for parts in map(stream, wanted)}
     assert len(ends) > 1  # orders of the classes that end at different steps
-    for one, config in zip(run_together(wanted), wanted, strict=True):
+    for one, config in zip(run_stacked(wanted), wanted, strict=True):
         alone = run(config)
         assert one.config == config
         rest = [name for name in alone.scores if name != "value"]
@@ -66,18 +67,18 @@ def test_only_runs_of_one_shape_are_put_together_and_only_where_it_pays():
         RunConfig(TINY, "PRS", variance_points=1),
         RunConfig(TINY, "PRS", model="convnet"),
     ]
-    assert together([*others, *alike], "cuda") == [*((one,) for one in others), tuple(alike)]
-    assert together(alike, "cpu") == [(one,) for one in alike]
+    assert units_of([*others, *alike], "cuda") == [*((one,) for one in others), tuple(alike)]
+    assert units_of(alike, "cpu") == [(one,) for one in alike]
     assert [shape(one) for one in others[2:]] == [None] * 4
     for wrong in ([alike[0], others[0]], [others[2]]):
         with pytest.raises(ValueError, match="expected runs of one shape"):
-            run_together(wrong)
+            run_stacked(wrong)
 
 
 def test_stacks_have_a_largest_size(monkeypatch):
-    monkeypatch.setattr(stacked, "AT_ONCE", 2)
+    monkeypatch.setattr(units, "AT_ONCE", 2)
     seeds = configs(dataset=TINY, method="CRS", seed=[0, 1, 2])
-    assert [len(unit) for unit in together(seeds, "cuda")] == [2, 1]
+    assert [len(unit) for unit in units_of(seeds, "cuda")] == [2, 1]
 
 
 def test_networks_with_a_state_are_refused():
@@ -97,7 +98,7 @@ def test_a_stack_is_stored_run_by_run_and_an_error_ends_one_run_only(tmp_path, m
     def fail(*_args):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr("prslib.attempt.run_together", fail)
+    monkeypatch.setattr("prslib.units.run_stacked", fail)
     outcomes = attempt_unit(unit, store, "cpu", 300.0, wait=False)
     assert [outcome.error for outcome in outcomes] == [None, None]
     assert store.load(unit[0]) is not None

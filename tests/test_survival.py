@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interrupted import sweep, train
+from interrupted import attempt, sweep, train
 
-from prslib.attempt import attempt
 from prslib.checkpoint import Checkpoint, Progress, pack, unpack
 from prslib.config import RunConfig, configs
 from prslib.experiment import run
@@ -190,7 +189,8 @@ def test_a_checkpoint_of_other_code_is_not_used(half_way, monkeypatch):
 def test_a_checkpoint_of_another_run_is_refused(half_way):
     store, config = half_way
     other, path = RunConfig(**MLP, method="CRS"), store.path(config, CHECKPOINT)
-    with pytest.raises(ValueError, match=f"belongs to run {config.hash}, expected {other.hash}"):
+    said = f"belongs to training {config.training}, expected {other.training}"
+    with pytest.raises(ValueError, match=said):
         run(other, checkpoint=path)
     with pytest.raises(ValueError, match="save_every must be above 0 seconds"):
         run(config, checkpoint=path, save_every=0)

@@ -123,13 +123,13 @@ def _alive(group):
 def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
     store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1, 2])
 
-    def break_down(config, *arguments, train=attempt.run):
-        if config.seed == 1:
+    def break_down(unit, *arguments, train=attempt.train):
+        if unit[0].seed == 1:
             raise FloatingPointError("no number")
-        return train(config, *arguments)
+        return train(unit, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(attempt, "run", break_down)
+        patch.setattr(attempt, "train", break_down)
         said = rf"1 of 3 runs failed(?s:.*)seed 1 \({wanted[1].hash}\): FloatingPointError: no numb"
         with pytest.raises(RuntimeError, match=said):
             sweep.run_all(wanted, store, workers=1)
