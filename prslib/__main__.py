@@ -5,6 +5,7 @@ import sys
 
 from prslib import commands as run_commands
 from prslib.datasets import prepare
+from prslib.samplers.compiling import compiling
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,14 +39,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def execute_notebooks(options: argparse.Namespace) -> int:
     """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
-    from prslib import execution
+    with compiling():  # the samplers, while this process loads the rest
+        from prslib import execution
 
-    names = run_commands.notebooks(options)
-    if names is None:
-        return 1
-    if not options.notebook:
-        names = [name for name in names if execution.stale(options.profile, name)]
-    errors = execution.execute(options.profile, names)
+        names = run_commands.notebooks(options)
+        if names is None:
+            return 1
+        if not options.notebook:
+            names = [name for name in names if execution.stale(options.profile, name)]
+        errors = execution.execute(options.profile, names)
     for name, error in errors.items():
         print(f"{name} stopped: {error}", file=sys.stderr)
     if errors:

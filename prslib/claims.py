@@ -72,7 +72,8 @@ def more_varied_than(method: str) -> Claim:
     return Claim(
         f"PRS keeps a higher gradient variance than {method}",
         "Appendix, Gradient Variance",
-        f"mean over the stream of the memory's gradient variance, PRS over {method}, less 100 %",
+        "geometric mean over the stream of the memory's gradient variance, "
+        f"PRS over {method}, less 100 %",
         effects.times("PRS", method),
         on=(COCO, MNIST),
         where={

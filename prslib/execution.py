@@ -20,6 +20,12 @@ from prslib.paths import PACKAGE, cache_dir, params_file, project_root
 from prslib.sweep import run_all
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
+LONGEST = (
+    "single_label",
+    "ledger",
+    "datasets",
+    "feature_tsne",
+)  # begun first, not left over
 
 
 def known_notebooks(profile: str) -> list[str]:
@@ -59,7 +65,8 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     """
     errors = _train(profile, names)
     with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
-        under_way = {pool.submit(_draw, profile, name): name for name in names}
+        in_order = sorted(names, key=lambda name: name not in LONGEST)
+        under_way = {pool.submit(_draw, profile, name): name for name in in_order}
         bar = tqdm(as_completed(under_way), total=len(names), desc="drawing", unit="notebook")
         for done in bar:
             name = under_way[done]

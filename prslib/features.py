@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from sklearn.manifold import TSNE
-from sklearn.metrics import silhouette_samples
-from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from prslib.config import RunConfig
@@ -106,6 +103,8 @@ def neighbour_hits(features: np.ndarray, classes: np.ndarray, neighbours: int) -
     >>> neighbour_hits(points, np.array([0, 0, 1, 1, 1]), neighbours=1)
     array([ True,  True,  True,  True, False])
     """
+    from sklearn.neighbors import KNeighborsClassifier
+
     vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
     return vote.fit(features, classes).predict(None) == classes
 
@@ -140,6 +139,8 @@ def separation(runs: Sequence, neighbours: int) -> pd.DataFrame:
     Both look at the feature space itself, with Euclidean distances, as t-SNE does; neither sees the
     picture. A class with a single image has silhouette 0, as scikit-learn defines it.
     """
+    from sklearn.metrics import silhouette_samples
+
     frames = []
     for run in runs:
         features, images = _of(run)
@@ -190,6 +191,8 @@ def embed(
     shape from hanging on chance (scikit-learn's default). One thread: the same picture every time,
     and notebooks side by side do not stand in each other's way.
     """
+    from sklearn.manifold import TSNE
+
     frames = []
     for run in runs:
         features, images = _of(run)

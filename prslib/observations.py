@@ -191,7 +191,8 @@ def _variance(run: Run) -> pd.DataFrame | None:
     if run.gradient_variance is None:
         return None
     row = {"group": "overall", "metric": "gradient variance", "measure": "variance"}
-    return pd.DataFrame([row | {"value": run.gradient_variance["value"].mean()}])
+    values = run.gradient_variance["value"]  # over the stream they move by orders of magnitude
+    return pd.DataFrame([row | {"value": np.exp(np.log(values[values > 0]).mean())}])
 
 
 def _shares(counts: np.ndarray) -> np.ndarray:

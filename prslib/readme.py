@@ -1,13 +1,12 @@
-"""The README's tables, written from the quick profile's CSV files between two markers."""
+"""What the README says in numbers, written from the quick profile's CSV files between markers."""
 
-import re
+from collections.abc import Callable
 
 import pandas as pd
 
+from prslib.bootstrap import VERDICTS
 from prslib.paths import figures_dir, project_root
 from prslib.report import GROUPS, METRICS
-
-BEGIN, END = "<!-- main table: begin -->", "<!-- main table: end -->"
 
 
 def main_table() -> str:
@@ -41,17 +40,44 @@ def _cell(row: pd.Series) -> str:
     return f"{row['mean']:.1f}{spread}{theirs}"
 
 
+def ledger_counts() -> str:
+    """Return how the claims and the published numbers of ``figures/quick`` stand, as a sentence.
+
+    Returns
+    -------
+    str
+        Counts by verdict, and of the cells that were run.
+    """
+    claims = pd.read_csv(figures_dir("quick") / "ledger_claims.csv")
+    cells = pd.read_csv(figures_dir("quick") / "ledger_cells.csv")
+    count = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    return (
+        f"Of {len(claims)} rows, {claims['claim'].nunique()} claims on up to "
+        f"{claims.groupby('claim')['dataset'].nunique().max()} data sets, {count['holds']} hold, "
+        f"{count['does not hold']} do not, {count['undecided']} are undecided, many for want of "
+        f"seeds, and {count['not run']} are not run in the quick profile. Of the paper's "
+        f"{len(cells)} numbers {(cells['status'] == 'run').sum()} have one of ours beside them."
+    )
+
+
+WRITTEN: dict[str, Callable[[], str]] = {"main table": main_table, "ledger": ledger_counts}
+
+
 def renew() -> None:
-    """Write the table into the README.
+    """Write all of `WRITTEN` into the README, each between its markers.
 
     Raises
     ------
     ValueError
-        If the README has lost its markers.
+        If the README has lost a marker.
     """
     file = project_root() / "README.md"
     text = file.read_text(encoding="utf-8")
-    pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    if not pattern.search(text):
-        raise ValueError(f"{file.name} must hold the markers {BEGIN} and {END}; put them back")
-    file.write_text(pattern.sub(f"{BEGIN}\n{main_table()}\n{END}", text), encoding="utf-8")
+    for name, write in WRITTEN.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        head, found, rest = text.partition(begin)
+        _, also, tail = rest.partition(end)
+        if not (found and also):
+            raise ValueError(f"{file.name} must hold the markers {begin} and {end}; put them back")
+        text = f"{head}{begin}\n{write()}\n{end}{tail}"
+    file.write_text(text, encoding="utf-8")

@@ -241,10 +241,10 @@ def _sentence(row, method: str, than: str, where: str) -> str:
     word = words[0] if row.difference > 0 else words[1]
     if row.seeds > 1 and abs(row.difference) <= row.sd:
         word = "not clearly apart from"
-    text = (
-        f"{where}, {row.group} {row.metric}: {method} is {word} {than}, "
-        f"by {row.difference:+.1f} points ({spread})"
-    )
+    by = f", by {row.difference:+.1f} points"
+    if row.seeds == 1 and round(row.difference, 1) == 0:
+        word, by = "level with", ""
+    text = f"{where}, {row.group} {row.metric}: {method} is {word} {than}{by} ({spread})"
     if pd.isna(row.published):
         return text + "."
     return text + f"; in the paper, on {row.stands_for}, by {row.published:+.1f}."

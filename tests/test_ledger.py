@@ -288,6 +288,13 @@ def test_the_papers_own_numbers_by_hand(decided):
     assert math.isnan(decided["prs_balances", "COCOseq"])
 
 
+def test_a_gradient_variance_counts_by_its_logarithm(wanted):
+    config = next(config for config in wanted if config.variance_points)
+    rows = observe([with_variance(made(config), [1.0, 0.0, 100.0])], wanted)
+    (value,) = rows.loc[rows["measure"] == "variance", "value"]
+    assert value == pytest.approx(10)
+
+
 def test_seeds_are_paired(wanted, observations):
     """CRS lacks the seed in which PRS is best: only the seed of both counts."""
     kept = observations[~((observations["method"] == "CRS") & (observations["seed"] == 1))]

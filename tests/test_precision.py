@@ -42,7 +42,7 @@ def test_float32_products_are_set_for_a_run_and_set_back(monkeypatch):
     before = [knob.fp32_precision for knob in knobs]
     for name, products in {"fp32": "ieee", "tf32": "tf32", "bf16": "tf32"}.items():
         monkeypatch.setattr(
-            "prslib.experiment._run", lambda *_: [knob.fp32_precision for knob in knobs]
+            "prslib.experiment._run", lambda *_: [[knob.fp32_precision for knob in knobs]]
         )
         assert run(RunConfig(dataset=TINY, precision=name)) == [products] * 3
     with pytest.raises(KeyError), PRECISIONS["tf32"].in_force():

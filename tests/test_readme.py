@@ -4,10 +4,12 @@ import pytest
 from prslib import readme
 from prslib.report import GROUPS, METRICS
 
+MARKERS = [f"<!-- {name}: {end} -->" for name in readme.WRITTEN for end in ("begin", "end")]
+
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A checkout with a README and the main table of two methods."""
+    """A checkout with a README, the main table of two methods and a ledger of two claims."""
     cells = pd.DataFrame(
         [
             ("digits70seq", "COCOseq", method, "score", group, metric, mean, sd, published)
@@ -33,17 +35,29 @@ def checkout(tmp_path, monkeypatch):
     folder = tmp_path / "figures" / "quick"
     folder.mkdir(parents=True)
     cells.to_csv(folder / "main_table.csv", index=False)
+    claims = pd.DataFrame(
+        [("a", "one", "holds"), ("a", "other", "holds"), ("b", "one", "undecided")],
+        columns=["claim", "dataset", "verdict"],
+    )
+    claims.to_csv(folder / "ledger_claims.csv", index=False)
+    statuses = pd.DataFrame({"status": ["run", "run", "not run"]})
+    statuses.to_csv(folder / "ledger_cells.csv", index=False)
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
     monkeypatch.setattr(readme, "project_root", lambda: tmp_path)
-    (tmp_path / "README.md").write_text(f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n")
+    (tmp_path / "README.md").write_text(
+        f"before\n{MARKERS[0]}\nold\n{MARKERS[1]}\nbetween\n{MARKERS[2]}{MARKERS[3]}\nafter\n"
+    )
     return tmp_path
 
 
 def test_the_table_is_written_between_its_markers(checkout):
     readme.renew()
     text = (checkout / "README.md").read_text()
-    assert text.startswith(f"before\n{readme.BEGIN}\n| digits70seq [COCOseq] | overall C-F1 |")
-    assert text.endswith(f"{readme.END}\nafter\n")
+    assert text.startswith(f"before\n{MARKERS[0]}\n| digits70seq [COCOseq] | overall C-F1 |")
+    assert f"{MARKERS[1]}\nbetween\n{MARKERS[2]}\nOf 3 rows, 2 claims on up to 2 data" in text
+    assert "2 hold, 0 do not, 1 are undecided" in text
+    assert "0 are not run in the quick profile. Of the paper's 3 numbers 2 have one" in text
+    assert text.endswith(f"{MARKERS[3]}\nafter\n")
     assert "old" not in text
     assert "| CRS | 54.6 ± 0.6 [50.2] |" in text
     assert "| OCDM | 56.0 |" in text
@@ -56,3 +70,6 @@ def test_a_readme_without_markers_is_left_alone(checkout):
     with pytest.raises(ValueError, match="put them back"):
         readme.renew()
     assert (checkout / "README.md").read_text() == "mine"
+    (checkout / "README.md").write_text("".join(MARKERS[:3]))
+    with pytest.raises(ValueError, match="<!-- ledger: end -->; put them back"):
+        readme.renew()

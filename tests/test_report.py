@@ -201,3 +201,7 @@ def test_one_seed_gives_a_direction_and_no_clarity():
     rows = report.beside(report.final(pd.concat(runs)), "main")
     sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
     assert "PRS is behind CRS, by -10.0 points (one seed)" in sentence
+    runs = [run_scores("CRS", 0, 0.2), run_scores("PRS", 0, 0.1999)]
+    rows = report.beside(report.final(pd.concat(runs)), "main")
+    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    assert "PRS is level with CRS (one seed)" in sentence

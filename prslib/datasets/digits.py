@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -118,12 +118,9 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     >>> load_digits_dataset(DIGITS70_TINY, images=False).num_tasks
     4
     """
-    label_seed, _, image_seed = np.random.SeedSequence(SEED).spawn(3)
-    rng = np.random.default_rng(label_seed)
-    corpus = draw_corpus(plan, rng)
-    class_task = clustering.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
-    task = curation.tasks_of_images(corpus, class_task)
-    labels = {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
+    image_seed = np.random.SeedSequence(SEED).spawn(3)[2]
+    class_task, drawn = _draw_labels(plan)
+    labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
     class_freq = labels["train"].sum(axis=0)
     identity = _identity(plan)
     scenes = dict.fromkeys(labels)
@@ -142,10 +139,20 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
         train=splits.pop("train"),
         tests=splits,
         class_names=_names(identity),
-        class_task=class_task,
+        class_task=class_task.copy(),
         class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
         stands_for=plan.stands_for,
     )
+
+
+@lru_cache
+def _draw_labels(plan: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the task of each class, int64 (C,), and the labels of each part, bool (N, C)."""
+    rng = np.random.default_rng(np.random.SeedSequence(SEED).spawn(1)[0])
+    corpus = draw_corpus(plan, rng)
+    class_task = clustering.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    task = curation.tasks_of_images(corpus, class_task)
+    return class_task, {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
 
 
 def load_clustering(plan: Plan) -> Clustering:

@@ -1,7 +1,7 @@
 """Accuracy over the orders in which the classes appear."""
 
+import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from prslib.plots.methods import COLOURS, in_order
@@ -23,16 +23,16 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
         With a column of dots for each method.
     """
     methods = in_order(frame["method"])
-    place = {"x": "method", "y": "value", "hue": "method", "order": methods, "hue_order": methods}
-    sns.stripplot(
-        frame, **place, palette=COLOURS, jitter=0.3, size=3, alpha=0.5, legend=False, ax=ax
-    )
     for position, method in enumerate(methods):
-        theirs = frame.loc[frame["method"] == method, "published"].iloc[0]
+        rows = frame[frame["method"] == method]
+        places = position + np.linspace(-0.3, 0.3, len(rows))  # side by side, in the rows' order
+        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=COLOURS[method])
+        theirs = rows["published"].iloc[0]
         ends = position - 0.4, position + 0.4
         label = "paper" if position == 0 else None
         ax.hlines(theirs, *ends, color="black", linewidth=1.8, zorder=5, label=label)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.set_xticks(range(len(methods)), methods)
     ax.set(xlabel="", ylabel="accuracy after the last task (%)", ylim=(0, 100))
     return ax
 
