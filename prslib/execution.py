@@ -20,12 +20,8 @@ from prslib.paths import PACKAGE, cache_dir, params_file, project_root
 from prslib.sweep import run_all
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
-LONGEST = (
-    "single_label",
-    "ledger",
-    "datasets",
-    "feature_tsne",
-)  # begun first, not left over
+# begun first, so that no core waits for the last of them
+LONGEST = ("single_label", "ledger", "datasets", "feature_tsne", "main_results", "walkthrough")
 
 
 def known_notebooks(profile: str) -> list[str]:

@@ -36,7 +36,7 @@ LOSSES: dict[str, Loss] = {
     "cross_entropy": Loss(F.cross_entropy, partial(torch.softmax, dim=1)),  # labels are one-hot
 }
 
-EVALUATION_BATCH = 512  # images at once when nothing is learned,
+EVALUATION_BATCH = 256  # images at once when nothing is learned,
 EVALUATION_PIXELS = 2**24  # and pixels: 256 images of 256x256, a few GB of activations
 
 
@@ -89,6 +89,7 @@ class Learner:
         self.precision = PRECISIONS[precision]
         self.model = model.to(self.device, memory_format=self.precision.memory_format)
         self.lower, self.upper = split(self.model, frozen_stages)
+        self.upper.train()
         self.parameters = list(self.upper.parameters())
         self.ewc = None
         if ewc_lambda is not None:
@@ -164,7 +165,6 @@ class Learner:
         inputs, targets : Tensor
             As `join` returns them.
         """
-        self.upper.train()
         loss = self.objective(inputs, targets)
         self.optimizer.zero_grad()
         loss.backward()
@@ -293,12 +293,15 @@ class Learner:
     @torch.no_grad()
     def _see(self, network: Callable, images, indices: np.ndarray | None) -> list[Tensor]:
         """Apply the network, or a part of it, to images in evaluation mode."""
-        self.model.eval()
         wanted = np.arange(len(images)) if indices is None else indices
         seen = []
-        for pixels, _ in _as_images(images).feed(_in_batches(wanted, images.shape[1:3])):
-            with self.precision.forward(self.device):
-                seen.append(network(as_input(pixels)).float())
+        self.model.eval()
+        try:
+            for pixels, _ in _as_images(images).feed(_in_batches(wanted, images.shape[1:3])):
+                with self.precision.forward(self.device):
+                    seen.append(network(as_input(pixels)).float())
+        finally:
+            self.upper.train()
         return seen
 
 

@@ -49,5 +49,5 @@ def convnet_backbone(image_shape: tuple[int, int, int]) -> Backbone:
 
 def _block(channels: int, width: int, **convolution: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(channels, width, **convolution), nn.BatchNorm2d(width), nn.ReLU()
+        nn.Conv2d(channels, width, **convolution), nn.BatchNorm2d(width), nn.ReLU(inplace=True)
     )
