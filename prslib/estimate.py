@@ -28,7 +28,7 @@ SLOW = 2.0  # seconds a step from which one step is measured, after one to warm 
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 
-KIND = (  # what a run's pace depends on, beside its images, classes and method
+KIND = (  # what a run's pace depends on, beside its images, classes and what its method does
     *("model", "frozen_stages", "pretrained_stages", "batch_size", "replay_batch_size"),
     "precision",
 )
@@ -96,10 +96,15 @@ def work_of(config: RunConfig) -> Work:
 
 
 def kind_of(config: RunConfig) -> tuple:
-    """Return what a run's pace depends on: images, classes, model, method, batches, precision."""
-    settings = config.resolved
+    """Return what a run's pace depends on: images, classes, model, method, batches, precision.
+
+    Methods that leave the step as it is and look at labels alone have one pace, as choosing slots
+    takes a few hundredths of a step; those without a memory have another.
+    """
+    settings, method = config.resolved, METHODS[config.method]
     shape, classes = image_shape(config.dataset), _labels(config.dataset).num_classes
-    return shape, classes, config.method, *(settings[name] for name in KIND)
+    own = config.method if method.ewc or method.looks_at_model else method.sampler is not None
+    return shape, classes, own, *(settings[name] for name in KIND)
 
 
 def image_shape(name: str) -> tuple[int, int, int]:

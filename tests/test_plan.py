@@ -111,7 +111,10 @@ def test_a_slow_step_is_measured_once(monkeypatch):
 def test_runs_of_one_kind_share_a_pace():
     seeds = configs(**MLP, method="PRS", seed=[0, 1], rho=[0.0, 1.0])
     assert len({kind_of(config) for config in seeds}) == 1
-    assert len({kind_of(RunConfig(**MLP, method=method)) for method in ("PRS", "CRS")}) == 2
+    alike = [("PRS", "CRS", "OCDM"), ("Finetune", "Multitask"), ("GSS",), ("ExStream",), ("EWC",)]
+    kinds = [{kind_of(RunConfig(**MLP, method=method)) for method in some} for some in alike]
+    assert [len(kind) for kind in kinds] == [1] * 5
+    assert len(set.union(*kinds)) == 5
     assert Pace(2.0, 0.5).seconds(estimate.Work(10, 4)) == 22.0
 
 

@@ -109,8 +109,9 @@ def test_frozen_stages_hand_on_float32_whatever_they_compute_in(dataset):
 def test_evaluation_takes_large_batches_but_not_too_many_pixels(dataset, monkeypatch):
     learner, images = after(dataset, "fp32", steps=1)
     whole = learner.probabilities(images[:40])
-    assert [len(part) for part in learner_module._in_batches(np.arange(600), (32, 32))] == [512, 88]
-    assert len(learner_module._in_batches(np.arange(600), (256, 256))[0]) == 256
+    small = learner_module._in_batches(np.arange(600), (32, 32))
+    assert [len(part) for part in small] == [256, 256, 88]
+    assert len(learner_module._in_batches(np.arange(600), (512, 512))[0]) == 64
     assert len(learner_module._in_batches(np.arange(600), (9999, 9999))[0]) == 1
     sizes = []
     learner.model.register_forward_hook(lambda _m, i, _o: sizes.append(len(i[0])))
