@@ -45,7 +45,7 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
     monkeypatch.setattr(readme, "project_root", lambda: tmp_path)
     (tmp_path / "README.md").write_text(
-        f"before\n{MARKERS[0]}\nlast year's\n{MARKERS[1]}\nbetween\n{MARKERS[2]}{MARKERS[3]}\nafter\n"
+        f"before\n{MARKERS[0]}\nstale\n{MARKERS[1]}\nbetween\n{MARKERS[2]}{MARKERS[3]}\nafter\n"
     )
     return tmp_path
 
@@ -58,7 +58,7 @@ def test_the_table_is_written_between_its_markers(checkout):
     assert "2 hold, 0 do not, 1 are undecided" in text
     assert "0 are not run in the quick profile. Of the paper's 3 numbers 2 have one" in text
     assert text.endswith(f"{MARKERS[3]}\nafter\n")
-    assert "last year's" not in text
+    assert "stale" not in text
     assert "| CRS | 54.6 ± 0.6 [50.2] |" in text
     assert "| OCDM | 56.0 |" in text
     readme.renew()
