@@ -17,7 +17,7 @@ _HOME = {
     "METHODS": "prslib.methods",
     "MODELS": "prslib.models",
     "Memory": "prslib.memory",
-    "Run": "prslib.experiment",
+    "Run": "prslib.results",
     "RunConfig": "prslib.config",
     "SAMPLERS": "prslib.samplers",
     "Store": "prslib.store",

@@ -6,8 +6,8 @@ import pandas as pd
 
 from prslib import report
 from prslib.config import RunConfig
-from prslib.experiment import Run
 from prslib.methods import METHODS
+from prslib.results import Run
 from prslib.scoring import task_name
 from prslib.stream import tasks_together
 

@@ -6,9 +6,9 @@ import pandas as pd
 
 from prslib import report
 from prslib.config import RunConfig, configs
-from prslib.experiment import Run
 from prslib.methods import METHODS
 from prslib.models import MODELS
+from prslib.results import Run
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)
 PAPER_EPOCHS = (1, 10)

@@ -9,7 +9,7 @@ from filelock import Timeout
 
 from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
-from prslib.experiment import Run
+from prslib.results import Run
 from prslib.store import CHECKPOINT, FAILURE, LOCK, Store
 from prslib.units import train
 

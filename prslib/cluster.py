@@ -17,8 +17,8 @@ from prslib import units as training
 from prslib.attempt import Outcome, claim, keep
 from prslib.config import RunConfig
 from prslib.datasets import fingerprint, load_dataset
-from prslib.experiment import Run
 from prslib.models import MODELS
+from prslib.results import Run
 from prslib.store import Store
 
 RETRIES = 3  # of a run whose process or machine is lost

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-import numpy as np
-
 from prslib.checks import finite, one_of, whole
 from prslib.datasets import (
     DATASETS,
     SequentialDataset,
+    draw_schedule,
     fingerprint,
     load_dataset,
     validate_schedule,
@@ -22,7 +21,6 @@ from prslib.models import MODELS
 from prslib.models.weights import NONE, identity_of
 from prslib.precision import PRECISIONS
 
-ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
 # fields that count in a hash only where they differ from this, at which a run is the plain one
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
@@ -228,30 +226,6 @@ class RunConfig:
 def _digest(identity: dict) -> str:
     text = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
-    """Draw an order of the tasks from a run's seed (Appendix, single-label data).
-
-    Parameters
-    ----------
-    num_tasks : int
-        Number of tasks T.
-    seed : int
-        The run's seed; the draw shares nothing with the generators of `prslib.experiment`.
-
-    Returns
-    -------
-    tuple of int, length T
-        A permutation of 0 to T-1.
-
-    Examples
-    --------
-    >>> sorted(draw_schedule(4, seed=0))
-    [0, 1, 2, 3]
-    """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ORDER_STREAM,)))
-    return tuple(rng.permutation(num_tasks).tolist())
 
 
 def configs(**fields) -> list[RunConfig]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 
@@ -21,41 +20,11 @@ from prslib.methods import METHODS
 from prslib.models import make_model
 from prslib.precision import PRECISIONS
 from prslib.residence import Images, check_device, place
+from prslib.results import Run
 from prslib.scoring import score_tasks, with_run_columns
 from prslib.stream import tasks_together
 from prslib.supply import SUPPLIES
 from prslib.variance import memory_variance, watched
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run leaves.
-
-    Parameters
-    ----------
-    config : RunConfig
-        What was asked for.
-    scores : DataFrame
-        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
-        value; rho is NaN and memory_size 0 where the method has none. A schedule reads "0,3,1,2",
-        and "1+2,3+4" where tasks are trained together.
-    memory_labels : ndarray of bool, (memory_size, C)
-        Labels in memory at the end; (0, C) for a method without one. ExStream's vectors count
-        once each, whatever the number of samples merged in them, for the one label they stand for.
-    features : ndarray of float32, (N, D), or None
-        What the head sees at the end, of the test images that `prslib.features.feature_rows`
-        names; None where the configuration does not ask for it.
-    gradient_variance : DataFrame or None
-        Tidy: the run's columns as in the scores, images (of the stream, so far), samples (in
-        memory), value (`prslib.variance.gradient_variance` over them); None where the configuration
-        does not ask for it or the method has no memory.
-    """
-
-    config: RunConfig
-    scores: pd.DataFrame
-    memory_labels: np.ndarray
-    features: np.ndarray | None = None
-    gradient_variance: pd.DataFrame | None = None
 
 
 def run(

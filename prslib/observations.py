@@ -27,12 +27,12 @@ import pandas as pd
 from prslib import published
 from prslib.config import RunConfig
 from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
-from prslib.experiment import Run
 from prslib.features import separation
 from prslib.forgetting import forgetting
 from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.models.weights import NONE
+from prslib.results import Run
 
 # what a run may leave on top of its scores, and the field that asks for it and changes nothing else
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}

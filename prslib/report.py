@@ -7,9 +7,9 @@ import pandas as pd
 
 from prslib import published
 from prslib.datasets import load_dataset
-from prslib.experiment import Run
 from prslib.forgetting import forgetting
 from prslib.methods import METHODS
+from prslib.results import Run
 
 GROUPS = ("majority", "moderate", "minority", "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
@@ -32,7 +32,7 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a score, with the columns of `prslib.experiment.Run.scores` and the fields.
+        One row a score, with the columns of `prslib.results.Run.scores` and the fields.
     """
     frames = [
         run.scores.assign(**{name: run.config.resolved[name] for name in fields}) for run in runs

@@ -11,11 +11,12 @@ from prslib.batches import make_replay, stream_of
 from prslib.checkpoint import Progress
 from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.experiment import Run, conditions, finished, make_learner, shown_images
+from prslib.experiment import conditions, finished, make_learner, shown_images
 from prslib.learner import Learner
 from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.residence import place
+from prslib.results import Run
 from prslib.scoring import score_tasks
 from prslib.stream import Part, tasks_together
 

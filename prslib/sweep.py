@@ -13,8 +13,8 @@ from prslib.checkpoint import SAVE_EVERY
 from prslib.cluster import attempt_on, gpu_share
 from prslib.config import RunConfig, check_all
 from prslib.datasets import load_dataset
-from prslib.experiment import Run
 from prslib.residence import check_device
+from prslib.results import Run
 from prslib.store import LOCK, Store
 from prslib.units import units_of
 

@@ -7,9 +7,9 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
-from prslib.experiment import Run
 from prslib.forgetting import forgetting
 from prslib.methods import METHODS
+from prslib.results import Run
 from prslib.statistics import class_statistics
 
 METRICS = ("AP", "F1")

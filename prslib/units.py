@@ -5,7 +5,8 @@ from os import PathLike
 
 from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
-from prslib.experiment import Run, run_at_once
+from prslib.experiment import run_at_once
+from prslib.results import Run
 from prslib.stacked import run_stacked, shape
 
 # Stacked, a run gives other bytes in other company. On a CPU it must not, and thousands of runs at

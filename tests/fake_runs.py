@@ -8,8 +8,8 @@ import pandas as pd
 
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import Run
 from prslib.methods import METHODS
+from prslib.results import Run
 from prslib.scoring import task_name
 from prslib.stream import tasks_together
 

@@ -6,7 +6,7 @@ import pytest
 
 from prslib import architectures, report
 from prslib.config import RunConfig
-from prslib.experiment import Run
+from prslib.results import Run
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
 NETWORKS = [{"model": name, "frozen_stages": 0} for name in ("convnet", CONSISTENCY, RECURRENT)]

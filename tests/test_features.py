@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from prslib import report
 from prslib.config import RunConfig
 from prslib.datasets import Split, load_dataset
-from prslib.experiment import Run, initial_model, run
+from prslib.experiment import initial_model, run
 from prslib.features import (
     embed,
     feature_rows,
@@ -21,6 +21,7 @@ from prslib.features import (
     typical_classes,
 )
 from prslib.learner import Learner
+from prslib.results import Run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"

@@ -6,7 +6,7 @@ from prslib import report, shares
 from prslib.allocation import best_rho
 from prslib.config import RunConfig, configs
 from prslib.datasets import load_dataset
-from prslib.experiment import Run
+from prslib.results import Run
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 

@@ -11,8 +11,8 @@ import scipy.io
 
 from prslib.__main__ import main
 from prslib.batches import plan
-from prslib.config import RunConfig, draw_schedule
-from prslib.datasets import DATASETS, load_dataset
+from prslib.config import RunConfig
+from prslib.datasets import DATASETS, draw_schedule, load_dataset
 from prslib.datasets.curation import first_of_each_class, pareto_counts
 from prslib.datasets.single_label import MNIST, SVHN, at_hand
 from prslib.datasets.single_label_files import read_mnist, read_svhn

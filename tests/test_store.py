@@ -12,7 +12,7 @@ import pytest
 from interrupted import attempt
 
 from prslib.config import RunConfig
-from prslib.experiment import Run
+from prslib.results import Run
 from prslib.store import FAILURE, FORMAT, LOCK, NewerStoreError, Store
 from prslib.sweep import run_all
 

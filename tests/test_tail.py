@@ -5,7 +5,7 @@ import pytest
 from prslib import tail
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import Run
+from prslib.results import Run
 
 DATASET = load_dataset("digits70tiny", images=False)
 

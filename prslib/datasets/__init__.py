@@ -5,7 +5,13 @@ from functools import lru_cache
 
 from prslib.datasets import cocoseq, digits, nuswideseq, single_label
 from prslib.datasets.recipe import Entry, Recipe
-from prslib.datasets.sequential import GROUPS, SequentialDataset, Split, validate_schedule
+from prslib.datasets.sequential import (
+    GROUPS,
+    SequentialDataset,
+    Split,
+    draw_schedule,
+    validate_schedule,
+)
 
 __all__ = [
     "DATASETS",
@@ -14,6 +20,7 @@ __all__ = [
     "Recipe",
     "SequentialDataset",
     "Split",
+    "draw_schedule",
     "fingerprint",
     "load_dataset",
     "validate_schedule",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
+
 GROUPS = ("majority", "moderate", "minority")
 
 
@@ -225,6 +227,30 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
             f"{tuple(tasks)}: {said}"
         )
     return tuple(int(t) for t in tasks)
+
+
+def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
+    """Draw an order of the tasks from a run's seed (Appendix, single-label data).
+
+    Parameters
+    ----------
+    num_tasks : int
+        Number of tasks T.
+    seed : int
+        The run's seed; the draw shares nothing with the generators of `prslib.experiment`.
+
+    Returns
+    -------
+    tuple of int, length T
+        A permutation of 0 to T-1.
+
+    Examples
+    --------
+    >>> sorted(draw_schedule(4, seed=0))
+    [0, 1, 2, 3]
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ORDER_STREAM,)))
+    return tuple(rng.permutation(num_tasks).tolist())
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
