@@ -28,7 +28,7 @@ SLOW = 2.0  # seconds a step from which one step is measured, after one to warm 
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 
-KIND = (  # what a run's pace depends on, beside its images, classes and what its method does
+KIND = (  # what a run's pace depends on, beside the size of its images and what its method does
     *("model", "frozen_stages", "pretrained_stages", "batch_size", "replay_batch_size"),
     "precision",
 )
@@ -96,15 +96,15 @@ def work_of(config: RunConfig) -> Work:
 
 
 def kind_of(config: RunConfig) -> tuple:
-    """Return what a run's pace depends on: images, classes, model, method, batches, precision.
+    """Return what a run's pace depends on: size of an image, model, method, batches, precision.
 
     Methods that leave the step as it is and look at labels alone have one pace, as choosing slots
-    takes a few hundredths of a step; those without a memory have another.
+    takes a few hundredths of a step; those without a memory have another. The number of classes,
+    which makes a network's last layer alone larger, does not count.
     """
     settings, method = config.resolved, METHODS[config.method]
-    shape, classes = image_shape(config.dataset), _labels(config.dataset).num_classes
     own = config.method if method.ewc or method.looks_at_model else method.sampler is not None
-    return shape, classes, own, *(settings[name] for name in KIND)
+    return image_shape(config.dataset), own, *(settings[name] for name in KIND)
 
 
 def image_shape(name: str) -> tuple[int, int, int]:
