@@ -122,10 +122,10 @@ def _train(configs, store, workers, device, save_every, address) -> list[Outcome
 
 def _attempt_here(units, store, workers, device, save_every, wait) -> Iterator[Outcome]:
     configs = [config for unit in units for config in unit]
+    for name in dict.fromkeys(config.dataset for config in configs):
+        load_dataset(name)  # made once here, not once in each process
     workers = workers or _side_by_side(gpu_share(configs, device))
     left, workers = {unit[0].hash: unit for unit in units}, min(workers, len(units))
-    made = dict.fromkeys(config.dataset for config in configs)  # once each, not in every process
-    Parallel(workers)(delayed(_make)(name) for name in made)
     how = store, device, save_every, wait
     while left:
         tasks = [delayed(attempt_unit)(unit, *how) for unit in left.values()]
@@ -143,10 +143,6 @@ def _attempt_here(units, store, workers, device, save_every, wait) -> Iterator[O
             ]
             for key in begun or list(left):
                 yield from _attempt_alone(left.pop(key), *how)
-
-
-def _make(name: str) -> None:
-    load_dataset(name)
 
 
 def _attempt_alone(unit: Sequence[RunConfig], store: Store, *how) -> list[Outcome]:
