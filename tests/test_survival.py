@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from interrupted import attempt, sweep, train
 
-from prslib.checkpoint import Checkpoint, Progress, pack, unpack
+from prslib.checkpoint import Checkpoint, Progress
 from prslib.config import RunConfig, configs
 from prslib.experiment import run
 from prslib.methods import METHODS
+from prslib.packing import pack, unpack
 from prslib.paths import project_root
 from prslib.store import CHECKPOINT, Store
 
