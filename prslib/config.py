@@ -21,7 +21,7 @@ from prslib.models import MODELS
 from prslib.models.weights import NONE, identity_of
 from prslib.precision import PRECISIONS
 
-PROTOCOL = 2  # part of every hash: raised when the code changes what a run gives
+PROTOCOL = 3  # part of every hash: raised when the code changes what a run gives
 # fields that count in a hash only where they differ from this, at which a run is the plain one
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
 # fields that say what is looked at, and leave the training as it is

@@ -210,10 +210,16 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
     tensor([[[[ 8.,  9.],
               [12., 13.]]]])
     """
-    scale, shift = torch.diag_embed(regions[:, :2]), regions[:, 2:, None]
-    size = (*maps.shape[:2], -(-maps.shape[2] // 2), -(-maps.shape[3] // 2))
-    grid = F.affine_grid(torch.cat([scale, shift], 2), size, align_corners=False)
+    width, height, right, down = regions.T[..., None, None]
+    rows, columns = (_middles(-(-size // 2), maps.device) for size in maps.shape[2:])
+    places = torch.broadcast_tensors(width * columns + right, height * rows[:, None] + down)
+    grid = torch.stack(places, -1)  # sums and products only: no autocast rounds them to bfloat16
     return F.grid_sample(maps, grid, align_corners=False)
+
+
+def _middles(count: int, device: torch.device) -> Tensor:
+    """Return the middles of that many equal parts of the way from -1 to 1."""
+    return torch.linspace(1 / count - 1, 1 - 1 / count, count, device=device)
 
 
 def anchors() -> Tensor:
