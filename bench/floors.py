@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from prslib.learner import as_input
-from prslib.models import make_model, split
+from prslib.models.build import make_model, split
 from prslib.precision import PRECISIONS
 
 CLASSES = 70  # as in COCOseq

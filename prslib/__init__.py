@@ -23,7 +23,7 @@ _HOME = {
     "Store": "prslib.store",
     "configs": "prslib.config",
     "load_dataset": "prslib.datasets",
-    "make_model": "prslib.models",
+    "make_model": "prslib.models.build",
     "make_sampler": "prslib.samplers",
     "run": "prslib.experiment",
     "run_all": "prslib.sweep",

@@ -8,8 +8,7 @@ from prslib import report
 from prslib.config import RunConfig
 from prslib.methods import METHODS
 from prslib.results import Run
-from prslib.scoring import task_name
-from prslib.stream import tasks_together
+from prslib.stream import task_name, tasks_together
 
 DRAWN = "drawn from the seed"
 

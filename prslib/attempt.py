@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from filelock import Timeout
 
-from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
 from prslib.results import Run
-from prslib.store import CHECKPOINT, FAILURE, LOCK, Store
+from prslib.store import CHECKPOINT, FAILURE, LOCK, SAVE_EVERY, Store
 from prslib.units import train
 
 

@@ -18,9 +18,8 @@ from prslib.files import replacing
 from prslib.learner import Learner
 from prslib.packing import pack, unpack
 from prslib.paths import PACKAGE
+from prslib.store import SAVE_EVERY
 from prslib.stream import Replay
-
-SAVE_EVERY = 300.0  # seconds
 
 
 @dataclass

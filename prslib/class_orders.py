@@ -14,7 +14,6 @@ from joblib import Memory
 from prslib import published
 from prslib.config import RunConfig, configs
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.mlp_loop import progressions
 from prslib.paths import cache_dir
 
 PER_TASK = 2
@@ -179,6 +178,8 @@ def train_orders(
 
 def _progressions(hashes: list[str], wanted: list[RunConfig], workers: int | None) -> pd.DataFrame:
     """Train the runs that the hashes stand for; drawing again looks up and trains nothing."""
+    from prslib.mlp_loop import progressions  # with torch; what is kept needs none
+
     return progressions(wanted, workers)
 
 

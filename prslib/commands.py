@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from prslib.paths import known_notebooks
+
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add ``runs`` and ``plan`` to the command line."""
@@ -73,8 +75,6 @@ def notebooks(options: argparse.Namespace) -> list[str] | None:
     list of str or None
         None, and an error on the terminal, where there are no parameters for one.
     """
-    from prslib.execution import known_notebooks
-
     known = known_notebooks(options.profile)
     for name in options.notebook or known or ["any"]:
         if name not in known:

@@ -16,7 +16,7 @@ from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.blank import IMAGE_SHAPES
 from prslib.experiment import conditions, make_learner
 from prslib.methods import METHODS
-from prslib.models import make_model
+from prslib.models.build import make_model
 from prslib.models.weights import NONE
 from prslib.residence import place
 from prslib.stream import replay_plan

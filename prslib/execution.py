@@ -24,11 +24,6 @@ DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are
 LONGEST = ("single_label", "ledger", "datasets", "feature_tsne", "main_results", "walkthrough")
 
 
-def known_notebooks(profile: str) -> list[str]:
-    """Return the names of the notebooks that a profile has parameters for."""
-    return sorted(file.stem for file in params_file(profile, "any").parent.glob("*.yaml"))
-
-
 def executed_file(profile: str, name: str) -> Path:
     """Return where a notebook's executed copy is kept."""
     return cache_dir() / "executed" / profile / f"{name}.ipynb"
@@ -110,6 +105,8 @@ def _draw(profile: str, name: str) -> float:
             cwd=project_root(),
             progress_bar=False,
             stderr_file=sys.stderr,
+            # a kernel that is told to end while idle logs the interrupt as an error
+            extra_arguments=["--log-level=CRITICAL"],
             # sockets of its own for each kernel, and nothing over the network
             config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
         )

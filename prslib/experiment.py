@@ -10,18 +10,19 @@ import pandas as pd
 import torch
 
 from prslib.batches import labels_in, make_replay, new_samples, seeds_of, stream_of
-from prslib.checkpoint import SAVE_EVERY, Checkpoint, Progress
+from prslib.checkpoint import Checkpoint, Progress
 from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.features import feature_rows
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.methods import METHODS
-from prslib.models import make_model
+from prslib.models.build import make_model
 from prslib.precision import PRECISIONS
 from prslib.residence import Images, check_device, place
 from prslib.results import Run
 from prslib.scoring import score_tasks, with_run_columns
+from prslib.store import SAVE_EVERY
 from prslib.stream import tasks_together
 from prslib.supply import SUPPLIES
 from prslib.variance import memory_variance, watched

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from prslib.capture import Captured, Graphs
 from prslib.ewc import EWC
 from prslib.gradients import squared_gradients
-from prslib.models import split
+from prslib.models.build import split
 from prslib.precision import PRECISIONS
 from prslib.residence import Images, Resident
 from prslib.stream import Joined

@@ -11,8 +11,8 @@ from prslib.bootstrap import VERDICTS, paired_bootstrap
 from prslib.claim import Claim
 from prslib.claims import CLAIMS
 from prslib.config import RunConfig
-from prslib.execution import known_notebooks
 from prslib.observations import SETTING, observe, published_observations
+from prslib.paths import known_notebooks
 from prslib.store import Store
 from prslib.sweep import run_all
 

@@ -58,3 +58,8 @@ def figures_dir(profile: str) -> Path:
 def params_file(profile: str, notebook: str) -> Path:
     """Return the YAML file with a notebook's parameters under a profile."""
     return project_root() / "params" / profile / f"{notebook}.yaml"
+
+
+def known_notebooks(profile: str) -> list[str]:
+    """Return the names of the notebooks that a profile has parameters for."""
+    return sorted(file.stem for file in params_file(profile, "any").parent.glob("*.yaml"))

@@ -8,7 +8,7 @@ from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, Split
 from prslib.learner import Learner
 from prslib.residence import Images
-from prslib.stream import tasks_together
+from prslib.stream import task_name, tasks_together
 
 
 def score_tasks(
@@ -56,11 +56,6 @@ def score_tasks(
         frames.append(pd.DataFrame(rows, columns=["group", "metric", "value", "task"]))
     frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
     return frame[["trained_tasks", "task", "group", "metric", "value"]]
-
-
-def task_name(group) -> str:
-    """Return what a task, or the tasks that are trained together, are called in scores: "1+2"."""
-    return "+".join(map(str, group))
 
 
 def with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:

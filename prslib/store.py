@@ -28,6 +28,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs ar
 WHOLE = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns of integers
 FORMAT = 1  # of the files; raised when an older version could misread them
 LEAST_FREE = 16 * 2**20  # bytes on the disk without which no run begins
+SAVE_EVERY = 300.0  # seconds after which a run under way saves its state
 POLL = 0.5  # seconds between two looks at a lock that another process holds
 
 # a run's files, all named after its hash

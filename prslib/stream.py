@@ -117,6 +117,11 @@ def tasks_together(schedule, at_once: int) -> list[tuple[int, ...]]:
     ]
 
 
+def task_name(group) -> str:
+    """Return what a task, or the tasks that are trained together, are called in scores: "1+2"."""
+    return "+".join(map(str, group))
+
+
 def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1) -> list[Part]:
     """Return the tasks one after another, each shuffled and seen once (section "Experiments").
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from os import PathLike
 
-from prslib.checkpoint import SAVE_EVERY
 from prslib.config import RunConfig
 from prslib.experiment import run_at_once
 from prslib.results import Run
 from prslib.stacked import run_stacked, shape
+from prslib.store import SAVE_EVERY
 
 # Stacked, a run gives other bytes in other company. On a CPU it must not, and thousands of runs at
 # once are `prslib.mlp_loop`'s, which is faster there (bench/many.py).

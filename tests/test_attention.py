@@ -12,13 +12,13 @@ from torch import nn
 from prslib.config import RunConfig
 from prslib.experiment import run
 from prslib.learner import Learner
-from prslib.models import make_model, split
 from prslib.models.attention_consistency import (
     AttentionConsistency,
     ClassWeighting,
     flip_disagreement,
     scale_disagreement,
 )
+from prslib.models.build import make_model, split
 from prslib.models.rnn_attention import anchors, cut, localisation_loss
 from prslib.models.staged import Backbone
 from prslib.models.torchvision_resnet import resnet_backbone

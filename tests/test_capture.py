@@ -11,7 +11,8 @@ from torch.utils._pytree import tree_leaves
 
 from prslib.capture import WARM_UP, Captured, Graphs
 from prslib.learner import LOSSES, Learner, as_input
-from prslib.models import MODELS, make_model, split
+from prslib.models import MODELS
+from prslib.models.build import make_model, split
 from prslib.residence import Resident
 
 TRAINING = {"optimizer": "adam", "learning_rate": 0.01, "loss": "multilabel_soft_margin"}

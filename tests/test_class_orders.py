@@ -10,7 +10,7 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from prslib import accuracy_report, class_orders, configs, plots, run_all
+from prslib import accuracy_report, class_orders, configs, mlp_loop, plots, run_all
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.single_label import MNIST
 
@@ -167,6 +167,6 @@ def test_pictures(trained):
 
 def test_drawing_again_trains_nothing(trained, monkeypatch):
     orders = [class_orders.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
-    monkeypatch.setattr(class_orders, "progressions", None)
+    monkeypatch.setattr(mlp_loop, "progressions", None)
     again = class_orders.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1])
     pd.testing.assert_frame_equal(again, trained, check_exact=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prslib import attempt, cluster, sweep
+from prslib import attempt, cluster, pool, sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
 from prslib.store import Store
@@ -101,7 +101,7 @@ def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(address, tmp_path,
         raise KeyboardInterrupt
 
     wanted, store = configs(**TINY, method="Finetune", seed=list(range(6))), Store(tmp_path)
-    monkeypatch.setattr(sweep, "describe", interrupt)  # called when the first run has ended
+    monkeypatch.setattr(pool, "describe", interrupt)  # called when the first run has ended
     with pytest.raises(KeyboardInterrupt):
         sweep.run_all(wanted, store, address=address)
     assert not ray.is_initialized()
@@ -178,8 +178,8 @@ def test_a_gpu_is_shared_by_small_networks_only():
     small, large = RunConfig("imbal-digits"), RunConfig("imbal-digits", model="resnet18")
     assert cluster.gpu_share([small, large], "cpu") == 0
     assert cluster.gpu_share([small], "cuda") < cluster.gpu_share([small, large], "cuda") == 1
-    assert sweep._side_by_side(1.0) == 1
-    assert sweep._side_by_side(0.5) == min(2, sweep.cpu_count())
+    assert pool._side_by_side(1.0) == 1
+    assert pool._side_by_side(0.5) == min(2, pool.cpu_count())
 
 
 def test_a_machine_that_makes_other_runs_refuses():

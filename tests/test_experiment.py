@@ -10,7 +10,7 @@ from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.methods import METHODS
-from prslib.models import make_model
+from prslib.models.build import make_model
 from prslib.samplers import make_sampler
 from prslib.stream import online_stream, replay_plan
 
@@ -59,12 +59,17 @@ def test_multitask_is_scored_once_on_all_tasks():
 
 
 def test_finetune_forgets_and_the_net_learns():
-    scores = run(RunConfig(dataset=TINY, method="Finetune")).scores
-    own = scores[(scores["group"] == "overall") & (scores["metric"] == "mAP")]
-    own = own.set_index(["trained_tasks", "task"])["value"]
+    learned, kept = [], []  # mAP of each task but the last: when just trained, and at the end
+    for seed in range(3):
+        scores = run(RunConfig(dataset=TINY, method="Finetune", seed=seed)).scores
+        own = scores[(scores["group"] == "overall") & (scores["metric"] == "mAP")]
+        own = own.set_index(["trained_tasks", "task"])["value"]
+        for trained, task in enumerate(scores["schedule"].iloc[0].split(",")[:-1], start=1):
+            learned.append(own[trained, task])
+            kept.append(own[4, task])
     chance = 1 / 24
-    assert own[1, "0"] > 1.5 * chance
-    assert own[4, "0"] < own[1, "0"]
+    assert min(learned) > 1.5 * chance
+    assert np.mean(kept) < 0.85 * np.mean(learned)
 
 
 def test_stream_follows_the_schedule_and_shows_each_image_once(dataset):

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.gradients import gradient_products, squared_gradients
-from prslib.models import make_model, split
+from prslib.models.build import make_model, split
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 LOSS = F.multilabel_soft_margin_loss

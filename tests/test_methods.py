@@ -15,7 +15,7 @@ from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.methods import METHODS
-from prslib.models import make_model, split
+from prslib.models.build import make_model, split
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.store import Store
 from prslib.stream import Joined, offline_stream, replay_plan
@@ -122,7 +122,7 @@ def test_replayed_vectors_train_as_the_images_they_came_from(dataset):
     new, old = np.arange(10), np.arange(10, 16)
     from_images, from_vectors = learner(frozen_stages=1), learner(frozen_stages=1)
     vectors = SUPPLIES["features"](from_vectors, images, labels, old, Memory(1))
-    assert vectors.shape == (6, 24 * 16 * 16)
+    assert vectors.shape == (6, 16 * 8 * 8)
     from_images.fit(images, labels, [np.concatenate([new, old])])
     from_vectors.fit(images, labels, [Joined(new, vectors, dataset.train.labels[old])])
     for p, q in zip(from_images.parameters, from_vectors.parameters, strict=True):

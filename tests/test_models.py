@@ -17,7 +17,8 @@ from prslib.experiment import run
 from prslib.gradients import squared_gradients
 from prslib.learner import LOSSES, Learner
 from prslib.methods import METHODS
-from prslib.models import MODELS, make_model, split
+from prslib.models import MODELS
+from prslib.models.build import make_model, split
 from prslib.models.torchvision_resnet import IMAGENET_MEAN, IMAGENET_STD, TorchvisionResNet
 
 TINY = "digits70tiny"

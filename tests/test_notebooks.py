@@ -14,6 +14,8 @@ from prslib import execution, notebook
 from prslib.config import RunConfig
 from prslib.notebook import PARAMETERS, PROFILES
 from prslib.paths import project_root
+from prslib.store import Store
+from prslib.sweep import run_all
 
 ROOT = project_root()
 NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
@@ -31,6 +33,11 @@ def code_cells(name):
 def parameters_of(name):
     (cell,) = [c for c in code_cells(name) if "parameters" in c.metadata.get("tags", [])]
     return cell.source.splitlines()
+
+
+def imports_of(name):
+    lines = [line for cell in code_cells(name) for line in cell.source.splitlines()]
+    return [line for line in lines if line.startswith(("import ", "from "))]
 
 
 def test_there_are_notebooks_and_each_has_its_pair():
@@ -210,7 +217,23 @@ def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(values))
     monkeypatch.setattr(execution, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
-    errors = execution.execute("smoke", execution.known_notebooks("smoke"))
+    errors = execution.execute("smoke", ["datasets", "rho_sweep"])
     assert list(errors) == ["rho_sweep"]
     assert "rhos must be a number" in errors["rho_sweep"]
     assert execution.executed_file("smoke", "datasets").is_file()
+
+
+def test_drawing_what_is_stored_does_not_load_torch(tmp_path):
+    """Torch takes a second or more to import, in each of the notebooks."""
+    imports = sorted({line for name in NAMES for line in imports_of(name)})
+    store = Store(tmp_path)
+    run_all([RunConfig(dataset="digits70tiny", method="Finetune")], store)
+    code = [
+        *imports,
+        "import sys",
+        "from prslib import RunConfig, Store, run_all",
+        'stored = RunConfig(dataset="digits70tiny", method="Finetune")',
+        f"run_all([stored], Store({str(tmp_path)!r}))",
+        'assert "torch" not in sys.modules',
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(code)], check=True)

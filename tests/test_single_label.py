@@ -17,7 +17,7 @@ from prslib.datasets.curation import first_of_each_class, pareto_counts
 from prslib.datasets.single_label import MNIST, SVHN, at_hand
 from prslib.datasets.single_label_files import read_mnist, read_svhn
 from prslib.experiment import run
-from prslib.models import make_model
+from prslib.models.build import make_model
 
 REAL = os.environ.get("PRSLIB_DATA")
 MNIST_COUNTS = [5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153]

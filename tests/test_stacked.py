@@ -9,7 +9,8 @@ from prslib.attempt import attempt_unit
 from prslib.config import RunConfig, configs
 from prslib.experiment import run
 from prslib.learner import Learner
-from prslib.models import MODELS, make_model
+from prslib.models import MODELS
+from prslib.models.build import make_model
 from prslib.stacked import Stack, run_stacked, shape
 from prslib.store import Store
 from prslib.units import units_of

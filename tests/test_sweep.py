@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from prslib import attempt, sweep
+from prslib import attempt, pool, sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
 from prslib.store import FAILURE, Store
@@ -47,7 +47,7 @@ def test_what_is_finished_stays_when_the_work_is_interrupted(tmp_path, monkeypat
     def interrupt(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweep, "describe", interrupt)  # called when the first run has ended
+    monkeypatch.setattr(pool, "describe", interrupt)  # called when the first run has ended
     with pytest.raises(KeyboardInterrupt):
         sweep.run_all(wanted, store, workers=1)
     finished = [config for config in wanted if store.load(config) is not None]
@@ -64,7 +64,7 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
                 os.kill(os.getpid(), signal.SIGKILL)
         return attempt.attempt_unit(unit, *arguments)
 
-    monkeypatch.setattr(sweep, "attempt_unit", kill)
+    monkeypatch.setattr(pool, "attempt_unit", kill)
     with pytest.raises(RuntimeError, match=r"1 of 2 runs failed(?s:.*)seed 1 .* was killed"):
         sweep.run_all(wanted, store, workers=2)
     assert [store.load(config) is not None for config in wanted] == [True, False]

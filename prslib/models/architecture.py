@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from torch import nn
+from pkgutil import resolve_name
 
 from prslib.models.weights import NONE, check_weights
 
@@ -14,9 +13,8 @@ class Architecture:
 
     Parameters
     ----------
-    make : callable
-        Takes image_shape and num_classes, and weights where there are ``published_weights``;
-        returns the network.
+    made_by : str
+        Where its `factory` is, "module:name" with a module of `prslib.models`.
     stages : int
         Its stages, the head included.
     vector_stages : int
@@ -36,11 +34,11 @@ class Architecture:
 
     Examples
     --------
-    >>> Architecture(nn.Identity, stages=4).pretrained_stages("none")
+    >>> Architecture("convnet:ConvNet", stages=4).pretrained_stages("none")
     0
     """
 
-    make: Callable[..., nn.Module]
+    made_by: str
     stages: int
     vector_stages: int = 1
     published_weights: tuple[str, ...] = ()
@@ -48,6 +46,14 @@ class Architecture:
     stands_for: str | None = None
     gpu_share: float = 1.0
     stacks: bool = False
+
+    @property
+    def factory(self) -> Callable:
+        """What takes image_shape and num_classes, and weights where there are published ones.
+
+        It returns the network, a `torch.nn.Module`; looked for here, its module is loaded.
+        """
+        return resolve_name(f"prslib.models.{self.made_by}")
 
     @property
     def default_weights(self) -> str:

@@ -1,10 +1,12 @@
 """Torchvision's ResNets, cut into stages, with the weights that it publishes for them."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
+from prslib.models.pretrained import load_weights
 from prslib.models.staged import Backbone, Staged
-from prslib.models.weights import load_weights
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of images in [0, 1]
 
@@ -49,7 +51,7 @@ class TorchvisionResNet(Staged):
     name : str
         Torchvision's name of the network, "resnet101".
     weights : str
-        As for `prslib.models.weights.load_weights`.
+        As for `prslib.models.pretrained.load_weights`.
     """
 
     def __init__(
@@ -104,3 +106,7 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
     blocks = [network.layer1, network.layer2, network.layer3, network.layer4]
     pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return Backbone([stem, *blocks], pool, network.fc.in_features)
+
+
+resnet18 = partial(TorchvisionResNet, name="resnet18")
+resnet101 = partial(TorchvisionResNet, name="resnet101")
