@@ -13,6 +13,7 @@ COMPARED = {
     "Imbal-MNISTseq": ("CRS", "GSS"),
     "COCOseq": ("CRS", "GSS", "ExStream"),
 }
+NEITHER = "not clearly apart from"  # neither above nor below
 
 
 def variances_of(runs: Sequence) -> pd.DataFrame:
@@ -101,10 +102,10 @@ def _sentence(row: dict, method: str) -> str:
     seeds, gap = row["seeds"], row["difference"]
     spread = "one seed" if seeds == 1 else f"s.d. {row['sd']:.2f} over {seeds} seeds"
     clear = seeds > 1 and abs(gap) > row["sd"]
-    word = ("above" if gap > 0 else "below") if clear else "not clearly apart from"
+    word = ("above" if gap > 0 else "below") if clear else NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:
-        verdict = "holds" if word == row["claimed"] else "does not hold"
+        verdict = {row["claimed"]: "holds", NEITHER: "is not shown"}.get(word, "does not hold")
         claim = f"the paper says {row['claimed']}, which {verdict} here"
     return (
         f"{row['dataset']}: the gradient variance of {method} is {word} that of {row['than']}, "

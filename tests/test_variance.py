@@ -17,7 +17,7 @@ from prslib.datasets import load_dataset
 from prslib.experiment import make_learner, run
 from prslib.learner import Learner
 from prslib.memory import Memory
-from prslib.models import make_model, split
+from prslib.models.build import make_model, split
 from prslib.models.resnet18 import ResNet18
 from prslib.stream import Part
 from prslib.variance import gradient_variance, memory_variance, watched
@@ -287,8 +287,12 @@ def test_contrasts_compare_logarithms_seed_by_seed():
     assert "does not compare the two" in table.loc["ExStream", "sentence"]
 
 
-def test_a_claim_that_does_not_hold_is_said():
+def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown():
     below = frame({(m, s): [v, v] for m, v in (("PRS", 1.0), ("CRS", 2.0)) for s in (0, 1)})
     (sentence,) = contrasts(below, "PRS")["sentence"]
     assert "PRS is below that of CRS, 0.50 times" in sentence
     assert "which does not hold here" in sentence
+    apart = frame({("PRS", 0): [1.0], ("CRS", 0): [2.0], ("PRS", 1): [2.0], ("CRS", 1): [1.0]})
+    (sentence,) = contrasts(apart, "PRS")["sentence"]
+    assert "not clearly apart" in sentence
+    assert "which is not shown here" in sentence

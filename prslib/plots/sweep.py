@@ -51,7 +51,7 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
             markeredgewidth=1.4,
         )
         ax.annotate(
-            f"{best:g}",
+            f"{best:g}".replace("-", "\N{MINUS SIGN}"),
             (best, means[metric, best]),
             xytext=(0, -13 if position % 2 else 13),  # every other one below, clear of the first
             textcoords="offset points",
@@ -59,6 +59,7 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
             va="center",
             color=METRIC_COLOURS[metric],
         )
+    ax.margins(y=0.15)  # room for the best's own label below a title
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     ax.legend(title="", ncols=len(metrics), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
