@@ -24,7 +24,8 @@ from prslib.supply import SUPPLIES
 from prslib.variance import SAMPLES_AT_ONCE
 
 FILL = 100  # samples in memory before the first step; as many as GSS compares a batch with
-SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up
+SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up,
+SLOWEST = 10.0  # and from which the first is, as warming up is little beside it
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 
@@ -162,7 +163,9 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
     images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
     batches = partial(_batches, config, dataset, learner, images, labels)
     fit = partial(learner.fit, images, labels)
-    steps = _intervals(lambda tick: fit(batches(2), tick), device)[1:]
+    steps = _intervals(lambda tick: fit(batches(1), tick), device)
+    if steps[0] < SLOWEST:
+        steps = _intervals(lambda tick: fit(batches(1), tick), device)
     if steps[0] < SLOW:
         count = int(np.clip(AIM / steps[0], 3, MOST))
         steps = _intervals(lambda tick: fit(batches(count), tick), device)[1:]

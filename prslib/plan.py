@@ -2,7 +2,9 @@
 
 import math
 import multiprocessing
+import os
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -12,6 +14,7 @@ import pandas as pd
 import torch
 import yaml
 from joblib import cpu_count
+from tqdm import tqdm
 
 from prslib.config import RunConfig
 from prslib.datasets.blank import NOTHING, blanks_for_missing
@@ -48,7 +51,7 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
         What a reader should know beside it: missing data, notebooks that cannot say what they
         want, what could not be measured.
     """
-    rows, remarks, every, used = [], [], {}, {}
+    rows, remarks, missing, every, used = [], [], {}, {}, {}
     with Paces() as paces, blanks_for_missing() as absent:
         for name in names:
             device = yaml.safe_load(params_file(profile, name).read_text()).get("device", "cpu")
@@ -57,14 +60,20 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
             except (FileNotFoundError, ValueError, TypeError) as error:
                 remarks.append(f"{name} cannot say what it wants: {error}")
                 continue
-            hours = {
-                key: (config.training, paces.hours(config, device))
-                for key, config in runs.items()
-                if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
-            }
-            rows.append((name, len(runs), len(hours), _in_all(hours.values())))
-            every |= hours
+            missing[name] = (
+                len(runs),
+                {
+                    key: (config, device)
+                    for key, config in runs.items()
+                    if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
+                },
+            )
             used |= {key: config.dataset for key, config in runs.items()}
+        paces.measure([run for _, runs in missing.values() for run in runs.values()])
+        for name, (count, runs) in missing.items():
+            hours = {key: (run[0].training, paces.hours(*run)) for key, run in runs.items()}
+            rows.append((name, count, len(hours), _in_all(hours.values())))
+            every |= hours
     rows.append(("all, each run once", len(used), len(every), _in_all(every.values())))
     named = set(used.values())
     remarks += [f"{name}: {SAID[what]}" for name, what in absent.items() if name in named]
@@ -83,12 +92,12 @@ def _in_all(hours: Iterable[tuple[str, float]]) -> float:
 
 
 class Paces:
-    """The paces of this machine, each measured when it is first asked for.
+    """The paces of this machine, each measured once.
 
     Notes
     -----
     Measuring is left to a process of its own: where the memory does not suffice, the system may
-    kill it, and the plan goes on without this pace.
+    kill it, and the plan goes on without this pace. It ends with this process, however that ends.
     """
 
     def __init__(self):
@@ -105,33 +114,61 @@ class Paces:
         if self._process is not None:
             self._process.shutdown()
 
+    def measure(self, runs: Iterable[tuple[RunConfig, str]]) -> None:
+        """Measure a pace for every kind among runs and their devices, with a progress bar."""
+        kinds = {}
+        for config, device in runs:
+            if self._here(device) != device:
+                self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
+            kinds.setdefault(self._kind(config, device), (config, self._here(device)))
+        with tqdm(kinds.items(), desc="measuring", unit="kind", disable=not kinds) as bar:
+            for kind, run in bar:
+                bar.set_postfix_str(_in_words(run[0]))
+                pace = self.known[kind] = self._measure(*run)
+                if pace is not None:
+                    said = f"{1000 * pace.step:,.0f} ms a step ({run[1]})"
+                    bar.write(f"{_in_words(run[0])}: {said}", file=sys.stderr)
+
     def hours(self, config: RunConfig, device: str) -> float:
-        """Return how long a run takes; NaN where its pace cannot be measured."""
-        if device == "cuda" and not torch.cuda.is_available():
-            self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
-            device = "cpu"
-        kind = (*kind_of(config), device)
-        if kind not in self.known:
-            self.known[kind] = self._measure(config, device)
-        pace = self.known[kind]
+        """Return how long a run takes; NaN where its pace could not be measured."""
+        pace = self.known[self._kind(config, device)]
         return math.nan if pace is None else pace.seconds(work_of(config)) / 3600
 
+    def _here(self, device: str) -> str:
+        return device if device == "cpu" or torch.cuda.is_available() else "cpu"
+
+    def _kind(self, config: RunConfig, device: str) -> tuple:
+        return *kind_of(config), self._here(device)
+
     def _measure(self, config: RunConfig, device: str) -> Pace | None:
-        model, shape = config.resolved["model"], "x".join(map(str, image_shape(config.dataset)))
-        words = f"{config.method}, {model} on {shape}"
         if self._process is None:
-            self._process = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+            context = multiprocessing.get_context("spawn")
+            self._process = ProcessPoolExecutor(1, context, initializer=_end_with_parent)
         try:
             pace = self._process.submit(_measure_on_blanks, config, device).result()
         except BrokenProcessPool:
             self._process = None
-            self.remarks.append(f"{words}: not measured, the memory does not suffice")
+            self.remarks.append(f"{_in_words(config)}: not measured, the memory does not suffice")
             return None
         except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
-            self.remarks.append(f"{words}: not measured, {error}")
+            self.remarks.append(f"{_in_words(config)}: not measured, {error}")
             return None
-        print(f"{words}: {1000 * pace.step:,.0f} ms a step ({device})", file=sys.stderr, flush=True)
         return pace
+
+
+def _in_words(config: RunConfig) -> str:
+    shape = "x".join(map(str, image_shape(config.dataset)))
+    return f"{config.method}, {config.resolved['model']} on {shape}"
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that began it is gone, killed too; a pool's own stays."""
+
+    def watch() -> None:
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _measure_on_blanks(config: RunConfig, device: str) -> Pace:

@@ -1,5 +1,8 @@
 """``python -m prslib plan``: which runs are missing, and how long they take."""
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -92,20 +95,21 @@ def test_a_pace_needs_no_data_and_no_learned_weights(monkeypatch):
         assert measure(config).step > 0
 
 
-def test_a_slow_step_is_measured_once(monkeypatch):
+@pytest.mark.parametrize(("seconds", "steps"), [(10.0, 1), (5.0, 2)])
+def test_a_slow_step_is_measured_once(seconds, steps, monkeypatch):
     taken = []
 
     def slow(learner, images, labels, batches, after_step):
         for _ in batches:
             taken.append(1)
-            now[0] += 10.0
+            now[0] += seconds
             after_step()
 
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     monkeypatch.setattr("prslib.learner.Learner.fit", slow)
-    assert measure(RunConfig(**MLP, method="Finetune")).step == 10.0
-    assert len(taken) == 2
+    assert measure(RunConfig(**MLP, method="Finetune")).step == seconds
+    assert len(taken) == steps
 
 
 def test_runs_of_one_kind_share_a_pace():
@@ -169,5 +173,33 @@ def break_down(config, device):
 def test_a_pace_that_cannot_be_measured_is_unknown_and_said(monkeypatch):
     monkeypatch.setattr(planning, "_measure_on_blanks", break_down)
     with planning.Paces() as paces:
+        paces.measure([(RunConfig(**MLP), "cpu")] * 2)
         assert np.isnan(paces.hours(RunConfig(**MLP), "cpu"))
     assert paces.remarks == ["PRS, mlp on 28x28x1: not measured, CUDA out of memory"]
+
+
+ONE_PACE = """
+import multiprocessing, time
+from prslib import plan
+from prslib.config import RunConfig
+
+if __name__ == "__main__":
+    with plan.Paces() as paces:
+        paces.measure([(RunConfig(dataset="imbal-digits-tiny"), "cpu")])
+        print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+        time.sleep(60)
+"""
+
+
+def test_a_plan_that_is_killed_leaves_no_process(tmp_path):
+    script = tmp_path / "one_pace.py"
+    script.write_text(ONE_PACE)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as plan:
+        (measuring,) = map(int, plan.stdout.readline().split())
+        os.kill(measuring, 0)
+        plan.kill()
+    until = time.monotonic() + 10
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < until:
+            os.kill(measuring, 0)
+            time.sleep(0.05)
