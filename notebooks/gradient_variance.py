@@ -65,7 +65,7 @@ settings
 # classes come in an order drawn from the seed, so that a band there is mostly the orders'. Until
 # the memory is full, all methods but ExStream hold the same samples.
 #
-# GSS costs as much as seven other runs; the quick profile leaves it out where the net is
+# GSS costs as much as six other runs; the quick profile leaves it out where the net is
 # convolutional. ExStream is to be read with care, as the paper says too: it freezes the lower part
 # of the network, replays stored vectors, and its memory, parted by class in advance, fills only as
 # the classes come.

@@ -25,7 +25,7 @@
 #
 # The quick profile runs on `digits70seq`, a **stand-in** whose unbalanced test set has half of the
 # stream's class frequencies. It has two seeds where the paper has five. GSS is left to the paper
-# profile, as one of its runs costs as much as seven others.
+# profile, as one of its runs costs as much as six others.
 #
 # *About half a minute on four cores after `main_results`, nothing the second time.*
 

@@ -27,7 +27,7 @@
 # The quick profile runs on `digits70seq` and `digits49seq`, **stand-ins** whose memories are half,
 # one and one and a half times their own 500 and 333. It takes three schedules beside the standard
 # one and one seed for each; the paper has five seeds, three for GSS. GSS is left to the paper
-# profile, as one of its runs costs as much as seven others, and ExStream's other memories too.
+# profile, as one of its runs costs as much as six others, and ExStream's other memories too.
 #
 # *About a minute and a half on four cores after `main_results`, nothing the second time.*
 

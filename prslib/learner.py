@@ -58,7 +58,7 @@ class Learner:
     norm_penalty : float
         Weight of the sum of the parameters' 2-norms, added to the loss.
     frozen_stages : int
-        How many of the model's stages stay as they are (`prslib.models.split`).
+        How many of the model's stages stay as they are (`prslib.models.build.split`).
     ewc_lambda : float or None
         Strength of `EWC`; None for a learner without it.
     device : str

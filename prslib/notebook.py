@@ -168,7 +168,9 @@ class Settings:
         return figures_dir(self.profile if ours == self.values else "custom")
 
     def save(self, figure, frame: pd.DataFrame, name: str) -> None:
-        """Write a picture and the numbers in it, ``<folder>/<name>.png`` and ``.csv``.
+        """Write a picture and the numbers in it, ``<folder>/<name>.png`` and ``.csv``, and show it.
+
+        What is shown is the file: it is drawn once, and the figure is closed.
 
         Parameters
         ----------
@@ -182,7 +184,15 @@ class Settings:
         self.folder.mkdir(parents=True, exist_ok=True)
         frame.to_csv(self.folder / f"{name}.csv", index=False, float_format="%.6g")
         if figure is not None:
-            figure.savefig(self.folder / f"{name}.png", metadata={"Software": None})
+            self._show(figure, self.folder / f"{name}.png")
+
+    def _show(self, figure, file: Path) -> None:
+        import matplotlib.pyplot as plt  # who has a figure has loaded these, who asks for
+        from IPython.display import Image, display  # parameters alone need not wait for them
+
+        figure.savefig(file, metadata={"Software": None})
+        plt.close(figure)
+        display(Image(file, width=round(figure.get_figwidth() * figure.dpi)))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]

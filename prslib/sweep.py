@@ -44,8 +44,8 @@ def run_all(
     Raises
     ------
     ValueError
-        If a configuration does not fit its data set, or the device is not there; raised before any
-        training.
+        If a configuration does not fit its data set, or runs are missing and the device is not
+        there; raised before any training.
     NewerStoreError
         If a newer version of prslib stored one of the runs; raised before any training.
     OSError

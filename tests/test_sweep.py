@@ -26,7 +26,7 @@ def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
     assert "2/2" in bar
     assert "on digits49tiny, seed 0" in bar
     written = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    again = sweep.run_all([*wanted, wanted[0]], store)
+    again = sweep.run_all([*wanted, wanted[0]], store, device="of another machine")
     assert len(again) == 3
     assert written == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert "training" not in capfd.readouterr().err

@@ -63,7 +63,9 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return a lower part, to be frozen, and an upper one that learns (`prslib.models.split`).
+        """Return a lower part, to be frozen, and an upper one that learns.
+
+        `prslib.models.build.split` freezes it.
 
         Parameters
         ----------
