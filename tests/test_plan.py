@@ -95,21 +95,32 @@ def test_a_pace_needs_no_data_and_no_learned_weights(monkeypatch):
         assert measure(config).step > 0
 
 
-@pytest.mark.parametrize(("seconds", "steps"), [(10.0, 1), (5.0, 2)])
-def test_a_slow_step_is_measured_once(seconds, steps, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "seconds", "lengths"),  # seconds an image; how many are in each step's batch
+    [
+        ("CRS", 0.001, [2, 2, *[20] * 52]),
+        ("CRS", 0.25, [2, 2, 20, 20]),
+        ("CRS", 0.5, [2, 2]),
+        ("Finetune", 1.0, [1, 1]),
+        ("GSS", 1.0, [2, 2, 20]),
+    ],
+)
+def test_the_slower_a_step_the_less_of_it_is_measured(method, seconds, lengths, monkeypatch):
     taken = []
 
     def slow(learner, images, labels, batches, after_step):
-        for _ in batches:
-            taken.append(1)
-            now[0] += seconds
+        for batch in batches:
+            taken.append(len(batch))
+            now[0] += seconds * len(batch)
             after_step()
 
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     monkeypatch.setattr("prslib.learner.Learner.fit", slow)
-    assert measure(RunConfig(**MLP, method="Finetune")).step == seconds
-    assert len(taken) == steps
+    config = RunConfig(**MLP, method=method)
+    whole = 10 if method == "Finetune" else 20
+    assert measure(config).step == pytest.approx(seconds * whole)
+    assert taken == lengths
 
 
 def test_runs_of_one_kind_share_a_pace():
