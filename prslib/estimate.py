@@ -19,11 +19,12 @@ from prslib.methods import METHODS
 from prslib.models.build import make_model
 from prslib.models.weights import NONE
 from prslib.residence import place
-from prslib.stream import replay_plan
+from prslib.stream import Replay, replay_plan
 from prslib.supply import SUPPLIES
 from prslib.variance import SAMPLES_AT_ONCE
 
-FILL = 100  # samples in memory before the first step; as many as GSS compares a batch with
+COMPARED = "gradient_products"  # what GSS asks of the network,
+FILL = 100  # and the samples that it compares a batch with: in memory before the first step
 SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up,
 SLOWEST = 10.0  # and from which the step is on one new sample and one replayed, and extrapolated
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
@@ -140,8 +141,8 @@ def measure(config: RunConfig, device: str = "cpu") -> Pace:
     Notes
     -----
     Where a step takes long, nearly all of it is the images' own, so that what one of each kind
-    takes tells what a batch does. Methods that look at the model take the whole step: what they
-    ask of the network does not grow with the batch.
+    takes tells what a batch does. GSS takes the whole step: it looks at as many samples of the
+    memory however large the batch is.
     """
     dataset = random_images(config)
     with conditions(config):
@@ -176,7 +177,7 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
     few = replace(config, batch_size=1, replay_batch_size=1)
     steps = take(2, few)[1:] * settings["batch_size"]
     slowest = steps[0] >= SLOWEST
-    if not slowest or METHODS[config.method].looks_at_model:
+    if not slowest or _compares(make_replay(config, dataset)):
         steps = take(1 if slowest else 2)[-1:]
         if steps[0] < SLOW:
             steps = take(int(np.clip(AIM / steps[0], 3, MOST)))[1:]
@@ -187,24 +188,29 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
 
 def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
     """Return some steps' batches, ahead or step by step as in a run, the memory filled before."""
-    size = config.resolved["batch_size"]
+    size, replayed = (config.resolved[name] for name in ("batch_size", "replay_batch_size"))
     new = np.arange(FILL, FILL + size)
     replay = make_replay(config, dataset)
     if replay is None:
         return [new] * count
+    fill = np.arange(FILL if _compares(replay) else replayed)
 
     def supply(name, batch, memory):
         return SUPPLIES[name](learner, images, labels, batch, memory)
 
     plan = replay_plan(
-        [np.arange(FILL)] + [new] * count,
+        [fill] + [new] * count,
         dataset.train.labels,
         **replay._asdict(),
-        replay_batch_size=config.resolved["replay_batch_size"],
+        replay_batch_size=replayed,
         supply=supply,
     )
     next(plan)  # what fills the memory is not trained on
     return plan if replay.sampler.needs else list(plan)
+
+
+def _compares(replay: Replay | None) -> bool:
+    return replay is not None and COMPARED in replay.sampler.needs
 
 
 def _intervals(work: Callable, device: str = "cpu") -> Sequence[float]:

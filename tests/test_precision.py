@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from prslib import config
 from prslib import learner as learner_module
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
@@ -26,6 +27,7 @@ def after(dataset, precision, steps=5, **fields):
 
 
 def test_precision_is_checked_and_part_of_what_a_run_is():
+    assert tuple(PRECISIONS) == config.PRECISIONS
     with pytest.raises(ValueError, match="unknown precision 'fp16'; known precisions: bf16, fp32"):
         RunConfig(precision="fp16")
     made = {name: RunConfig(dataset=TINY, precision=name) for name in PRECISIONS}
