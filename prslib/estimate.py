@@ -19,14 +19,14 @@ from prslib.methods import METHODS
 from prslib.models.build import make_model
 from prslib.models.weights import NONE
 from prslib.residence import place
-from prslib.stream import Replay, replay_plan
+from prslib.stream import replay_plan
 from prslib.supply import SUPPLIES
 from prslib.variance import SAMPLES_AT_ONCE
 
 COMPARED = "gradient_products"  # what GSS asks of the network,
 FILL = 100  # and the samples that it compares a batch with: in memory before the first step
 SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up,
-SLOWEST = 10.0  # and from which the step is on one new sample and one replayed, and extrapolated
+SLOWEST = 10.0  # and from which none is: the time of an image, times the images that it looks at
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 
@@ -140,9 +140,8 @@ def measure(config: RunConfig, device: str = "cpu") -> Pace:
 
     Notes
     -----
-    Where a step takes long, nearly all of it is the images' own, so that what one of each kind
-    takes tells what a batch does. GSS takes the whole step: it looks at as many samples of the
-    memory however large the batch is.
+    Where a step takes long, nearly all of it is the images' own: then a step on two images is
+    measured, and multiplied. GSS looks at its batch twice and at `FILL` samples of the memory.
     """
     dataset = random_images(config)
     with conditions(config):
@@ -170,17 +169,17 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
     images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
     fit = partial(learner.fit, images, labels)
 
-    def take(count: int, config: RunConfig = config) -> np.ndarray:
+    def take(count: int) -> np.ndarray:
         batches = _batches(config, dataset, learner, images, labels, count)
-        return _intervals(lambda tick: fit(batches, tick), device)
+        return _intervals(lambda tick: fit(batches, tick), device)[1:]
 
-    few = replace(config, batch_size=1, replay_batch_size=1)
-    steps = take(2, few)[1:] * settings["batch_size"]
+    two = _intervals(lambda tick: fit([np.arange(2)] * 2, tick), device)[1:]
+    steps = two / 2 * _images_in_a_step(config, dataset)
     slowest = steps[0] >= SLOWEST
-    if not slowest or _compares(make_replay(config, dataset)):
-        steps = take(1 if slowest else 2)[-1:]
+    if not slowest:
+        steps = take(2)
         if steps[0] < SLOW:
-            steps = take(int(np.clip(AIM / steps[0], 3, MOST)))[1:]
+            steps = take(int(np.clip(AIM / steps[0], 3, MOST)))
     rows = np.arange(1 if slowest else 8)
     score = _intervals(lambda tick: [(learner.probabilities(images, rows), tick()) for _ in "12"])
     return Pace(float(np.median(steps)), min(score) / len(rows))
@@ -188,29 +187,32 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
 
 def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
     """Return some steps' batches, ahead or step by step as in a run, the memory filled before."""
-    size, replayed = (config.resolved[name] for name in ("batch_size", "replay_batch_size"))
+    size = config.resolved["batch_size"]
     new = np.arange(FILL, FILL + size)
     replay = make_replay(config, dataset)
     if replay is None:
         return [new] * count
-    fill = np.arange(FILL if _compares(replay) else replayed)
 
     def supply(name, batch, memory):
         return SUPPLIES[name](learner, images, labels, batch, memory)
 
     plan = replay_plan(
-        [fill] + [new] * count,
+        [np.arange(FILL)] + [new] * count,
         dataset.train.labels,
         **replay._asdict(),
-        replay_batch_size=replayed,
+        replay_batch_size=config.resolved["replay_batch_size"],
         supply=supply,
     )
     next(plan)  # what fills the memory is not trained on
     return plan if replay.sampler.needs else list(plan)
 
 
-def _compares(replay: Replay | None) -> bool:
-    return replay is not None and COMPARED in replay.sampler.needs
+def _images_in_a_step(config: RunConfig, dataset: SequentialDataset) -> int:
+    size, replay = config.resolved["batch_size"], make_replay(config, dataset)
+    if replay is None:
+        return size
+    compared = FILL + size if COMPARED in replay.sampler.needs else 0
+    return size + config.resolved["replay_batch_size"] + compared
 
 
 def _intervals(work: Callable, device: str = "cpu") -> Sequence[float]:
