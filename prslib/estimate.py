@@ -26,7 +26,8 @@ from prslib.variance import SAMPLES_AT_ONCE
 COMPARED = "gradient_products"  # what GSS asks of the network,
 FILL = 100  # and the samples that it compares a batch with: in memory before the first step
 SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up,
-SLOWEST = 10.0  # and from which none is: the time of an image, times the images that it looks at
+SLOWEST = 10.0  # and from which none is, only steps on a few images, by which it is extrapolated
+FEW = (2, 2, 4, 4)  # images; the first step of each length warms up
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 
@@ -140,8 +141,9 @@ def measure(config: RunConfig, device: str = "cpu") -> Pace:
 
     Notes
     -----
-    Where a step takes long, nearly all of it is the images' own: then a step on two images is
-    measured, and multiplied. GSS looks at its batch twice and at `FILL` samples of the memory.
+    Where a step takes long, steps on two and on four images are measured, and the line through
+    them is followed to as many as a step looks at. GSS looks at its batch twice and at `FILL`
+    samples of the memory.
     """
     dataset = random_images(config)
     with conditions(config):
@@ -173,8 +175,8 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
         batches = _batches(config, dataset, learner, images, labels, count)
         return _intervals(lambda tick: fit(batches, tick), device)[1:]
 
-    two = _intervals(lambda tick: fit([np.arange(2)] * 2, tick), device)[1:]
-    steps = two / 2 * _images_in_a_step(config, dataset)
+    few = _intervals(lambda tick: fit([np.arange(length) for length in FEW], tick), device)
+    steps = few[1:2] + (few[3] - few[1]) / 2 * (_images_in_a_step(config, dataset) - 2)
     slowest = steps[0] >= SLOWEST
     if not slowest:
         steps = take(2)
