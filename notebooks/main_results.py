@@ -29,7 +29,7 @@
 # the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and 6. They are **stand-ins**: their
 # numbers may be compared with the paper's in their order and direction, not in their height.
 #
-# *About five minutes on four cores for the quick profile, nothing the second time.*
+# *About three minutes on four cores for the quick profile, nothing the second time.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to

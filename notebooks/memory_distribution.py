@@ -29,7 +29,7 @@
 # at hand the same figure is drawn of the paper's own stream: `make figures PROFILE=paper
 # DATA=/path`.
 #
-# *A few seconds; four minutes where GSS and ExStream are not trained yet.*
+# *A few seconds; two minutes where none of its runs is trained yet.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
