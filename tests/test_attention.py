@@ -230,6 +230,17 @@ def test_a_cut_reads_the_places_it_names():
     assert (outside == 0).all()
 
 
+def test_a_cut_is_torchs_own_and_its_places_are_not_rounded():
+    draws = torch.Generator().manual_seed(0)
+    maps, regions = torch.rand(4, 3, 5, 8, generator=draws), torch.rand(4, 4, generator=draws)
+    theta = torch.cat([torch.diag_embed(regions[:, :2]), regions[:, 2:, None]], 2)
+    grid = F.affine_grid(theta, (4, 3, 3, 4), align_corners=False)
+    expected = F.grid_sample(maps, grid, align_corners=False)
+    torch.testing.assert_close(cut(maps, regions), expected)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(cut(maps, regions), expected)
+
+
 def test_localisation_by_hand():
     good = torch.cat([torch.full((5, 2), 0.3), anchors()], 1)[:, None]  # one sample
     assert localisation_loss(good, anchors()) == 0

@@ -1,5 +1,6 @@
 import math
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
@@ -103,6 +104,19 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
     assert (other.folder / "numbers.csv").read_text() == "value\n0.333333\n"
     assert "| `seeds` | [7] |" in other._repr_markdown_()
+
+
+def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    custom = notebook.Settings("rho_sweep", {"profile": "smoke", "seeds": [7]})
+    figure, _ = plt.subplots(figsize=(2, 1), dpi=100)
+    custom.save(figure, pd.DataFrame({"value": [1.0]}), "picture")
+    assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
+    (image,) = shown
+    assert image.data == (custom.folder / "picture.png").read_bytes()
+    assert image.width == 200
 
 
 def test_one_value_stays_one_and_a_list_a_list():
