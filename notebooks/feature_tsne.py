@@ -130,8 +130,8 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # ## What can be concluded, and what cannot
 #
 # - **On `digits70seq` the claim holds.** The features of PRS are better for the rare classes, by
-#   both measures and with either of two seeds, and not clearly worse for the moderate ones; the
-#   majority pays with one point of silhouette. What the picture shows first is something else:
+#   both measures and with either of two seeds, and not worse for the moderate ones; the majority
+#   pays with one point of silhouette. What the picture shows first is something else:
 #   seven islands, one for each colour. The shape of the digit is what parts classes within an
 #   island, and it is there that the rare ones gain.
 # - **On `imbal-digits` it cannot be said.** The order of the classes is drawn from the seed and

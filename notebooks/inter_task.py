@@ -145,14 +145,15 @@ held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "co
 #
 # Under the quick profile, on the stand-in, where the paper prints no numbers to compare with:
 #
-# - **Holds against CRS.** CRS ends with an F1 of 0 on Task 3, PRS with 28; in mAP it is 43 against
-#   89. CRS gives the task 2.6 % of its memory, near the stream's 3.1, PRS 23.7, near the 24.5 of
+# - **Holds against CRS.** CRS ends with an F1 of 0 on Task 3, PRS with 39; in mAP it is 41 against
+#   91. CRS gives the task 2.6 % of its memory, near the stream's 3.1, PRS 23.7, near the 24.5 of
 #   its twelve classes out of 49.
 # - **Against GSS and ExStream it is a matter of degree**: both give the task room in memory too,
 #   and the differences above are of another size than those to CRS. GSS has one seed here, which
 #   shows a direction and no more.
 # - **The later samplers balance the memory as well**, and stand beside PRS in the pictures.
 # - **What it costs** stands on the left of the picture by task: on the largest task CRS has a C-F1
-#   of 68 and PRS one of 22, while in mAP the gap is 97 to 86.
-# - **The task is learnt while others go by.** With a balanced memory its mAP rises from 68 when
-#   its own stream ends to 89 one task later, from replay alone; with CRS it falls to 43.
+#   of 78 and PRS one of 23, while in mAP the gap is 98 to 92.
+# - **The task is learnt while others go by.** With a balanced memory its mAP rises from 66 when
+#   its own stream ends to 90 one task later, from replay alone; with CRS it rises to 75 and then
+#   falls to 41.

@@ -130,14 +130,15 @@ for name in settings.dataset:
 # Under the quick profile, on the stand-in:
 #
 # - **Holds for CRS.** Small classes are forgotten more in each of the three tasks and with each of
-#   three seeds: the rank correlation is $-0.46$ with AP and $-0.63$ with F1. By group 5, 19 and 27
+#   three seeds: the rank correlation is $-0.41$ with AP and $-0.62$ with F1. By group 7, 16 and 26
 #   % of mAP are forgotten, from majority to minority (paper 9, 16 and 23 %, with twice the
 #   memory).
 # - **It is a matter of shares.** In points of F1 the large classes lose more, as they had more to
-#   lose ($+0.33$); in points of AP the small ones still do ($-0.38$).
-# - **EWC's panel is not reproduced.** Every class loses all of its F1 and the large ones most of
-#   their AP. The paper's EWC holds on to layers that were pretrained on ImageNet; here nothing is
-#   pretrained, so that there is nothing to hold on to. The paper profile can decide it.
-# - **With PRS the order is gone** ($+0.07$ with AP). It forgets 10 % of the minority's mAP where
-#   CRS forgets 27, and pays with the majority's, 17 against 5 %: overall the two forget as much,
-#   18 and 17 %. In the paper PRS forgets less mAP in two groups and as much in the majority.
+#   lose ($+0.20$); in points of AP the small ones still do ($-0.30$).
+# - **EWC's panel is not reproduced.** Every class loses all of its F1, and together they lose half
+#   of their AP. The paper's EWC holds on to layers that were pretrained on ImageNet; here nothing
+#   is pretrained, so that there is nothing to hold on to. The paper profile can decide it.
+# - **With PRS the order is gone**, if not turned ($+0.18$ with AP). It forgets 9 % of the
+#   minority's mAP where CRS forgets 26, and pays with the majority's, 17 against 7 %: overall the
+#   two forget as much, 16 and 15 %. In the paper PRS forgets less mAP in two groups and as much in
+#   the majority.
