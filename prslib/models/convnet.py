@@ -41,8 +41,8 @@ def convnet_backbone(image_shape: tuple[int, int, int]) -> Backbone:
 
     Notes
     -----
-    A convolution is max-pooled before it is normalised. In one pass that learns more than a second
-    convolution of stride 2 in the pooling's place, and it costs less.
+    A convolution is max-pooled before it is normalised, so that batch norm and ReLU work on a
+    quarter of the places, and the next convolution, with stride 1, does too.
     """
     blocks = [
         _block(nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2), halved=True),
