@@ -199,7 +199,7 @@ def _conv_products(layer: nn.Conv2d, given: Tensor, asked: Tensor, sizes: Tensor
         rows = torch.cat([*sums, single])  # (G * out, in, kernel), with channels last in memory
         rows = rows.permute(0, 2, 3, 1).reshape(len(listed), -1)
         place = torch.cat([(sizes > 1).nonzero(), (sizes == 1).nonzero()])[:, 0].to(given.device)
-        means = rows.new_tensor(listed)[place].reciprocal()
+        means = sizes.to(rows)[place].reciprocal()
         total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
     if "bias" in parts:
         bias = _means(sizes, given) @ asked.sum((2, 3))
