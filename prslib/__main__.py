@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     figures.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     figures.set_defaults(command=execute_notebooks)
-    readme = commands.add_parser("readme", help="renew the README's tables from figures/quick")
+    readme = commands.add_parser("readme", help="renew what the README says in numbers")
     readme.set_defaults(command=renew_readme)
     run_commands.add_commands(commands)
     prepare.add_command(commands)

@@ -21,7 +21,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     runs.set_defaults(command=list_or_remove)
     plan = commands.add_parser(
         "plan",
-        help="which runs are missing, and the hours they take on this machine",
+        help="which runs are missing, their steps, and the hours they take on this machine",
         description="For every notebook of a profile: the runs it wants, those that are not stored "
         "yet, and how long they take, from a few real steps of each kind on random images.",
     )

@@ -222,8 +222,8 @@ def _intervals(work: Callable, device: str = "cpu") -> Sequence[float]:
     times = [time.perf_counter()]
 
     def tick() -> None:
-        if device == "cuda":
-            torch.cuda.synchronize()
+        if torch.device(device).type == "cuda":
+            torch.cuda.synchronize(device)
         times.append(time.perf_counter())
 
     work(tick)

@@ -23,6 +23,7 @@ from prslib.notebook import wanted
 from prslib.paths import params_file
 from prslib.store import Store
 
+COLUMNS = ["notebook", "wanted", "missing", "steps", "hours"]
 SAID = {
     NOTHING: "labels and images missing; all its runs count as missing, at the published size",
     "images": "images missing, so that its runs cannot be trained yet",
@@ -45,8 +46,8 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
     -------
     DataFrame
         A row a notebook and one for all together, in which a run that several notebooks want
-        counts once, and so do the hours of runs that are trained as one: notebook, wanted, missing,
-        hours (one after another).
+        counts once, and so do steps and hours of runs that are trained as one: notebook, wanted,
+        missing, steps of training, hours (one run after another).
     list of str
         What a reader should know beside it: missing data, notebooks that cannot say what they
         want, what could not be measured.
@@ -71,24 +72,25 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
             used |= {key: config.dataset for key, config in runs.items()}
         paces.measure([run for _, runs in missing.values() for run in runs.values()])
         for name, (count, runs) in missing.items():
-            hours = {key: (run[0].training, paces.hours(*run)) for key, run in runs.items()}
-            rows.append((name, count, len(hours), _in_all(hours.values())))
-            every |= hours
-    rows.append(("all, each run once", len(used), len(every), _in_all(every.values())))
+            costs = {key: (run[0].training, paces.cost(*run)) for key, run in runs.items()}
+            rows.append((name, count, len(costs), *_in_all(costs.values())))
+            every |= costs
+    rows.append(("all, each run once", len(used), len(every), *_in_all(every.values())))
     named = set(used.values())
     remarks += [f"{name}: {SAID[what]}" for name, what in absent.items() if name in named]
-    return pd.DataFrame(rows, columns=["notebook", "wanted", "missing", "hours"]), [
+    return pd.DataFrame(rows, columns=COLUMNS), [
         *remarks,
         *dict.fromkeys(paces.remarks),
     ]
 
 
-def _in_all(hours: Iterable[tuple[str, float]]) -> float:
-    """Add up hours, of runs that are trained as one those of the longest."""
+def _in_all(costs: Iterable[tuple[str, tuple[int, float]]]) -> tuple[int, float]:
+    """Add up steps and hours, of runs that are trained as one those of the longest."""
     trainings = {}
-    for training, each in hours:
-        trainings[training] = np.maximum(trainings.get(training, 0.0), each)
-    return sum(trainings.values())
+    for training, cost in costs:
+        trainings[training] = np.maximum(trainings.get(training, 0), cost)
+    steps, hours = sum(trainings.values(), np.zeros(2))
+    return int(steps), hours
 
 
 class Paces:
@@ -129,10 +131,10 @@ class Paces:
                     said = f"{1000 * pace.step:,.0f} ms a step ({run[1]})"
                     bar.write(f"{_in_words(run[0])}: {said}", file=sys.stderr)
 
-    def hours(self, config: RunConfig, device: str) -> float:
-        """Return how long a run takes; NaN where its pace could not be measured."""
-        pace = self.known[self._kind(config, device)]
-        return math.nan if pace is None else pace.seconds(work_of(config)) / 3600
+    def cost(self, config: RunConfig, device: str) -> tuple[int, float]:
+        """Return a run's steps and its hours; NaN where its pace could not be measured."""
+        pace, work = self.known[self._kind(config, device)], work_of(config)
+        return work.steps, math.nan if pace is None else pace.seconds(work) / 3600
 
     def _here(self, device: str) -> str:
         return device if device == "cpu" or torch.cuda.is_available() else "cpu"
@@ -180,7 +182,12 @@ def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
     """Return a plan as text: the table, hours one run after another and side by side, remarks."""
     total, workers = table["hours"].iloc[-1], cpu_count()
     lines = [
-        table.to_string(index=False, float_format=in_hours, na_rep="unknown"),
+        table.to_string(
+            index=False,
+            float_format=in_hours,
+            na_rep="unknown",
+            formatters={"steps": "{:,}".format},
+        ),
         "",
         f"Hours are for one run after another; {workers} processes side by side, one a core, take "
         f"about {in_hours(total / workers)} in all.",

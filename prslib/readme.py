@@ -1,12 +1,18 @@
-"""What the README says in numbers, written from the quick profile's CSV files between markers."""
+"""What the README says in numbers, written between markers: from CSV files and parameters."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pandas as pd
 
 from prslib.bootstrap import VERDICTS
-from prslib.paths import figures_dir, project_root
+from prslib.datasets.blank import blanks_for_missing
+from prslib.estimate import kind_of, work_of
+from prslib.notebook import wanted
+from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report import GROUPS, METRICS
+
+LARGE = "resnet101"  # the paper's network
 
 
 def main_table() -> str:
@@ -60,7 +66,42 @@ def ledger_counts() -> str:
     )
 
 
-WRITTEN: dict[str, Callable[[], str]] = {"main table": main_table, "ledger": ledger_counts}
+def paper_cost() -> str:
+    """Return how much there is to train in the paper profile, as sentences.
+
+    Returns
+    -------
+    str
+        Counts of runs and of training steps, at the published sizes; runs that are trained as one
+        count their steps once.
+    """
+    runs, steps, kinds = set(), Counter(), {}
+    with blanks_for_missing():
+        for name in known_notebooks("paper"):
+            for config in wanted(name, "paper"):
+                runs.add(config.hash)
+                training = config.training
+                steps[training] = max(steps[training], work_of(config).steps)
+                kinds[training] = (config.resolved["model"], kind_of(config)[1])
+    large = {training for training, (model, _) in kinds.items() if LARGE in model}
+    plain = {training for training in large if kinds[training] in {(LARGE, True), (LARGE, False)}}
+    million = {
+        name: sum(steps[training] for training in some) / 1e6
+        for name, some in {"large": large, "plain": plain, "small": steps.keys() - large}.items()
+    }
+    return (
+        f"In all the paper profile wants {len(runs)} runs: {million['large']:.2f} million training "
+        f"steps of a ResNet-101, {million['plain']:.2f} million of them plain ones, and "
+        f"{million['small']:.2f} million of small networks. Every millisecond of a plain step "
+        f"makes {1000 * million['plain'] / 60:.0f} minutes of the plain ones."
+    )
+
+
+WRITTEN: dict[str, Callable[[], str]] = {
+    "main table": main_table,
+    "ledger": ledger_counts,
+    "paper cost": paper_cost,
+}
 
 
 def renew() -> None:

@@ -148,9 +148,10 @@ def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick
     run_all(wanted["main_results"][:1], workers=1)
     assert main(["plan", "--profile", "smoke", "main_results", "rho_sweep"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    cells = [line.split()[-3:] for line in lines[1:4]]
+    cells = [line.split()[-4:] for line in lines[1:4]]
     assert [cell[:2] for cell in cells] == [["2", "1"], ["2", "2"], ["3", "2"]]
-    hours = [float(cell[2]) for cell in cells]
+    assert [int(cell[2].replace(",", "")) for cell in cells] == [steps, 2 * steps, 2 * steps]
+    hours = [float(cell[3]) for cell in cells]
     np.testing.assert_allclose(hours, np.array([1, 2, 2]) * steps / 3600, rtol=0.01)
 
 
@@ -162,6 +163,7 @@ def test_a_plan_counts_the_hours_of_a_training_once(tmp_path, monkeypatch, quick
     table, _ = planning.plan("smoke", list(wanted), Store(tmp_path))
     assert table["missing"].tolist() == [1, 2, 3]
     steps = work_of(plain).steps, work_of(watched).steps, work_of(watched).steps
+    assert table["steps"].tolist() == list(steps)
     np.testing.assert_allclose(table["hours"], np.array(steps) / 3600)
 
 
@@ -183,7 +185,7 @@ def test_a_pace_that_cannot_be_measured_is_unknown_and_said(monkeypatch):
     monkeypatch.setattr(planning, "_measure_on_blanks", break_down)
     with planning.Paces() as paces:
         paces.measure([(RunConfig(**MLP), "cpu")] * 2)
-        assert np.isnan(paces.hours(RunConfig(**MLP), "cpu"))
+        assert np.isnan(paces.cost(RunConfig(**MLP), "cpu")[1])
     assert paces.remarks == ["PRS, mlp on 28x28x1: not measured, CUDA out of memory"]
 
 

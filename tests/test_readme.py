@@ -44,8 +44,9 @@ def checkout(tmp_path, monkeypatch):
     statuses.to_csv(folder / "ledger_cells.csv", index=False)
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
     monkeypatch.setattr(readme, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(readme, "known_notebooks", lambda profile: ["tail_forgetting"])
     (tmp_path / "README.md").write_text(
-        f"before\n{MARKERS[0]}\nstale\n{MARKERS[1]}\nbetween\n{MARKERS[2]}{MARKERS[3]}\nafter\n"
+        f"before\n{MARKERS[0]}\nstale\n{MARKERS[1]}\nbetween\n{''.join(MARKERS[2:])}\nafter\n"
     )
     return tmp_path
 
@@ -57,7 +58,8 @@ def test_the_table_is_written_between_its_markers(checkout):
     assert f"{MARKERS[1]}\nbetween\n{MARKERS[2]}\nOf 3 rows, 2 claims on up to 2 data" in text
     assert "2 hold, 0 do not, 1 are undecided" in text
     assert "0 are not run in the quick profile. Of the paper's 3 numbers 2 have one" in text
-    assert text.endswith(f"{MARKERS[3]}\nafter\n")
+    assert "wants 15 runs: 0.05 million training steps of a ResNet-101, 0.04 million of" in text
+    assert text.endswith(f"{MARKERS[-1]}\nafter\n")
     assert "stale" not in text
     assert "| CRS | 54.6 ± 0.6 [50.2] |" in text
     assert "| OCDM | 56.0 |" in text
