@@ -1,0 +1,40 @@
+"""The committed numbers, as `figures/` holds them."""
+
+from functools import cache
+
+import pandas as pd
+
+from prslib.paths import project_root
+
+
+@cache
+def _read(profile, name):
+    return pd.read_csv(project_root() / "figures" / profile / f"{name}.csv")
+
+
+def rows(name, profile="quick", **where):
+    """Return the rows of a CSV whose columns have the given values; there must be some."""
+    frame = _read(profile, name)
+    for column, value in where.items():
+        several = isinstance(value, (list, tuple, set))
+        frame = frame[frame[column].isin(value) if several else frame[column] == value]
+    assert len(frame), f"{profile}/{name}.csv has no row with {where}"
+    return frame
+
+
+def number(name, column, profile="quick", **where):
+    """Return the one number that a CSV has in a column for the given values of others."""
+    found = rows(name, profile, **where)[column]
+    assert len(found) == 1, f"{profile}/{name}.csv has {len(found)} rows with {where}"
+    return found.iloc[0]
+
+
+def mean(name, column="value", profile="quick", **where):
+    """Return the mean of a column over the rows with the given values of others."""
+    return rows(name, profile, **where)[column].mean()
+
+
+def both(values, digits=0):
+    """Return the one number that all values are when they are rounded."""
+    assert len({round(value, digits) for value in values}) == 1, f"{values} are not the same"
+    return [values[0]]
