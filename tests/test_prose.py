@@ -36,7 +36,7 @@ SENTENCES = [(document, words) for document in DOCUMENTS for words in document.S
 
 
 @pytest.mark.parametrize(
-    ("document", "words"), SENTENCES, ids=[f"{d.DOCUMENT}: {words[:50]}" for d, words in SENTENCES]
+    ("document", "words"), SENTENCES, ids=[f"{d.__name__}: {words[:50]}" for d, words in SENTENCES]
 )
 def test_what_is_said_is_what_came_out(document, words):
     found = document.SAID[words]()
@@ -46,7 +46,7 @@ def test_what_is_said_is_what_came_out(document, words):
     assert words.format(*found) in text_of(document)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.DOCUMENT)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.__name__)
 def test_no_number_is_said_without_evidence(document):
     text = text_of(document)
     for words, evidence in document.SAID.items():
