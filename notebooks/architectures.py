@@ -166,7 +166,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # With one seed these are directions and no more. *Offline*, Attention Consistency comes below the
 # plain network in mAP after one epoch, as in the paper. RNN-Attention has the lowest C-F1 after one
 # epoch, as in the paper, where it is the best after ten. Here it is far below the plain network,
-# with a recurrent part that was never pretrained and a few hundred steps to learn it.
+# with a recurrent part that was never pretrained and some 870 steps to learn it.
 #
 # *Online*, PRS has the best minority mAP on all three networks, by 9 to 20 points against CRS. The
 # paper's claim that PRS leads on every network does **not** hold here: overall it is level with CRS

@@ -149,11 +149,12 @@ held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "co
 #   91. CRS gives the task 2.6 % of its memory, near the stream's 3.1, PRS 23.7, near the 24.5 of
 #   its twelve classes out of 49.
 # - **Against GSS and ExStream it is a matter of degree**: both give the task room in memory too,
-#   and the differences above are of another size than those to CRS. GSS has one seed here, which
-#   shows a direction and no more.
-# - **The later samplers balance the memory as well**, and stand beside PRS in the pictures.
+#   and the differences above are of another size than those to CRS. GSS, ahead of PRS in F1, has
+#   one seed here, which shows a direction and no more.
+# - **The later samplers balance the memory as well**, and stand beside PRS in mAP; in F1 CBRS is
+#   above it.
 # - **What it costs** stands on the left of the picture by task: on the largest task CRS has a C-F1
 #   of 78 and PRS one of 23, while in mAP the gap is 98 to 92.
-# - **The task is learnt while others go by.** With a balanced memory its mAP rises from 66 when
-#   its own stream ends to 90 one task later, from replay alone; with CRS it rises to 75 and then
-#   falls to 41.
+# - **The task is learnt while others go by.** With PRS's balanced memory its mAP rises from 66
+#   when its own stream ends to 90 one task later, from replay alone; with CRS it rises to 75 and
+#   then falls to 41.

@@ -1,0 +1,89 @@
+"""What `feature_tsne` concludes."""
+
+from prose.evidence import mean, number, rows
+
+DOCUMENT = "notebooks/feature_tsne.py"
+SECTION = ("## What can be concluded, and what cannot", "")
+METRICS = ("kNN accuracy", "silhouette")
+MNIST = "feature_separation_imbal-mnistseq"
+
+
+def gains(dataset, group, metric):
+    """Return PRS minus CRS, seed by seed."""
+    found = rows(f"feature_separation_{dataset}", group=group, metric=metric)
+    found = found.pivot(index="seed", columns="method", values="value")
+    return found["PRS"] - found["CRS"]
+
+
+def better_with_either_seed(group):
+    found = [gains("digits70seq", group, metric) for metric in METRICS]
+    return all(len(gain) == 2 and gain.min() > 0 for gain in found)
+
+
+def majority_pays():
+    lost = [-gains("digits70seq", "majority", metric).mean() for metric in METRICS]
+    return [round(points) for points in lost] == [2, 1]
+
+
+def one_island_a_colour():
+    """Return whether, in either picture, an image's nearest five are of its colour, of seven."""
+    drawn = rows("feature_tsne_digits70seq")
+    for _, plane in drawn.groupby("method"):
+        colours = plane["class_name"].str.split().str[0].to_numpy()
+        x, y = plane["x"].to_numpy(), plane["y"].to_numpy()
+        apart = (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2
+        near = colours[apart.argsort(axis=1)[:, 1:6]]
+        if len(set(colours)) != 7 or (near == colours[:, None]).mean() < 0.95:
+            return False
+    return True
+
+
+def seeds_move_more():
+    """Return whether the seeds are apart by far more than the methods, in the median number."""
+    name, of = "feature_separation_imbal-digits", ["group", "metric"]
+    values = rows(name).groupby([*of, "method"])["value"].agg(["mean", "min", "max"])
+    seeds = (values["max"] - values["min"]).groupby(of).mean()
+    methods = values["mean"].groupby(of).agg(lambda pair: abs(pair.diff().iloc[-1]))
+    return (seeds > methods).all() and (seeds / methods).median() > 3
+
+
+def mnist(group, metric="kNN accuracy"):
+    where = {"group": group, "metric": metric}
+    return [mean(MNIST, profile="paper", method=m, **where) for m in ("CRS", "PRS")]
+
+
+def mnist_gain(group, column, metric="kNN accuracy"):
+    where = {"group": group, "metric": metric}
+    return number("feature_separation_prs_minus_crs", column, "paper", **where)
+
+
+def images_of_a_class():
+    found = rows("feature_tsne_imbal-mnistseq", "paper").groupby(["method", "class"]).size()
+    assert found.nunique() == 1
+    return found.iloc[:1]
+
+
+SAID = {
+    "The features of PRS are better for the rare classes, by both measures and with either of two "
+    "seeds": lambda: better_with_either_seed("minority"),
+    "not worse for the moderate ones": lambda: better_with_either_seed("moderate"),
+    "the majority pays with one point of silhouette and two of kNN accuracy": majority_pays,
+    "seven islands, one for each colour": one_island_a_colour,
+    "moves the numbers far more than the method does": seeds_move_more,
+    "five seeds": lambda: rows(MNIST, "paper")["seed"].nunique() == 5,
+    "{} images a class": images_of_a_class,
+    "kNN accuracy of the minority goes from {:.1f} to {:.1f} %": lambda: mnist("minority"),
+    "by {:+.1f} points (s.d. {:.1f})": lambda: (
+        mnist_gain("minority", "difference"),
+        mnist_gain("minority", "sd"),
+    ),
+    "of the moderate classes from {:.1f} to {:.1f} %": lambda: mnist("moderate"),
+    "and of the majority it stays": lambda: (
+        abs(mnist_gain("majority", "difference")) < min(mnist_gain("majority", "sd"), 1)
+    ),
+    "{:.1f} and {:.1f} %. The silhouette": lambda: mnist("majority"),
+    "of the minority turns from below to above zero, {:+.1f} and {:+.1f}": lambda: mnist(
+        "minority", "silhouette"
+    ),
+}
+FREE = ()
