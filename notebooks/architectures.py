@@ -35,7 +35,7 @@
 # *About two minutes on four cores for the quick profile, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets with both test sets
 model: list = ["convnet", "convnet_attention_consistency", "convnet_rnn_attention"]  # plain first
 frozen_stages: list = [0, 0, 0]  # of each model; the paper freezes through the first block

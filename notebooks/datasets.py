@@ -30,7 +30,7 @@
 # *Half a minute.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
 samples: int = 8  # images of each task on the sheet, 0 where only labels are at hand
 seed: int = 0  # which images the sheet shows

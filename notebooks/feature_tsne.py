@@ -32,7 +32,7 @@
 # *Half a minute on four cores for the quick profile, a quarter of one the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["imbal-digits", "digits70seq"]  # one or more data sets
 rhos: list = [0.0, 0.0]  # power of allocation of PRS, one for each data set
 method: list = ["CRS", "PRS"]  # which networks look at the images

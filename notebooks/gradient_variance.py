@@ -35,7 +35,7 @@
 # *About a minute on four cores for the quick profile, ten seconds the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["imbal-digits", "digits70seq"]  # one or more data sets
 rhos: list = [0.0, 0.0]  # power of allocation of PRS, one for each data set
 points: list = [20, 8]  # measurements during a run, one number for each data set

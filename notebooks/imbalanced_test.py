@@ -30,7 +30,7 @@
 # *About half a minute on four cores after `main_results`, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets with an unbalanced test set
 rho: float = 0.5  # power of allocation of PRS that the paper takes for this test set
 balanced_rho: float = 0.0  # that of the balanced test set, any finite number

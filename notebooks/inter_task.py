@@ -31,7 +31,7 @@
 # *A few seconds after `main_results`, whose runs it reads.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits49seq"]  # one or more data sets with unequal tasks
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = None  # samples in memory, None for each data set's own

@@ -32,7 +32,7 @@
 # *About three minutes on four cores for the quick profile, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
 rho: float = 0.0  # power of allocation of PRS, any finite number or a list with one a data set
 memory_size: int = None  # samples in memory, None for each data set's own

@@ -32,7 +32,7 @@
 # *A few seconds; two minutes where none of its runs is trained yet.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
 method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rho: float = 0.0  # power of allocation of PRS, any finite number

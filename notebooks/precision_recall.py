@@ -30,7 +30,7 @@
 # *A few seconds after `main_results`, whose runs it reads.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
 rhos: list = [0.0, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own

@@ -28,7 +28,7 @@
 # *About one minute on four cores for the quick profile, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets
 rhos: list = [-1.0, -0.5, 0.0, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own

@@ -32,7 +32,7 @@
 # *About a minute and a half on four cores after `main_results`, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
 rhos: list = [0.0, 0.0]  # power of allocation of PRS, one for each data set
 method: list = ["CRS", "ExStream", "PRS"]  # methods with a memory; paper profile adds GSS

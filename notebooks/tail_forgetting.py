@@ -32,7 +32,7 @@
 # *About half a minute on four cores after `main_results`, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets
 method: list = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = 0.0  # power of allocation of PRS, any finite number

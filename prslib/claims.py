@@ -12,7 +12,8 @@ ALL = ("Finetune", "EWC", *RIVALS)
 AT_EVERY_TASK = {"last": (True, False)}
 SCHEDULES = {"varied": ("", "schedule")}
 SIZES = {"varied": ("", "memory_size"), "memory": (0.5, 1.0, 1.5)}
-MODELS = {"varied": ("", "model", "frozen_stages,model")}
+# a network of its own may freeze stages and have a step size of its own
+MODELS = {"varied": ("", "model", "frozen_stages,model", "learning_rate,model")}
 ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
 AS_IT_COMES = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
 SHARE = {"measure": ("share",)}

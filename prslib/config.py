@@ -163,10 +163,10 @@ class RunConfig:
     @property
     def resolved(self) -> dict:
         """All fields, those left open filled in from the data set's recipe."""
-        recipe = dataclasses.asdict(DATASETS[self.dataset].recipe)
+        recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe.pop("schedule_drawn"):
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
-        fields = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
+        fields = {k: v for k, v in vars(self).items() if v is not None}
         row = MODELS[fields.get("model", recipe["model"])]
         weights = fields.pop("weights", row.default_weights) if row.published_weights else NONE
         stages = {

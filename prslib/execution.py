@@ -45,7 +45,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     Parameters
     ----------
     profile : str
-        "smoke", "quick" or "paper".
+        "smoke", "quick", "seeds" or "paper".
     names : sequence of str
         Notebooks of the profile.
 

@@ -31,7 +31,7 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
     Parameters
     ----------
     profile : str
-        "smoke", "quick" or "paper".
+        "smoke", "quick", "seeds" or "paper".
 
     Returns
     -------

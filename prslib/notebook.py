@@ -19,7 +19,7 @@ from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
 
-PROFILES = ("smoke", "quick", "paper")
+PROFILES = ("smoke", "quick", "seeds", "paper")
 
 
 def _name(known: Iterable[str]) -> Callable:
@@ -253,7 +253,7 @@ def wanted(notebook: str, profile: str) -> list[RunConfig]:
     notebook : str
         The notebook's name.
     profile : str
-        "smoke", "quick" or "paper".
+        "smoke", "quick", "seeds" or "paper".
 
     Returns
     -------

@@ -36,7 +36,7 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
     Parameters
     ----------
     profile : str
-        "smoke", "quick" or "paper".
+        "smoke", "quick", "seeds" or "paper".
     names : sequence of str
         Notebooks of the profile.
     store : Store

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from fake_runs import fake_run, with_variance
 
-from prslib import ledger, plots
+from prslib import claims, ledger, plots
 from prslib.bootstrap import VERDICTS
 from prslib.claims import CLAIMS
 from prslib.config import configs
@@ -128,6 +128,15 @@ def test_single_label_orders_of_the_standard_are_the_papers_unknown_one():
 def test_every_model_has_its_word():
     rows = [c for name in MODELS for c in configs(dataset=TINY, model=name) if name != "mlp"]
     assert (settings_of(rows)["architecture"] != "").all()
+
+
+def test_the_claims_about_networks_see_those_that_are_trained():
+    settings = settings_of(ledger.all_wanted("quick")[0])
+    networks = settings[settings["architecture"].isin(claims.ATTENTION)]
+    assert set(networks["architecture"]) == set(claims.ATTENTION)
+    online = networks[networks["epochs"] == 1]
+    online = online[online["test_set"] == "balanced"]
+    assert set(online["varied"]) <= set(claims.MODELS["varied"])
 
 
 def test_the_papers_rows_in_the_same_terms():

@@ -71,7 +71,7 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
         ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
         ("schedules", 0, ValueError, "schedules must be at least 1"),
-        ("profile", "fast", ValueError, "known profiles: paper, quick, smoke"),
+        ("profile", "fast", ValueError, "known profiles: paper, quick, seeds, smoke"),
     ],
 )
 def test_bad_values_stop_the_notebook(name, given, error, message):
