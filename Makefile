@@ -34,9 +34,9 @@ $(DRAWN): $(wildcard notebooks/*.ipynb params/$(PROFILE)/*.yaml) $(SOURCES) $(RE
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
 	touch $@
 
-# the README's tables are the quick profile's
-README.md: $(if $(filter quick,$(PROFILE)),$(DRAWN))
-	$(if $(filter quick,$(PROFILE)),$(PYTHON) -m prslib readme && touch $@)
+# the README's tables are those of the profile with ten seeds
+README.md: $(if $(filter seeds,$(PROFILE)),$(DRAWN))
+	$(if $(filter seeds,$(PROFILE)),$(PYTHON) -m prslib readme && touch $@)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .
