@@ -75,7 +75,8 @@ from prslib import plots, report, robustness, run_all
 plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device))
 by_schedule, by_memory = variations.by_schedule(scores), variations.by_memory(scores)
-few = f"{len(settings.varied_seeds)} for the others"
+fewer = [f"{name} {len(settings.costly_seeds)}" for name in settings.costly]
+few = ", ".join([f"{len(settings.varied_seeds)} for the others", *fewer])
 told = f"{len(settings.seeds)} seeds (stroke: lowest to highest) for the {{}} one, {few}"
 
 # %%
