@@ -72,7 +72,27 @@ def crs_replays_them_more():
     return share["CRS"] > 1.5 * share["PRS"]
 
 
+def with_three_seeds(name):
+    found = rows("architectures_prs_minus_crs", "seeds", group="overall", seeds=3)
+    return found[found["network"].str.startswith(name)]
+
+
+def within_spread_on_two():
+    found = [with_three_seeds("convnet ["), with_three_seeds("convnet_attention")]
+    return all(len(f) == 3 and (f["difference"].abs() < f["sd"]).all() for f in found)
+
+
+def behind_on_ra():
+    lost = -with_three_seeds("convnet_rnn")["difference"]
+    return lost.min(), lost.max()
+
+
 SAID = {
+    "PRS is above ExStream on every network": lambda: (
+        number("ledger_claims", "verdict", "seeds", claim="architectures") == "holds"
+    ),
+    "within the spread of CRS on the plain one and on AC": within_spread_on_two,
+    "behind CRS by {:.0f} to {:.0f} points on RA": behind_on_ra,
     "With one seed": lambda: set(rows("architectures_methods")["seeds"]) == {1},
     "Attention Consistency comes below the plain network in mAP after one epoch, as in the paper": (
         ac_below_plain

@@ -96,7 +96,32 @@ def f1_does_not_narrow():
     return f1[~f1].index.tolist() == [(metric, "digits49seq", "CRS") for metric in F1]
 
 
+def moved_in_five(method):
+    """Return the range over the metrics of the s.d. over schedules, with five seeds each."""
+    found = rows("schedules_spread", "seeds", dataset="digits49seq", method=method, schedules=4)
+    assert len(found) == 3
+    return found["sd"].min(), found["sd"].max()
+
+
+def gss_hangs_most():
+    found = rows("schedules_spread", "seeds", dataset="digits49seq")
+    return set(found.loc[found.groupby("metric")["sd"].idxmax(), "method"]) == {"GSS"}
+
+
+def gss_ahead_in_standard_alone():
+    found = rows("schedules_overall", "seeds", dataset="digits49seq", metric=F1, seed=[0, 1, 2])
+    scores = found.pivot_table("value", ["schedule", "metric"], "method")
+    ahead = scores.index[scores["GSS"] > scores["PRS"]]
+    return set(ahead) == {(STANDARD["digits49seq"], metric) for metric in F1}
+
+
 SAID = {
+    "the schedules move PRS by {:.1f} to {:.1f} points and CRS by {:.1f} to {:.1f}": lambda: (
+        *moved_in_five("PRS"),
+        *moved_in_five("CRS"),
+    ),
+    "GSS, which hangs on them most there": gss_hangs_most,
+    "is above PRS in F1 with the standard one alone": gss_ahead_in_standard_alone,
     "with one seed for every setting but the standard one": one_seed_elsewhere,
     "CRS moves less than PRS in all metrics on both sets": lambda: (
         (moved()["CRS"] < moved()["PRS"]).all() and len(moved()) == 6
