@@ -20,6 +20,9 @@ def test_a_step_of_resnet101_is_the_arithmetic_it_is_known_for(bench):
     _, floors = bench
     operations, _ = floors.work("resnet101", 256, 20, torch.bfloat16)
     assert operations / 1e12 == pytest.approx(1.22, abs=0.01)
+    for name, times in {"attention_consistency": 4.5, "rnn_attention": 1.0}.items():
+        more, _ = floors.work(f"resnet101_{name}", 256, 20, torch.bfloat16)
+        assert more / operations == pytest.approx(times, abs=0.05)
     once, twice = (floors.work("convnet", 32, batch, torch.float32) for batch in (10, 20))
     assert twice == (2 * once[0], pytest.approx(2 * once[1], rel=1e-2))
 

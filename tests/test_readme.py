@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 
 from prslib import readme
+from prslib.paths import project_root
 from prslib.report import GROUPS, METRICS
 
 MARKERS = [f"<!-- {name}: {end} -->" for name in readme.WRITTEN for end in ("begin", "end")]
@@ -79,3 +80,8 @@ def test_a_readme_without_markers_is_left_alone(checkout):
     (checkout / "README.md").write_text("".join(MARKERS[:3]))
     with pytest.raises(ValueError, match="<!-- ledger: end -->; put them back"):
         readme.renew()
+
+
+def test_the_readme_says_what_the_paper_profile_costs(monkeypatch):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+    assert readme.paper_cost() in (project_root() / "README.md").read_text()
