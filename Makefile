@@ -1,7 +1,7 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
 PROFILE ?= quick
-SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle')
+SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle' -o -name '*.pth')
 DRAWN := cache/executed/$(PROFILE)/drawn
 
 ifdef DATA

@@ -1,13 +1,15 @@
-"""The commands ``runs`` and ``plan``: what is stored, and what is missing and how long it takes."""
+"""The commands ``runs``, ``plan`` and ``pretrain``: what is stored, what is missing, weights."""
 
 import argparse
 import sys
+from functools import partial
 
+from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """Add ``runs`` and ``plan`` to the command line."""
+    """Add ``runs``, ``plan`` and ``pretrain`` to the command line."""
     runs = commands.add_parser(
         "runs",
         help="what is stored, running and failed, and how large it is",
@@ -28,6 +30,15 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     plan.add_argument("notebook", nargs="*", help="names; by default all of the profile")
     plan.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     plan.set_defaults(command=show_plan)
+    pretrain = commands.add_parser(
+        "pretrain",
+        help="learn again the weights that the small network can begin with",
+        description="Train the small network on scenes that no stream has, and put its weights "
+        "where runs look for them, prslib/models/embedded; about a minute each. Runs that begin "
+        "with them are other runs then.",
+    )
+    pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
+    pretrain.set_defaults(command=write_weights)
 
 
 def list_or_remove(options: argparse.Namespace) -> int:
@@ -59,6 +70,23 @@ def show_plan(options: argparse.Namespace) -> int:
     if names is None:
         return 1
     print(as_text(*plan(options.profile, names, Store())))
+    return 0
+
+
+def write_weights(options: argparse.Namespace) -> int:
+    """Learn weights again and write them, with a progress bar; 1 for an unknown name."""
+    unknown = [name for name in options.name if name not in EMBEDDED]
+    if unknown:
+        print(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}", file=sys.stderr)
+        return 1
+    import torch
+    from tqdm import tqdm
+
+    from prslib.models.pretraining import embed
+
+    torch.set_num_threads(1)
+    for name in options.name or EMBEDDED:
+        print(embed(name, partial(tqdm, desc=name, unit="step")))
     return 0
 
 

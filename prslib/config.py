@@ -61,8 +61,9 @@ class RunConfig:
         A key of `MODELS`.
     weights : str or None
         What a model begins with that can have learned before: "none", a name of its
-        `Architecture.published_weights`, which is fetched once, or a file in torchvision's format.
-        By default the first of those names. Other models do not look at it.
+        `Architecture.published_weights`, ImageNet's being fetched once, or a file with its state
+        dict. By default the model's `Architecture.default_weights`. Models that have none do not
+        look at it.
     frozen_stages : int
         How many of the model's stages stay as they are, whatever the method; in the paper's table
         of architectures the first residual block does. A method may freeze more.

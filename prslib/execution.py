@@ -34,7 +34,8 @@ def stale(profile: str, name: str) -> bool:
     executed = executed_file(profile, name)
     if not executed.is_file():
         return True
-    sources = [file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".csv", ".mplstyle")]
+    read = (".py", ".csv", ".mplstyle", ".pth")
+    sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
     sources += [project_root() / "notebooks" / f"{name}.ipynb", params_file(profile, name)]
     return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
 

@@ -110,6 +110,7 @@ PARAMETERS: dict[str, Callable] = {
     "frozen_stages": _several(_integer(least=0)),
     "learning_rates": _several(_optional(_share)),
     "weights": _optional(_text),
+    "begun_with": _several(_text),
     "epochs": _several(_integer(least=1)),
     "rho": _one_or_several(_real),
     "balanced_rho": _real,

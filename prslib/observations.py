@@ -80,7 +80,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
     name = _labels(config.dataset).stands_for
     plain = standard_of(name)["architecture"]
     own = config.dataset.replace("-", "") == name.lower().replace("-", "")
-    small = model != recipe.model and not MODELS[model].published_weights
+    small = model != recipe.model and MODELS[model].default_weights == NONE
     memory = ours.get("memory_size", np.nan) / standard.resolved["memory_size"]
     drawn = recipe.schedule_drawn and "schedule" not in varied
     return {

@@ -27,6 +27,10 @@ OWN = [name for name, row in MODELS.items() if row.objective_for]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+def default_of(name):
+    return MODELS[name].default_weights
+
+
 def images(count=2, size=32):
     return torch.rand(count, 3, size, size, generator=torch.Generator().manual_seed(0))
 
@@ -162,7 +166,7 @@ def test_published_weights_are_fetched_by_name(monkeypatch, file):
     assert len(asked) == 1 and "resnet18-f37072fd" in asked[0]
 
 
-@pytest.mark.parametrize("name", [name for name, row in MODELS.items() if row.published_weights])
+@pytest.mark.parametrize("name", [name for name in MODELS if "IMAGENET" in default_of(name)])
 def test_published_names_are_torchvisions(name):
     from torchvision.models import get_model_weights
 
@@ -219,8 +223,8 @@ def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
 
 
 def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_path):
-    plain = RunConfig(dataset=TINY)
-    assert RunConfig(dataset=TINY, weights="anything").hash == plain.hash
+    plain = RunConfig(dataset=TINY, model=OWN[0])
+    assert RunConfig(dataset=TINY, model=OWN[0], weights="anything").hash == plain.hash
     resnet = partial(RunConfig, dataset=TINY, model=SMALL)
     copied = tmp_path / "copy.pth"
     copied.write_bytes(Path(file).read_bytes())
@@ -235,6 +239,7 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
     ("fields", "error", "message"),
     [
         ({"model": SMALL, "weights": "missing.pth"}, FileNotFoundError, "no file 'missing.pth'"),
+        ({"weights": "letters"}, FileNotFoundError, "must be none, digits, turned_digits or the"),
         ({"weights": 3}, TypeError, "weights must be text or None, got 3"),
         ({"frozen_stages": 4}, ValueError, "at most 3 for model convnet, which has 4 stages"),
         ({"frozen_stages": -1}, ValueError, "frozen_stages must be at least 0"),

@@ -49,6 +49,26 @@ def test_group_bars_are_the_means_dots_the_seeds_dashes_the_paper(ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS", "paper"]
 
 
+def test_distances_are_bars_by_weights_with_a_line_at_zero(ax):
+    frame = pd.DataFrame(
+        {
+            "group": ["majority", "majority", "overall", "overall"] * 2,
+            "weights": ["none", "digits"] * 4,
+            "seed": [0] * 4 + [1] * 4,
+            "value": [-6.0, -1.0, 3.0, 4.0, -8.0, -3.0, 5.0, 6.0],
+            "published": [-0.4, -0.4, 5.1, 5.1] * 2,
+        }
+    )
+    plots.plot_gaps(frame, ax, "mAP")
+    heights = [bar.get_height() for bars in ax.containers for bar in bars]
+    assert heights == pytest.approx([-7, 4, -2, 5])
+    lightness = [sum(bars[0].get_facecolor()[:3]) for bars in ax.containers]
+    assert lightness[0] > lightness[1]
+    assert any(list(line.get_ydata()) == [0, 0] for line in ax.lines)
+    assert [text.get_text() for text in ax.get_legend().texts] == ["none", "digits", "paper"]
+    assert ax.get_ylabel() == "mAP (points)"
+
+
 def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
     frame = pd.DataFrame(
         {

@@ -118,7 +118,6 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     >>> load_digits_dataset(DIGITS70_TINY, images=False).num_tasks
     4
     """
-    image_seed = np.random.SeedSequence(SEED).spawn(3)[2]
     class_task, drawn = _draw_labels(plan)
     labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
     class_freq = labels["train"].sum(axis=0)
@@ -128,7 +127,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
         scenes = cached_arrays(
             plan.name,
             (profiles, corpora, clustering, curation, glyphs, sys.modules[__name__]),
-            lambda: _render(labels, identity, np.random.default_rng(image_seed)),
+            lambda: _render(labels, identity),
         )
     splits = {
         part: Split(scenes[part], rows, curation.tasks_of_images(rows, class_task))
@@ -204,26 +203,54 @@ def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
     }
 
 
-def _render(
-    labels: dict[str, np.ndarray], identity: np.ndarray, rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    """Draw the scenes of every part, training and test from different originals."""
+def digit_originals(part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the handwritten digits that scenes of one part are drawn from; our own choice.
+
+    Parameters
+    ----------
+    part : str
+        "train", or the name of a test set: those come from the other originals.
+
+    Returns
+    -------
+    pictures : numpy.ndarray of float64, shape (M, 8, 8)
+        From 0 to 1.
+    digits : numpy.ndarray of int64, shape (M,)
+        What each shows.
+
+    Examples
+    --------
+    >>> [digit_originals(part)[0].shape for part in ("train", "test")]
+    [(1195, 8, 8), (602, 8, 8)]
+    """
+    return _originals()[0][part == "train"]
+
+
+def _originals() -> tuple[dict[bool, tuple[np.ndarray, np.ndarray]], np.random.Generator]:
+    """Return pictures and digits, for training or not, and the generator that scenes go on with."""
     from sklearn.datasets import load_digits
 
-    data = load_digits()
+    data, rng = load_digits(), np.random.default_rng(np.random.SeedSequence(SEED).spawn(3)[2])
     train, test = glyphs.split_originals(data.target, rng)
+    return {
+        part: (data.images[use] / 16, data.target[use])
+        for part, use in ((True, train), (False, test))
+    }, rng
+
+
+def _render(labels: dict[str, np.ndarray], identity: np.ndarray) -> dict[str, np.ndarray]:
+    """Draw the scenes of every part, training and test from different originals."""
+    originals, rng = _originals()
     palette = np.array(list(glyphs.COLOURS.values()), dtype=np.uint8)
     return {
         part: glyphs.render_scenes(
             rows,
             identity // NUM_COLOURS,
             palette[identity % NUM_COLOURS],
-            data.images[use] / 16,
-            data.target[use],
+            *originals[part == "train"],
             rng,
         )
         for part, rows in labels.items()
-        for use in [train if part == "train" else test]
     }
 
 

@@ -1,8 +1,10 @@
 """The networks, by name; a network's own module, and torch, load when it is made."""
 
 from prslib.models.architecture import Architecture
+from prslib.models.weights import EMBEDDED
 
-_RESNET101 = {"vector_stages": 3, "published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2")}
+_IMAGENET = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
+_RESNET101 = {"published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"), **_IMAGENET}
 _SMALL = {"gpu_share": 1 / 8}
 _MULTILABEL = {"objective_for": "multilabel_soft_margin"}
 _RESNET, _CONSISTENCY, _RECURRENT = (
@@ -10,7 +12,9 @@ _RESNET, _CONSISTENCY, _RECURRENT = (
 )
 
 MODELS: dict[str, Architecture] = {
-    "convnet": Architecture("convnet:ConvNet", 4, **_RESNET, **_SMALL),
+    "convnet": Architecture(
+        "convnet:ConvNet", 4, published_weights=tuple(EMBEDDED), **_RESNET, **_SMALL
+    ),
     "convnet_attention_consistency": Architecture(
         "attention:convnet_consistency", 4, **_MULTILABEL, **_CONSISTENCY, **_SMALL
     ),
@@ -20,7 +24,7 @@ MODELS: dict[str, Architecture] = {
     "mlp": Architecture("mlp:MLP", 3, stacks=True, **_SMALL),
     "resnet18": Architecture("resnet18:ResNet18", 6),
     "resnet18_imagenet": Architecture(
-        "torchvision_resnet:resnet18", 7, 3, published_weights=("IMAGENET1K_V1",)
+        "torchvision_resnet:resnet18", 7, published_weights=("IMAGENET1K_V1",), **_IMAGENET
     ),
     "resnet101": Architecture("torchvision_resnet:resnet101", 7, **_RESNET101, **_RESNET),
     "resnet101_attention_consistency": Architecture(

@@ -20,8 +20,9 @@ class Architecture:
     vector_stages : int
         After how many of them ExStream takes its vectors, and up to where it freezes the network.
     published_weights : tuple of str
-        Names of weights that can be had for it, the first being the default; empty where it always
-        begins with random ones.
+        Names of weights that can be had for it; empty where it always begins with random ones.
+    default_weights : str
+        What it begins with where nothing is asked for, one of these names or "none".
     objective_for : str or None
         Where it brings an objective of its own: the loss of the recipes that this goes with.
     stands_for : str or None
@@ -42,6 +43,7 @@ class Architecture:
     stages: int
     vector_stages: int = 1
     published_weights: tuple[str, ...] = ()
+    default_weights: str = NONE
     objective_for: str | None = None
     stands_for: str | None = None
     gpu_share: float = 1.0
@@ -54,11 +56,6 @@ class Architecture:
         It returns the network, a `torch.nn.Module`; looked for here, its module is loaded.
         """
         return resolve_name(f"prslib.models.{self.made_by}")
-
-    @property
-    def default_weights(self) -> str:
-        """What it begins with where nothing is asked for."""
-        return self.published_weights[0] if self.published_weights else NONE
 
     def pretrained_stages(self, weights: str) -> int:
         """Return how many stages, from the image to below the head, begin with learned weights."""

@@ -29,8 +29,8 @@ def make_model(
         Where random weights come from; torch's global generator is left as it was.
     weights : str, optional
         What the network begins with where it can have learned before: "none", a name of its
-        `Architecture.published_weights`, or a file in torchvision's format; by default the first
-        of those names. Networks without such names do not look at it.
+        `Architecture.published_weights`, or a file that holds its state dict; by default its
+        `Architecture.default_weights`. Networks without such names do not look at it.
 
     Returns
     -------

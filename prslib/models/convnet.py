@@ -2,28 +2,42 @@
 
 from torch import nn
 
+from prslib.models.pretrained import load_weights
 from prslib.models.staged import Backbone, Staged
+from prslib.models.weights import NONE
+
+HEAD = "stages.3."  # of a state dict: what does not come from learned weights
 
 
 class ConvNet(Staged):
     """Three convolutions, global max-pool, one linear head: 100 online steps a second on a core.
 
-    It stands where the paper has ResNet-101 (section "Base Models"): trained from scratch, in one
-    pass over a few thousand small images. Max-pooling over the whole map makes the scores
-    independent of where in a scene a digit stands. ``stages`` holds three blocks, one a
-    convolution, and the head: where a method freezes the network's lower part, it cuts there.
+    It stands where the paper has ResNet-101 (section "Base Models"): trained in one pass over a few
+    thousand small images, from random weights unless others are given. Max-pooling over the whole
+    map makes the scores independent of where in a scene a digit stands. ``stages`` holds three
+    blocks, one a convolution, and the head: where a method freezes the network's lower part, it
+    cuts there.
 
     Parameters
     ----------
     image_shape : tuple of int
         Height, width and channels of an image, in pixels.
     num_classes : int
-        Outputs of the head.
+        Outputs of the head, which is random whatever the weights.
+    weights : str
+        As for `prslib.models.pretrained.load_weights`; what `prslib.models.pretraining` can give
+        has a name.
+
+    Raises
+    ------
+    ValueError
+        If the weights are another network's, or of images with other channels.
     """
 
-    def __init__(self, image_shape: tuple[int, int, int], num_classes: int):
+    def __init__(self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE):
         (*lower, last), pool, width = convnet_backbone(image_shape)
         super().__init__(*lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes))
+        load_weights(self, "convnet", weights, HEAD)
 
 
 def convnet_backbone(image_shape: tuple[int, int, int]) -> Backbone:

@@ -1,27 +1,29 @@
-"""Learned weights for a torchvision network, from its own publication or from a file."""
+"""Learned weights for a network, from torchvision's publication or from a file."""
 
-import os
 import pickle
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from prslib.models.weights import NONE
+from prslib.models.weights import NONE, file_of
 
 
-def load_weights(network: nn.Module, name: str, weights: str) -> None:
-    """Fill a torchvision network with weights; all but its last layer, which our head replaces.
+def load_weights(network: nn.Module, name: str, weights: str, head: str = "fc.") -> None:
+    """Fill a network with weights; all but its last layer, which is each data set's own.
 
     Parameters
     ----------
     network : torch.nn.Module
         The network, filled in place.
     name : str
-        Torchvision's name of it, "resnet101".
+        Its name, torchvision's where it is from there: "resnet101".
     weights : str
-        "none" leaves it random; a name such as "IMAGENET1K_V1" takes torchvision's, from its cache
-        or the network; anything else is a file in torchvision's format.
+        "none" leaves it random; "digits" is a file of ours (`prslib.models.weights.EMBEDDED`); a
+        name such as "IMAGENET1K_V1" takes torchvision's, from its cache or the network; anything
+        else is a file that holds the network's state dict.
+    head : str
+        How the names of the last layer's tensors begin.
 
     Raises
     ------
@@ -32,25 +34,26 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
     """
     if weights == NONE:
         return
-    given = _read(Path(weights)) if os.path.isfile(weights) else _published(name, weights)
-    given = {k: v for k, v in given.items() if not k.startswith("fc.")}
-    expected, found = _shapes(network.state_dict()), _shapes(given)
+    file = file_of(weights)
+    given = _published(name, weights) if file is None else _read(file)
+    given = {k: v for k, v in given.items() if not k.startswith(head)}
+    expected, found = _shapes(network.state_dict(), head), _shapes(given, head)
     wrong = sorted(k for k in expected.keys() | found if expected.get(k) != found.get(k))
     if wrong:
         raise ValueError(
-            f"weights {weights}: expected the {len(expected)} tensors of torchvision's {name}, but "
+            f"weights {weights}: expected the {len(expected)} tensors of {name}, but "
             f"{len(wrong)} are missing, too many or of another shape ({', '.join(wrong[:3])}, "
             f"...); give a file that was saved from {name}"
         )
     network.load_state_dict(given, strict=False)
 
 
-def _shapes(state: dict) -> dict:
+def _shapes(state: dict, head: str) -> dict:
     """Return the shapes of what must be there; older files do not count batches."""
     return {
         name: getattr(value, "shape", None)
         for name, value in state.items()
-        if not name.startswith("fc.") and not name.endswith("num_batches_tracked")
+        if not name.startswith(head) and not name.endswith("num_batches_tracked")
     }
 
 
@@ -60,7 +63,7 @@ def _read(path: Path) -> dict:
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise ValueError(
             f"weights {path}: expected a state dict that torch.save has written, got a file that "
-            f"cannot be read as one ({type(error).__name__}); download torchvision's file again"
+            f"cannot be read as one ({type(error).__name__}); download or save it again"
         ) from error
     if not isinstance(given, dict):
         raise ValueError(

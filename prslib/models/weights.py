@@ -1,10 +1,17 @@
-"""Weights that a network begins with: none, published ones by name, or a file."""
+"""Weights that a network begins with: none, published or embedded ones by name, or a file."""
 
 import hashlib
 from functools import lru_cache
 from pathlib import Path
 
+from prslib.paths import PACKAGE
+
 NONE = "none"
+# what `python -m prslib pretrain` has written for the small network
+EMBEDDED = {
+    name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
+    for name in ("digits", "turned_digits")
+}
 
 
 def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
@@ -31,8 +38,25 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
     if weights not in (NONE, *names) and not Path(weights).is_file():
         raise FileNotFoundError(
             f"weights of {model} must be {', '.join((NONE, *names))} or the path of a file of "
-            f"torchvision's weights; there is no file {weights!r}"
+            f"weights; there is no file {weights!r}"
         )
+
+
+def file_of(weights: str) -> Path | None:
+    """Return the file that holds weights, embedded ones or a user's; None where there is none.
+
+    Parameters
+    ----------
+    weights : str
+        As for `prslib.models.pretrained.load_weights`.
+
+    Returns
+    -------
+    Path or None
+        The file.
+    """
+    path = EMBEDDED.get(weights, Path(weights))
+    return path if path.is_file() else None
 
 
 def identity_of(weights: str) -> str:
@@ -48,8 +72,8 @@ def identity_of(weights: str) -> str:
     str
         The name, or "sha256:..." of the file's bytes.
     """
-    path = Path(weights)
-    if not path.is_file():
+    path = file_of(weights)
+    if path is None:
         return weights
     stat = path.stat()
     return _digest(str(path.resolve()), stat.st_mtime_ns, stat.st_size)

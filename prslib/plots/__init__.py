@@ -5,7 +5,7 @@ from prslib.plots.architectures import plot_architectures
 from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
 from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
 from prslib.plots.evidence import plot_features, plot_gradient_variance
-from prslib.plots.groups import plot_groups, plot_metrics
+from prslib.plots.groups import plot_gaps, plot_groups, plot_metrics
 from prslib.plots.ledger import plot_agreement, plot_claims
 from prslib.plots.legend import share_legend
 from prslib.plots.memory import plot_class_shares, plot_group_shares
@@ -43,6 +43,7 @@ __all__ = [
     "plot_fates",
     "plot_features",
     "plot_frequencies",
+    "plot_gaps",
     "plot_gradient_variance",
     "plot_group_shares",
     "plot_groups",

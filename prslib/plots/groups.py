@@ -55,12 +55,46 @@ def plot_metrics(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def _bars(frame: pd.DataFrame, ax: Axes, x: str, order: list[str]) -> None:
-    """Draw bars, dots, dashes and the legend above them."""
-    methods = in_order(frame["method"])
-    place = {"x": x, "y": "value", "hue": "method", "order": order, "hue_order": methods}
-    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, ax=ax)
-    dots = dict.fromkeys(methods, "white")
+def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
+    """Draw the distance between two methods by class group and weights (after Table 1).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns weights, group, seed, value and published, both in points; one metric, one data
+        set; weights are drawn in the order in which they appear, the later the darker.
+    ax : Axes
+        Where to draw.
+    metric : str
+        The metric's name, for the axis.
+
+    Returns
+    -------
+    Axes
+        With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
+    """
+    groups = [group for group in GROUPS if group in set(frame["group"])]
+    weights = list(dict.fromkeys(frame["weights"]))
+    greys = sns.color_palette("Greys", 5)[: len(weights)]
+    palette = dict(zip(weights, greys, strict=True))
+    _bars(frame, ax, "group", groups, ("weights", palette))
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xlabel="", ylabel=f"{metric} (points)")
+    return ax
+
+
+def _bars(
+    frame: pd.DataFrame, ax: Axes, x: str, order: list[str], by: tuple[str, dict] | None = None
+) -> None:
+    """Draw bars, dots, dashes and the legend above them; by a column and the looks of its values.
+
+    By default these are the methods.
+    """
+    hue, palette = by or ("method", {name: COLOURS[name] for name in in_order(frame["method"])})
+    names = list(palette)
+    place = {"x": x, "y": "value", "hue": hue, "order": order, "hue_order": names}
+    sns.barplot(frame, **place, palette=palette, errorbar=None, ax=ax)
+    dots = dict.fromkeys(names, "white")
     sns.stripplot(
         frame,
         **place,
@@ -73,10 +107,10 @@ def _bars(frame: pd.DataFrame, ax: Axes, x: str, order: list[str]) -> None:
         legend=False,
         ax=ax,
     )
-    width = 0.8 / len(methods)
-    theirs = frame.groupby([x, "method"])["published"].first().dropna()
-    for (name, method), value in theirs.items():
-        left = order.index(name) - 0.4 + methods.index(method) * width
+    width = 0.8 / len(names)
+    theirs = frame.groupby([x, hue])["published"].first().dropna()
+    for (name, of), value in theirs.items():
+        left = order.index(name) - 0.4 + names.index(of) * width
         ax.hlines(value, left, left + width, color="black", linewidth=1.6, zorder=5)
     handles, names = ax.get_legend_handles_labels()
     if len(theirs):
