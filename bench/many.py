@@ -3,9 +3,9 @@
 Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
 and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
 another seed each. "Processes" are as many as the machine has cores, each with one thread; all
-others are one process with one thread. "numpy" is `prslib.mlp_loop`, which knows this network alone
-and gives its accuracy alone. The contestants take turns; the clock is the wall's, so that nothing
-else should be at work.
+others are one process with one thread. "numpy" is `prslib.runs.mlp_loop`, which knows this network
+alone and gives its accuracy alone. The contestants take turns; the clock is the wall's, so that
+nothing else should be at work.
 """
 
 import argparse
@@ -28,9 +28,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 from prslib import load_dataset, plots  # noqa: E402
 from prslib.config import configs  # noqa: E402
 from prslib.experiment import run  # noqa: E402
-from prslib.mlp_loop import Loop  # noqa: E402
 from prslib.paths import figures_dir  # noqa: E402
-from prslib.stacked import run_stacked  # noqa: E402
+from prslib.runs.mlp_loop import Loop  # noqa: E402
+from prslib.runs.stacked import run_stacked  # noqa: E402
 
 DATASET, STACKS = "imbal-digits", (4, 16, 64)
 ALONE = 2  # runs of those that take one after another

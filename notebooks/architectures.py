@@ -49,8 +49,8 @@ seeds: list = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import architectures, configs, notebook
-from prslib.grids import paired
+from prslib import configs, notebook, paired
+from prslib.report import architectures
 
 settings = notebook.settings("architectures", globals())
 fixed = {"dataset": settings.dataset, "weights": settings.weights, "seed": settings.seeds}

@@ -36,7 +36,8 @@ samples: int = 8  # images of each task on the sheet, 0 where only labels are at
 seed: int = 0  # which images the sheet shows
 
 # %%
-from prslib import DATASETS, load_dataset, notebook, statistics
+from prslib import DATASETS, load_dataset, notebook
+from prslib.report import statistics
 
 settings = notebook.settings("datasets", globals())
 sets = {name: load_dataset(name, images=settings.samples > 0) for name in settings.dataset}

@@ -74,10 +74,11 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, run_all, variance_report
+from prslib import plots, run_all
+from prslib.report import variances
 
 plt.style.use(plots.STYLE)
-rows = variance_report.variances_of(run_all(wanted, device=settings.device))
+rows = variances.variances_of(run_all(wanted, device=settings.device))
 
 # %%
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
@@ -95,7 +96,7 @@ settings.save(figure, rows, "gradient_variance")
 # one standard deviation over seeds.
 
 # %%
-gaps = variance_report.contrasts(rows, "PRS")
+gaps = variances.contrasts(rows, "PRS")
 settings.save(None, gaps, "gradient_variance_prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 

@@ -61,7 +61,8 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import inter_task, plots, report, run_all, shares
+from prslib import plots, report, run_all
+from prslib.report import inter_task, shares
 
 plt.style.use(plots.STYLE)
 rows = inter_task.task_scores(report.scores_of(run_all(wanted, device=settings.device)))

@@ -36,7 +36,8 @@ missing: str = "train"  # train or leave: what to do with runs that are not stor
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
-from prslib import ledger, notebook
+from prslib import notebook
+from prslib.report import ledger
 
 settings = notebook.settings("ledger", globals())
 asked, left_out = ledger.all_wanted(settings.profile)

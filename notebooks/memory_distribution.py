@@ -65,7 +65,8 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import plots, shares
+from prslib import plots
+from prslib.report import shares
 
 plt.style.use(plots.STYLE)
 by_class = shares.memory_shares(memories, device=settings.device)

@@ -90,7 +90,7 @@ for name in settings.dataset:
 # %%
 from IPython.display import Markdown, display
 
-from prslib.allocation import best_rho
+from prslib.report.allocation import best_rho
 
 best = best_rho(rows[rows["group"] == "overall"])
 settings.save(None, best, "rho_sweep_best")

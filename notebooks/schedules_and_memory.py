@@ -46,8 +46,8 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import notebook, variations
-from prslib.grids import configs_of, paired
+from prslib import configs_of, notebook, paired
+from prslib.report import variations
 
 settings = notebook.settings("schedules_and_memory", globals())
 wanted, few = [], {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
@@ -70,7 +70,8 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, robustness, run_all
+from prslib import plots, report, run_all
+from prslib.report import robustness
 
 plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device))

@@ -79,14 +79,15 @@ table.assign(total=table.sum(axis=1))
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import accuracy_report, class_orders, plots, run_all
+from prslib import plots, run_all
+from prslib.report import accuracies, class_orders
 
 plt.style.use(plots.STYLE)
-every = accuracy_report.by_order(wanted, run_all(wanted, device=settings.device))
+every = accuracies.by_order(wanted, run_all(wanted, device=settings.device))
 rows = {name: every[every["dataset"] == name] for name in names}
 for name in names:
     display(Markdown(f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"))
-    display(accuracy_report.accuracy_table(rows[name]))
+    display(accuracies.accuracy_table(rows[name]))
 
 # %%
 for name in names:
@@ -106,7 +107,7 @@ for name in names:
 
 # %%
 for name in names:
-    gaps = accuracy_report.contrasts(rows[name], "PRS", "CRS")
+    gaps = accuracies.contrasts(rows[name], "PRS", "CRS")
     settings.save(None, gaps, f"single_label_{class_orders.table_of(name)}_prs_minus_crs")
     display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
@@ -130,7 +131,7 @@ for name in mlps:
 
 # %%
 for name in mlps:
-    said = accuracy_report.spread_sentences(by_order[name])
+    said = accuracies.spread_sentences(by_order[name])
     display(Markdown("\n".join(f"- {sentence}" for sentence in said)))
 
 # %% [markdown]
@@ -150,7 +151,7 @@ for name in mlps:
     )
     both, table = pd.concat([paper, authors]), class_orders.table_of(name)
     settings.save(None, both, f"single_label_{table}_variants")
-    display(Markdown(f"- {accuracy_report.variant_sentence(paper, authors)}"))
+    display(Markdown(f"- {accuracies.variant_sentence(paper, authors)}"))
 
 # %% [markdown]
 # ## Which order was it?
@@ -168,7 +169,7 @@ for name in mlps if settings.search else []:
     second, third = class_orders.search(name, ["CRS", "PRS"], settings.search, settings.seeds)
     nearest = class_orders.distances(third)
     settings.save(None, third, f"single_label_{class_orders.table_of(name)}_search")
-    said = accuracy_report.search_sentences(nearest)
+    said = accuracies.search_sentences(nearest)
     display(nearest.round(1), Markdown("\n".join(f"- {sentence}" for sentence in said)))
     found.append((name, second, third, nearest["schedule"].iloc[0]))
 

@@ -66,7 +66,8 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all, tail
+from prslib import plots, report, run_all
+from prslib.report import tail
 
 plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)

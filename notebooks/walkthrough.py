@@ -53,9 +53,9 @@ settings
 
 # %%
 import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
 
-from prslib import plots, telling, walkthrough
+from prslib import plots
+from prslib.report import telling, walkthrough
 
 plt.style.use(plots.STYLE)
 stream = walkthrough.forty_samples(settings.seed)
@@ -91,6 +91,8 @@ settings.save(figure, partition, "walkthrough_partition")
 # the stems are the sample's labels; the table takes one sample with several labels apart.
 
 # %%
+from IPython.display import Markdown, display
+
 figure, ax = plt.subplots(figsize=(8, 3.2))
 plots.plot_acceptance(fates, settings.memory_size, ax)
 settings.save(figure, fates[fates["sample"] > settings.memory_size], "walkthrough_sample_in")
@@ -142,7 +144,7 @@ settings.save(figure, distances, "walkthrough_distance")
 # falling with its rank.
 
 # %%
-from prslib.live import LiveMemory
+from prslib.report.live import LiveMemory
 
 live = LiveMemory(settings.samples, seed=settings.seed)
 long = walkthrough.skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)

@@ -22,9 +22,11 @@ _HOME = {
     "SAMPLERS": "prslib.samplers",
     "Store": "prslib.store",
     "configs": "prslib.config",
+    "configs_of": "prslib.grids",
     "load_dataset": "prslib.datasets",
     "make_model": "prslib.models.build",
     "make_sampler": "prslib.samplers",
+    "paired": "prslib.grids",
     "run": "prslib.experiment",
     "run_all": "prslib.sweep",
 }

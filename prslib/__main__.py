@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 def execute_notebooks(options: argparse.Namespace) -> int:
     """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
     with compiling():  # the samplers, while this process loads the rest
-        from prslib import execution
+        from prslib.runs import execution
 
         names = run_commands.notebooks(options)
         if names is None:
@@ -57,7 +57,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
 
 def renew_readme(options: argparse.Namespace) -> int:
     """Write the tables of figures/quick into the README, between their markers."""
-    from prslib.readme import renew
+    from prslib.report.readme import renew
 
     renew()
     return 0

@@ -43,7 +43,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 def list_or_remove(options: argparse.Namespace) -> int:
     """List the store's runs or remove some; 1 where what to remove is unclear or cannot be."""
-    from prslib.inventory import in_bytes, inventory, remove, select, table
+    from prslib.runs.inventory import in_bytes, inventory, remove, select, table
     from prslib.store import Store
 
     store = Store()
@@ -63,7 +63,7 @@ def list_or_remove(options: argparse.Namespace) -> int:
 
 def show_plan(options: argparse.Namespace) -> int:
     """Print what is missing under a profile and how long it takes; 1 for an unknown notebook."""
-    from prslib.plan import as_text, plan
+    from prslib.runs.plan import as_text, plan
     from prslib.store import Store
 
     names = notebooks(options)

@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 
 from prslib.batches import labels_in, make_replay, new_samples, seeds_of, stream_of
-from prslib.checkpoint import Checkpoint, Progress
 from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.features import feature_rows
@@ -21,6 +20,7 @@ from prslib.models.build import make_model
 from prslib.precision import PRECISIONS
 from prslib.residence import Images, check_device, place
 from prslib.results import Run
+from prslib.runs.checkpoint import Checkpoint, Progress
 from prslib.scoring import score_tasks, with_run_columns
 from prslib.store import SAVE_EVERY
 from prslib.stream import tasks_together

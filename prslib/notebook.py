@@ -12,12 +12,12 @@ import pandas as pd
 import yaml
 
 from prslib.checks import finite, one_of, whole
-from prslib.class_orders import schedule_of
 from prslib.config import RunConfig
 from prslib.datasets import DATASETS
 from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
+from prslib.report.class_orders import schedule_of
 
 PROFILES = ("smoke", "quick", "seeds", "paper")
 

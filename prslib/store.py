@@ -20,9 +20,9 @@ import pandas as pd
 from filelock import FileLock
 
 from prslib.config import RunConfig
-from prslib.files import PART, replacing
 from prslib.paths import cache_dir
 from prslib.results import Run
+from prslib.runs.files import PART, replacing
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
 WHOLE = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns of integers

@@ -62,7 +62,7 @@ def run_all(
     loses a few minutes of the runs under way. Runs that differ only in what they look at, such as
     the test set, are trained as one. Processes that ask for the same runs share the work:
     what another one is at comes last, and is loaded when that one has stored it. On a GPU small
-    runs of one shape are too (`prslib.stacked`).
+    runs of one shape are too (`prslib.runs.stacked`).
 
     Processes are started anew, not forked, so that each may use a GPU whatever the caller did with
     it. On one GPU every process has its own copy of the images where they fit beside what the
@@ -73,7 +73,7 @@ def run_all(
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
-        from prslib.pool import train  # with torch; what is stored needs none
+        from prslib.runs.pool import train  # with torch; what is stored needs none
 
         store.check_writable()
         train(missing, store, workers, device, save_every, address)

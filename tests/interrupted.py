@@ -4,9 +4,9 @@ import contextlib
 import os
 import signal
 
-from prslib import attempt as attempt_module
-from prslib import checkpoint
-from prslib.attempt import attempt_unit
+from prslib.runs import attempt as attempt_module
+from prslib.runs import checkpoint
+from prslib.runs.attempt import attempt_unit
 from prslib.sweep import run_all
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import architectures, report
+from prslib import report
 from prslib.config import RunConfig
+from prslib.report import architectures
 from prslib.results import Run
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prslib.bootstrap import Interval, paired_bootstrap
+from prslib.report.bootstrap import Interval, paired_bootstrap
 
 
 def first(means):

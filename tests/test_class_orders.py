@@ -10,9 +10,11 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from prslib import accuracy_report, class_orders, configs, mlp_loop, plots, run_all
+from prslib import configs, plots, run_all
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.single_label import MNIST
+from prslib.report import accuracies, class_orders
+from prslib.runs import mlp_loop
 
 TINY = "imbal-digits-tiny"
 ORDER = "1+2,3+4,5+6,7+8,0+9"
@@ -82,7 +84,7 @@ def test_distances_by_hand():
     assert found["schedule"].tolist() == ["b", "a"]
     assert found["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])
     assert found["largest"].tolist() == [0, 4]
-    assert accuracy_report.search_sentences(found, within=3)[0].startswith("1 of these 2 orders")
+    assert accuracies.search_sentences(found, within=3)[0].startswith("1 of these 2 orders")
 
 
 def test_random_orders_are_different_and_repeatable():
@@ -111,9 +113,9 @@ def test_table_and_sentences():
     grid = {"dataset": TINY, "method": ["Multitask", "CRS", "PRS"], "seed": [0, 1]}
     orders = [None, class_orders.schedule_of(ORDER)]
     wanted = [config for order in orders for config in configs(**grid, schedule=order)]
-    rows = accuracy_report.by_order(wanted, run_all(wanted, workers=1))
-    table = accuracy_report.accuracy_table(rows)
-    drawn = accuracy_report.DRAWN
+    rows = accuracies.by_order(wanted, run_all(wanted, workers=1))
+    table = accuracies.accuracy_table(rows)
+    drawn = accuracies.DRAWN
     methods = ["Multitask", "CRS", "PRS"]
     assert list(table.index) == [(o, m) for o in ("paper", drawn, ORDER) for m in methods]
     assert table.loc[("paper", "PRS")].tolist() == ["21.46", "40.04", "31.30", "57.84", "68.45"]
@@ -121,7 +123,7 @@ def test_table_and_sentences():
     ours = rows[(rows["order"] == ORDER) & (rows["method"] == "CRS")]
     last = ours[ours["trained_tasks"] == 5]["value"]
     assert table.loc[(ORDER, "CRS"), "after task 5"] == f"{last.mean():.1f} ± {last.std():.1f}"
-    gaps = accuracy_report.contrasts(rows, "PRS", "CRS")
+    gaps = accuracies.contrasts(rows, "PRS", "CRS")
     assert len(gaps) == 10
     by_hand = rows.pivot_table(
         index=["order", "trained_tasks", "seed"], columns="method", values="value"
@@ -135,7 +137,7 @@ def test_table_and_sentences():
 
 def test_spread_and_variants_in_sentences(trained):
     one_seed = trained[trained["seed"] == 0]
-    said = accuracy_report.spread_sentences(one_seed)
+    said = accuracies.spread_sentences(one_seed)
     assert len(said) == 4
     assert said[1].endswith("the paper has 52.6.")
     last = one_seed[one_seed["trained_tasks"] == 5].pivot(
@@ -145,7 +147,7 @@ def test_spread_and_variants_in_sentences(trained):
     assert f"PRS is above CRS in {better} of 2 orders" in said[3]
     prs = trained[trained["method"] == "PRS"]
     more = prs.assign(value=prs["value"] + 2 * (prs["trained_tasks"] == 5))
-    assert "is +2.0 points" in accuracy_report.variant_sentence(prs, more)
+    assert "is +2.0 points" in accuracies.variant_sentence(prs, more)
 
 
 def test_pictures(trained):

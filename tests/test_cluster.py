@@ -16,9 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prslib import attempt, cluster, pool, sweep
+from prslib import sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
+from prslib.runs import attempt, cluster, pool
 from prslib.store import Store
 
 TINY = {"dataset": "digits49tiny", "batch_size": 50}

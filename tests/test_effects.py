@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import effects
+from prslib.report import effects
 
 
 def means(cells):

@@ -25,7 +25,7 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
     monkeypatch.setattr(glyphs, "render_scenes", record)
     plan = digits.DIGITS70_TINY
     labels = dict.fromkeys(("train", "balanced", "imbalanced"), np.eye(70, dtype=bool))
-    digits._render(labels, np.arange(plan.num_classes), np.random.default_rng(0))
+    digits._render(labels, np.arange(plan.num_classes))
     train, balanced, imbalanced = used
     assert balanced == imbalanced
     assert not train & balanced

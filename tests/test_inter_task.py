@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import inter_task, report
+from prslib import report
 from prslib.datasets import load_dataset
+from prslib.report import inter_task
 
 
 def scores(method="CRS", seed=0, dataset="digits49tiny"):

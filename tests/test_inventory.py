@@ -6,8 +6,8 @@ import pytest
 
 from prslib.__main__ import main
 from prslib.config import RunConfig, configs
-from prslib.inventory import inventory, table
 from prslib.results import Run
+from prslib.runs.inventory import inventory, table
 from prslib.store import CHECKPOINT, FAILURE, LOCK, Store
 
 WANTED = configs(dataset="imbal-digits-tiny", method="CRS", seed=[0, 1, 2, 3, 4])

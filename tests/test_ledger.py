@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 from fake_runs import fake_run, with_variance
 
-from prslib import claims, ledger, plots
-from prslib.bootstrap import VERDICTS
-from prslib.claims import CLAIMS
+from prslib import plots
 from prslib.config import configs
 from prslib.methods import METHODS
 from prslib.models import MODELS
-from prslib.observations import EXTRAS, observe, published_observations, settings_of
+from prslib.report import claims, ledger
+from prslib.report.bootstrap import VERDICTS
+from prslib.report.claims import CLAIMS
+from prslib.report.observations import EXTRAS, observe, published_observations, settings_of
 
 TINY = "digits70tiny"
 ORDERS = [(0, 3, 1, 2), (0, 1, 3, 2), (2, 3, 0, 1)]

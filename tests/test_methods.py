@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from prslib import shares
 from prslib.batches import plan
 from prslib.config import RunConfig, configs
 from prslib.datasets import load_dataset
@@ -16,6 +15,7 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.methods import METHODS
 from prslib.models.build import make_model, split
+from prslib.report import shares
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.store import Store
 from prslib.stream import Joined, offline_stream, replay_plan

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from prslib import mlp_loop
 from prslib.batches import plan
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
 from prslib.experiment import initial_model, run
 from prslib.learner import LOSSES, Learner
-from prslib.mlp_loop import Loop, Network, progressions
+from prslib.runs import mlp_loop
+from prslib.runs.mlp_loop import Loop, Network, progressions
 
 TINY = "imbal-digits-tiny"
 ORDERS = [(1, 2, 3, 4, 5, 6, 7, 8, 9, 0), (1, 2, 3, 4, 5, 7, 6, 8, 9, 0)]

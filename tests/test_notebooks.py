@@ -10,10 +10,11 @@ import nbformat
 import pytest
 import yaml
 
-from prslib import execution, notebook
+from prslib import notebook
 from prslib.config import RunConfig
 from prslib.notebook import PARAMETERS, PROFILES
 from prslib.paths import project_root
+from prslib.runs import execution
 from prslib.store import Store
 from prslib.sweep import run_all
 

@@ -8,16 +8,16 @@ import time
 import numpy as np
 import pytest
 
-from prslib import estimate
-from prslib import plan as planning
 from prslib.__main__ import main
 from prslib.config import RunConfig, configs
 from prslib.datasets import DATASETS, load_dataset
 from prslib.datasets.blank import NOTHING, blank_dataset, blanks_for_missing
-from prslib.estimate import FEW, Pace, kind_of, measure, work_of
 from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.methods import METHODS
+from prslib.runs import estimate
+from prslib.runs import plan as planning
+from prslib.runs.estimate import FEW, Pace, kind_of, measure, work_of
 from prslib.store import Store
 from prslib.sweep import run_all
 
@@ -68,7 +68,7 @@ def test_work_is_what_a_run_does(method, monkeypatch):
         scored.append(len(rows))
         return see(learner, images, rows)
 
-    monkeypatch.setattr("prslib.checkpoint.Checkpoint.after_step", count)
+    monkeypatch.setattr("prslib.runs.checkpoint.Checkpoint.after_step", count)
     monkeypatch.setattr("prslib.learner.Learner.probabilities", score)
     run(config)
     assert work_of(config) == (len(steps), sum(scored))
@@ -191,7 +191,7 @@ def test_a_pace_that_cannot_be_measured_is_unknown_and_said(monkeypatch):
 
 ONE_PACE = """
 import multiprocessing, time
-from prslib import plan
+from prslib.runs import plan
 from prslib.config import RunConfig
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from prslib.models import MODELS
 from prslib.models.build import make_model
 from prslib.models.weights import NONE
 from prslib.residence import Resident, Staged, place
-from prslib.stacked import run_stacked
+from prslib.runs.stacked import run_stacked
 
 TINY, SINGLE = "digits70tiny", "imbal-digits-tiny"
 SMALL = [name for name, row in MODELS.items() if "resnet" not in name]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from sklearn.metrics import average_precision_score
 
-from prslib import pretraining_report, report
+from prslib import report
 from prslib.__main__ import main
 from prslib.config import RunConfig
 from prslib.datasets import digits, glyphs, load_dataset
@@ -16,6 +16,7 @@ from prslib.learner import as_input
 from prslib.models import pretraining
 from prslib.models.build import make_model
 from prslib.models.weights import EMBEDDED, NONE
+from prslib.report import beginnings
 
 TINY = "digits70tiny"
 SHAPE = (32, 32, 3)
@@ -178,15 +179,15 @@ GIVEN = {
 
 
 def test_distances_are_taken_seed_by_seed():
-    gaps = pretraining_report.seed_gaps(rows(GIVEN), "PRS", "CRS")
+    gaps = beginnings.seed_gaps(rows(GIVEN), "PRS", "CRS")
     found = {name: list(part["value"]) for name, part in gaps.groupby("weights")}
     assert found == {"none": [-6, -7], "digits": [-1, 1]}  # the third seed has no CRS
     assert gaps["published"].tolist() == pytest.approx([5.1] * 4)
 
 
 def test_shifts_say_how_far_a_distance_moves():
-    gaps = pretraining_report.seed_gaps(rows(GIVEN), "PRS", "CRS")
-    (moved,) = pretraining_report.shifts(gaps, [("overall", "mAP")]).itertuples()
+    gaps = beginnings.seed_gaps(rows(GIVEN), "PRS", "CRS")
+    (moved,) = beginnings.shifts(gaps, [("overall", "mAP")]).itertuples()
     assert (moved.weights, moved.difference, moved.seeds) == ("digits", 6.5, 2)
     assert moved.sd == pytest.approx(np.std([5, 8], ddof=1))
     assert "digits is above none, by +6.5 points" in moved.sentence
@@ -194,7 +195,7 @@ def test_shifts_say_how_far_a_distance_moves():
 
 
 def test_the_paper_stands_apart():
-    found = pretraining_report.with_paper(rows(GIVEN))
+    found = beginnings.with_paper(rows(GIVEN))
     apart = found[found["weights"] == "ImageNet [paper]"]
     assert apart.set_index("method")["published"].to_dict() == {"CRS": 50.2, "PRS": 55.3}
     assert apart["value"].isna().all()
@@ -207,11 +208,11 @@ def test_rows_tell_weights_apart_and_examples_their_labels():
         run(RunConfig(dataset=TINY, method="CRS", weights=weights, batch_size=80))
         for weights in (NONE, "digits")
     ]
-    found = pretraining_report.rows_of(runs)
+    found = beginnings.rows_of(runs)
     assert found["weights"].unique().tolist() == [NONE, "digits"]
     overall = report.average(found.drop(columns=["stands_for", "published"]))
     assert len(overall) == 2 * 24  # 4 groups, 3 metrics, scores and forgetting
-    frame, images = pretraining_report.example_scenes([NONE, "digits"], TINY, 3)
+    frame, images = beginnings.example_scenes([NONE, "digits"], TINY, 3)
     assert frame["source"].tolist() == [TINY] * 3 + ["digits"] * 3
     assert all(image.shape == SHAPE for image in images)
     assert all(name in CLASS_NAMES for name in frame["labels"].iloc[-1].split(", "))

@@ -1,9 +1,8 @@
 import pandas as pd
 import pytest
 
-from prslib import readme
 from prslib.paths import project_root
-from prslib.report import GROUPS, METRICS
+from prslib.report import GROUPS, METRICS, readme
 
 MARKERS = [f"<!-- {name}: {end} -->" for name in readme.WRITTEN for end in ("begin", "end")]
 

@@ -2,10 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import report, shares
-from prslib.allocation import best_rho
+from prslib import report
 from prslib.config import RunConfig, configs
 from prslib.datasets import load_dataset
+from prslib.report import shares
+from prslib.report.allocation import best_rho
 from prslib.results import Run
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from prslib import stacked, units
-from prslib.attempt import attempt_unit
 from prslib.config import RunConfig, configs
 from prslib.experiment import run
 from prslib.learner import Learner
 from prslib.models import MODELS
 from prslib.models.build import make_model
-from prslib.stacked import Stack, run_stacked, shape
+from prslib.runs import stacked, units
+from prslib.runs.attempt import attempt_unit
+from prslib.runs.stacked import Stack, run_stacked, shape
+from prslib.runs.units import units_of
 from prslib.store import Store
-from prslib.units import units_of
 
 TINY = "imbal-digits-tiny"
 SETTINGS = {"optimizer": "sgd", "learning_rate": 0.1, "loss": "cross_entropy", "clip_value": 0.05}
@@ -99,7 +99,7 @@ def test_a_stack_is_stored_run_by_run_and_an_error_ends_one_run_only(tmp_path, m
     def fail(*_args):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr("prslib.units.run_stacked", fail)
+    monkeypatch.setattr("prslib.runs.units.run_stacked", fail)
     outcomes = attempt_unit(unit, store, "cpu", 300.0, wait=False)
     assert [outcome.error for outcome in outcomes] == [None, None]
     assert store.load(unit[0]) is not None

@@ -5,9 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import plots, statistics
+from prslib import plots
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.recipe import Clustering
+from prslib.report import statistics
 
 LABELS = np.array(
     [[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool

@@ -180,7 +180,7 @@ def test_a_read_only_store_is_read_and_says_why_it_cannot_be_trained_in(stored, 
 def test_a_disk_without_room_is_an_error_before_any_training(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=2**20)
     monkeypatch.setattr("prslib.store.shutil.disk_usage", lambda _: usage)
-    monkeypatch.setattr("prslib.attempt.train", None)
+    monkeypatch.setattr("prslib.runs.attempt.train", None)
     config = RunConfig(dataset="imbal-digits-tiny", method="Finetune")
     with pytest.raises(OSError, match=r"expected 16 MiB free, got 1\).*make room") as raised:
         run_all([config], Store(tmp_path))
@@ -205,7 +205,7 @@ def test_a_failure_is_recorded_with_its_time_and_forgotten_on_success(tmp_path, 
         raise FloatingPointError("a loss that is not a number")
 
     with monkeypatch.context() as patch:
-        patch.setattr("prslib.attempt.train", broken)
+        patch.setattr("prslib.runs.attempt.train", broken)
         outcome = attempt(config, store)
     assert outcome.error == "FloatingPointError: a loss that is not a number"
     record = json.loads(store.path(config, FAILURE).read_text())

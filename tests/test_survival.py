@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from interrupted import attempt, sweep, train
 
-from prslib.checkpoint import Checkpoint, Progress
 from prslib.config import RunConfig, configs
 from prslib.experiment import run
 from prslib.methods import METHODS
-from prslib.packing import pack, unpack
 from prslib.paths import project_root
+from prslib.runs.checkpoint import Checkpoint, Progress
+from prslib.runs.packing import pack, unpack
 from prslib.store import CHECKPOINT, Store
 
 MLP = {"dataset": "imbal-digits-tiny"}
@@ -93,7 +93,7 @@ def interrupted_at(step, config, store, monkeypatch, save_every=INTERVAL):
     taken = []
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "after_step", stop)
-        patch.setattr("prslib.checkpoint.time.monotonic", lambda: len(taken))
+        patch.setattr("prslib.runs.checkpoint.time.monotonic", lambda: len(taken))
         try:
             outcome = attempt(config, store, save_every=save_every)
         except Stopped:
@@ -182,7 +182,7 @@ def test_a_flipped_byte_in_a_checkpoint_is_noticed(half_way):
 
 def test_a_checkpoint_of_other_code_is_not_used(half_way, monkeypatch):
     store, config = half_way
-    monkeypatch.setattr("prslib.checkpoint.code_version", lambda: "another")
+    monkeypatch.setattr("prslib.runs.checkpoint.code_version", lambda: "another")
     with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
         assert len(interrupted_at(None, config, store, monkeypatch)) == 113
 
@@ -205,7 +205,7 @@ def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("prslib.files.os.fsync", full)
+        patch.setattr("prslib.runs.files.os.fsync", full)
         with pytest.warns(UserWarning, match=r"cannot be written \(.*No space.*the run goes on"):
             outcome = attempt(config, store, save_every=0.01)
     assert "No space left" in outcome.error
@@ -216,7 +216,7 @@ def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monk
 
 def test_without_a_path_nothing_is_written_and_the_clock_is_kept(tmp_path, monkeypatch):
     now, progress = [0.0], Progress(_Nothing())
-    monkeypatch.setattr("prslib.checkpoint.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("prslib.runs.checkpoint.time.monotonic", lambda: now[0])
     Checkpoint(None, "run", 1).after_step(progress)
     saved = Checkpoint(tmp_path / "file", "run", 10)
     written = []

@@ -7,9 +7,10 @@ import zipfile
 
 import pytest
 
-from prslib import attempt, pool, sweep
+from prslib import sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
+from prslib.runs import attempt, pool
 from prslib.store import FAILURE, Store
 
 TINY = {"dataset": "digits49tiny", "batch_size": 50}

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import tail
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
+from prslib.report import tail
 from prslib.results import Run
 
 DATASET = load_dataset("digits70tiny", images=False)

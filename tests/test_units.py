@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.attempt import attempt_unit
-from prslib.checkpoint import Checkpoint
 from prslib.config import RunConfig, configs
 from prslib.experiment import run, run_at_once
+from prslib.runs.attempt import attempt_unit
+from prslib.runs.checkpoint import Checkpoint
+from prslib.runs.units import units_of
 from prslib.store import CHECKPOINT, Store
 from prslib.sweep import run_all
-from prslib.units import units_of
 
 TINY = {"dataset": "digits70tiny", "batch_size": 30}
 LOOKS = [
@@ -93,7 +93,7 @@ def stopped_at(step, unit, store, monkeypatch):
     steps = []
     with monkeypatch.context() as patch:
         stopped = count_steps(patch, steps, step)
-        patch.setattr("prslib.checkpoint.time.monotonic", lambda: len(steps))
+        patch.setattr("prslib.runs.checkpoint.time.monotonic", lambda: len(steps))
         try:
             outcomes = attempt_unit(unit, store, save_every=1)
         except stopped:

@@ -19,9 +19,9 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.models.build import make_model, split
 from prslib.models.resnet18 import ResNet18
+from prslib.report.variances import contrasts, variances_of
 from prslib.stream import Part
 from prslib.variance import gradient_variance, memory_variance, watched
-from prslib.variance_report import contrasts, variances_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 LOSS = F.multilabel_soft_margin_loss

@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import report, robustness, variations
+from prslib import report
 from prslib.config import configs
 from prslib.datasets import DATASETS
+from prslib.report import robustness, variations
 
 
 def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):

@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 from prs_twin import Twin
 
-from prslib import plots, telling, walkthrough
-from prslib.live import LiveMemory
+from prslib import plots
+from prslib.report import telling, walkthrough
+from prslib.report.live import LiveMemory
 from prslib.samplers import make_sampler
 
 

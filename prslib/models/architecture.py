@@ -30,8 +30,8 @@ class Architecture:
     gpu_share : float
         What part of a GPU one run takes, so that several small ones share it; 1 for all of it.
     stacks : bool
-        Whether runs may be trained as one by `prslib.stacked`: it has no state but its weights, and
-        is so small that a GPU waits for the next kernel more than it computes.
+        Whether runs may be trained as one by `prslib.runs.stacked`: it has no state but its
+        weights, and is so small that a GPU waits for the next kernel more than it computes.
 
     Examples
     --------

@@ -61,8 +61,8 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ----------
     frame : DataFrame
         Columns claim, statement, stands_for, effect, low, high, published and verdict, as
-        `prslib.ledger.decide` gives them; claims from top to bottom, the data sets of a claim below
-        each other in one row.
+        `prslib.report.ledger.decide` gives them; claims from top to bottom, the data sets of a
+        claim below each other in one row.
     ax : Axes
         Where to draw; about a quarter of an inch a claim is needed.
 

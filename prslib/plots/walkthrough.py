@@ -39,7 +39,7 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.fates` gives it.
+        As `prslib.report.walkthrough.fates` gives it.
     full_at : int
         The number of samples that fill the memory.
     ax : Axes
@@ -73,7 +73,7 @@ def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.quotas` gives it, for one or more rho.
+        As `prslib.report.walkthrough.quotas` gives it, for one or more rho.
     ax : Axes
         Where to draw.
 
@@ -97,7 +97,7 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.distances` gives it.
+        As `prslib.report.walkthrough.distances` gives it.
     full_at : int
         The number of samples that fill the memory.
     ax : Axes
@@ -125,7 +125,7 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.quotas` gives it.
+        As `prslib.report.walkthrough.quotas` gives it.
     ax : Axes
         Where to draw.
     letters : bool
@@ -161,7 +161,7 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.fates` gives it.
+        As `prslib.report.walkthrough.fates` gives it.
     full_at : int
         The number of samples that fill the memory; only later ones are shown.
     ax : Axes
@@ -194,7 +194,7 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.surpluses` gives it.
+        As `prslib.report.walkthrough.surpluses` gives it.
     shrunk : int
         The class that was shrunk.
     ax : Axes
@@ -226,7 +226,7 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.walkthrough.candidates` gives it.
+        As `prslib.report.walkthrough.candidates` gives it.
     ax : Axes
         Where to draw.
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from prose import evidence
+from prose import evidence, pretraining
 
 mean, number, rows = (
     partial(read, profile="seeds") for read in (evidence.mean, evidence.number, evidence.rows)
@@ -190,6 +190,15 @@ SAID = {
     ],
     "the paper has it lose less than one": lambda: (
         -1 < min(ahead("majority", column="published")) < 0
+    ),
+    "PRS loses {:.0f} and {:.0f} points on the majority": lambda: pretraining.majority()[:2],
+    "is above CRS in all three metrics on both sets by more than the spread": (
+        pretraining.clearly_ahead
+    ),
+    "level with GSS on `digits49seq`": pretraining.level_with_gss,
+    "ExStream gains about 30 points of mAP, EWC nothing": lambda: (
+        all(26 < gain < 34 for gain in pretraining.gains("ExStream"))
+        and max(pretraining.gains("EWC")) < 0.5
     ),
     "All three metrics peak at $\\rho = {:g}$": lambda: evidence.both(
         [best_rho(metric) for metric in ("C-F1", "O-F1", "mAP")], 2

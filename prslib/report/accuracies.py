@@ -117,7 +117,7 @@ def spread_sentences(rows: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     rows : DataFrame
-        As `prslib.class_orders.train_orders` gives it, of one data set and seed.
+        As `prslib.report.class_orders.train_orders` gives it, of one data set and seed.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
     Parameters
     ----------
     found : DataFrame
-        As `prslib.class_orders.distances` gives it.
+        As `prslib.report.class_orders.distances` gives it.
     within : float
         Points in which every number of the table should agree.
 
@@ -176,8 +176,8 @@ def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
     Parameters
     ----------
     paper, authors : DataFrame
-        As `prslib.class_orders.train_orders` gives them for the two variants, same orders and
-        seeds.
+        As `prslib.report.class_orders.train_orders` gives them for the two variants, same orders
+        and seeds.
 
     Returns
     -------

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from prslib.bootstrap import Effect
 from prslib.config import RunConfig
-from prslib.observations import EXTRAS, settings_of
 from prslib.report import METRICS
+from prslib.report.bootstrap import Effect
+from prslib.report.observations import EXTRAS, settings_of
 
 # the rows that a claim is about, where it does not say otherwise
 USUAL = {
@@ -37,7 +37,7 @@ class Claim:
         What is measured, in words; above 0 speaks for the claim.
     effect : callable
         Takes the mean of every cell, a row a resample, and returns that measure
-        (`prslib.effects`).
+        (`prslib.report.effects`).
     on : tuple of str
         The paper's data sets that the claim is about.
     columns : tuple of str
@@ -93,7 +93,7 @@ class Claim:
         Parameters
         ----------
         rows : DataFrame
-            As `prslib.observations.observe` gives them, of one data set.
+            As `prslib.report.observations.observe` gives them, of one data set.
 
         Returns
         -------

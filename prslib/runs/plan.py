@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from prslib.config import RunConfig
 from prslib.datasets.blank import NOTHING, blanks_for_missing
-from prslib.estimate import Pace, image_shape, kind_of, measure, work_of
 from prslib.notebook import wanted
 from prslib.paths import params_file
+from prslib.runs.estimate import Pace, image_shape, kind_of, measure, work_of
 from prslib.store import Store
 
 COLUMNS = ["notebook", "wanted", "missing", "steps", "hours"]

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from prslib.batches import make_replay, stream_of
-from prslib.checkpoint import Progress
 from prslib.config import RunConfig
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.experiment import conditions, finished, make_learner, shown_images
@@ -17,6 +16,7 @@ from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.residence import place
 from prslib.results import Run
+from prslib.runs.checkpoint import Progress
 from prslib.scoring import score_tasks
 from prslib.stream import Part, tasks_together
 
@@ -138,7 +138,7 @@ def run_stacked(configs: Sequence[RunConfig], device: str = "cpu") -> list[Run]:
     shapes = {shape(config) for config in configs}
     if len(shapes) != 1 or None in shapes:
         raise ValueError(
-            "run_stacked: expected runs of one shape (prslib.stacked.shape), got "
+            "run_stacked: expected runs of one shape (prslib.runs.stacked.shape), got "
             f"{len(shapes)} shapes; train them with run_all, which sorts them"
         )
     dataset = load_dataset(configs[0].dataset)

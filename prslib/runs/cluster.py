@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
-from prslib import units as training
-from prslib.attempt import Outcome, claim, keep
 from prslib.config import RunConfig
 from prslib.datasets import fingerprint, load_dataset
 from prslib.models import MODELS
 from prslib.results import Run
+from prslib.runs import units as training
+from prslib.runs.attempt import Outcome, claim, keep
 from prslib.store import Store
 
 RETRIES = 3  # of a run whose process or machine is lost

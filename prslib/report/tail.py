@@ -9,8 +9,8 @@ from scipy.stats import spearmanr
 from prslib.datasets import load_dataset
 from prslib.forgetting import forgetting
 from prslib.methods import METHODS
+from prslib.report.statistics import class_statistics
 from prslib.results import Run
-from prslib.statistics import class_statistics
 
 METRICS = ("AP", "F1")
 MEASURES = {"normalised": True, "absolute": False}

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from prslib.files import replacing
 from prslib.learner import Learner
-from prslib.packing import pack, unpack
 from prslib.paths import PACKAGE
+from prslib.runs.files import replacing
+from prslib.runs.packing import pack, unpack
 from prslib.store import SAVE_EVERY
 from prslib.stream import Replay
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from prslib.attempt import in_words
+from prslib.runs.attempt import in_words
 from prslib.store import FAILURE, FORMAT, LOCK, RESULT, Store
 
 STATES = {

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from prslib.bootstrap import VERDICTS
 from prslib.datasets.blank import blanks_for_missing
-from prslib.estimate import kind_of, work_of
 from prslib.notebook import wanted
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report import GROUPS, METRICS
+from prslib.report.bootstrap import VERDICTS
+from prslib.runs.estimate import kind_of, work_of
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network

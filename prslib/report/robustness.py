@@ -13,7 +13,7 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        As `prslib.variations.by_schedule` gives them.
+        As `prslib.report.variations.by_schedule` gives them.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        As `prslib.variations.by_memory` gives them.
+        As `prslib.report.variations.by_memory` gives them.
 
     Returns
     -------

@@ -7,13 +7,13 @@ from contextlib import closing
 from joblib import Parallel, cpu_count, delayed
 from tqdm import tqdm
 
-from prslib.attempt import Outcome, attempt_unit, check, describe
-from prslib.cluster import attempt_on, gpu_share
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
 from prslib.residence import check_device
+from prslib.runs.attempt import Outcome, attempt_unit, check, describe
+from prslib.runs.cluster import attempt_on, gpu_share
+from prslib.runs.units import units_of
 from prslib.store import LOCK, Store
-from prslib.units import units_of
 
 KILLED = "its process was killed, most likely as the memory did not suffice"
 

@@ -6,11 +6,11 @@ from os import PathLike
 from prslib.config import RunConfig
 from prslib.experiment import run_at_once
 from prslib.results import Run
-from prslib.stacked import run_stacked, shape
+from prslib.runs.stacked import run_stacked, shape
 from prslib.store import SAVE_EVERY
 
 # Stacked, a run gives other bytes in other company. On a CPU it must not, and thousands of runs at
-# once are `prslib.mlp_loop`'s, which is faster there (bench/many.py).
+# once are `prslib.runs.mlp_loop`'s, which is faster there (bench/many.py).
 STACKED_ON = ("cuda",)
 AT_ONCE = 64  # runs in a unit, the largest stack that bench/many.py measures
 
@@ -28,8 +28,8 @@ def units_of(configs: Sequence[RunConfig], device: str) -> list[tuple[RunConfig,
     Returns
     -------
     list of tuple of RunConfig
-        Up to `AT_ONCE` in one: on a GPU those of the same `prslib.stacked.shape`, elsewhere those
-        of the same `RunConfig.training`, which then is gone through once.
+        Up to `AT_ONCE` in one: on a GPU those of the same `prslib.runs.stacked.shape`, elsewhere
+        those of the same `RunConfig.training`, which then is gone through once.
 
     Examples
     --------

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from prslib import published, report
-from prslib.class_orders import schedule_of
 from prslib.datasets import DATASETS, load_dataset
+from prslib.report.class_orders import schedule_of
 
 # the appendix's numbers throughout, as the main text has others for PRS; COCOseq's standard
 # schedule stands in its table of memory sizes, and its forgetting in the main table alone

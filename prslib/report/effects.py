@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from prslib.bootstrap import Effect
+from prslib.report.bootstrap import Effect
 
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 

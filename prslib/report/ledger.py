@@ -7,12 +7,12 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from prslib import notebook
-from prslib.bootstrap import VERDICTS, paired_bootstrap
-from prslib.claim import Claim
-from prslib.claims import CLAIMS
 from prslib.config import RunConfig
-from prslib.observations import SETTING, observe, published_observations
 from prslib.paths import known_notebooks
+from prslib.report.bootstrap import VERDICTS, paired_bootstrap
+from prslib.report.claim import Claim
+from prslib.report.claims import CLAIMS
+from prslib.report.observations import SETTING, observe, published_observations
 from prslib.store import Store
 from prslib.sweep import run_all
 
@@ -85,7 +85,7 @@ def gather(
     Returns
     -------
     DataFrame
-        As `prslib.observations.observe` gives it.
+        As `prslib.report.observations.observe` gives it.
     """
     store = store or Store()
     if missing == "train":

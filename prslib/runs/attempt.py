@@ -9,8 +9,8 @@ from filelock import Timeout
 
 from prslib.config import RunConfig
 from prslib.results import Run
+from prslib.runs.units import train
 from prslib.store import CHECKPOINT, FAILURE, LOCK, SAVE_EVERY, Store
-from prslib.units import train
 
 
 class Outcome(NamedTuple):
@@ -46,7 +46,7 @@ def attempt_unit(
     Parameters
     ----------
     unit : sequence of RunConfig
-        What `prslib.units.train` takes; often a single run.
+        What `prslib.runs.units.train` takes; often a single run.
     store : Store
         Where results, and the state on the way, are kept.
     device : str

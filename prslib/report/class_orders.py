@@ -163,7 +163,7 @@ def train_orders(
     Returns
     -------
     DataFrame
-        As `prslib.mlp_loop.progressions` gives it, and published.
+        As `prslib.runs.mlp_loop.progressions` gives it, and published.
     """
     wanted = configs(
         dataset=dataset, method=list(methods), seed=list(seeds), schedule=list(orders), **fields
@@ -178,7 +178,7 @@ def train_orders(
 
 def _progressions(hashes: list[str], wanted: list[RunConfig], workers: int | None) -> pd.DataFrame:
     """Train the runs that the hashes stand for; drawing again looks up and trains nothing."""
-    from prslib.mlp_loop import progressions  # with torch; what is kept needs none
+    from prslib.runs.mlp_loop import progressions  # with torch; what is kept needs none
 
     return progressions(wanted, workers)
 

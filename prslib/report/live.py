@@ -16,7 +16,7 @@ from PIL import Image
 from prslib.checks import whole
 from prslib.plots import STYLE
 from prslib.plots.methods import COLOURS
-from prslib.walkthrough import quotas, skewed_stream
+from prslib.report.walkthrough import quotas, skewed_stream
 
 
 class LiveMemory:
@@ -38,8 +38,8 @@ class LiveMemory:
     usual_size : int
         The memory size of the paper's share, 2000 for 35 000 samples.
     numbers : DataFrame
-        What the picture shows: columns as `prslib.walkthrough.quotas` gives them, and stream (the
-        class's share of the stream, times the labels in memory).
+        What the picture shows: columns as `prslib.report.walkthrough.quotas` gives them, and stream
+        (the class's share of the stream, times the labels in memory).
 
     Raises
     ------
@@ -80,7 +80,7 @@ class LiveMemory:
         memory_size : int
             Capacity of the memory m, in samples.
         skew : float
-            Of the stream, see `prslib.walkthrough.skewed_stream`.
+            Of the stream, see `prslib.report.walkthrough.skewed_stream`.
 
         Returns
         -------

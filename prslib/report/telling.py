@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from prslib.plots.walkthrough import letter
-from prslib.walkthrough import Step
+from prslib.report.walkthrough import Step
 
 
 def contributions(step: Step) -> pd.DataFrame:

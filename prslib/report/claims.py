@@ -1,8 +1,7 @@
 """What the paper claims in words: one line of the table for each claim."""
 
-from prslib import effects
-from prslib.claim import Claim
-from prslib.report import METRICS
+from prslib.report import METRICS, effects
+from prslib.report.claim import Claim
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
