@@ -63,9 +63,9 @@ settings
 # keeps images whose gradients differ. *ExStream* freezes the lower part of the network and keeps
 # prototypes of its features, class by class. In the paper EWC and ExStream freeze layers that were
 # pretrained on ImageNet; the small network here begins with random weights, so that their numbers
-# say less (the notebook `pretraining` begins with others). *CBRS* and *OCDM* are balanced samplers that came later; the paper has no number for
-# them. GSS costs as much as six other runs and EWC as two; they have one seed here. Runs that
-# anyone has trained before are loaded.
+# say less (the notebook `pretraining` begins with others). *CBRS* and *OCDM* are balanced samplers
+# that came later; the paper has no number for them. GSS costs as much as six other runs and EWC as
+# two; they have one seed here. Runs that anyone has trained before are loaded.
 
 # %%
 import matplotlib.pyplot as plt

@@ -164,9 +164,9 @@ settings.save(figure, overall, "pretraining_overall")
 #   the paper it loses 0.4 and 0.7. `turned_digits` are between the two on `digits70seq` and as good
 #   as `digits` on the other. What a network knows already it may not have to learn from many
 #   samples of the majority.
-# - **PRS is above CRS more clearly.** From `digits` it is ahead in all three overall metrics on both
-#   sets by more than the spread, in C-F1 by 5 and 21 points (paper 6 and 8), in O-F1 by 4 and 15
-#   (paper 4 and 7), where 1 and 3 points of O-F1 were within the spread. In mAP its lead on
+# - **PRS is above CRS more clearly.** From `digits` it is ahead in all three overall metrics on
+#   both sets by more than the spread, in C-F1 by 5 and 21 points (paper 6 and 8), in O-F1 by 4 and
+#   15 (paper 4 and 7), where 1 and 3 points of O-F1 were within the spread. In mAP its lead on
 #   `digits70seq` shrinks from 2.8 to 1.1 points, as CRS comes to know the rare classes too.
 # - **The rare classes gain in F1, and less in mAP.** PRS is 31 and 41 points of minority C-F1 above
 #   CRS (26 and 21 from random weights), and 14 and 28 points of minority mAP (23 and 31).
