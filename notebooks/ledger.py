@@ -125,7 +125,8 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # ## How to read it
 #
 # - A row that does not hold on a stand-in does not refute the paper. It says that the claim needs
-#   something the stand-in lacks, often the pretrained network: EWC and ExStream rest on it most.
+#   something the stand-in lacks, often the pretrained network;
+#   [`pretraining`](pretraining.ipynb) tests the claims about Table 1 with one.
 # - Some claims fail in the paper's own tables too. Multitask is called the upper bound and has a
 #   lower C-F1 than PRS; and just after a task PRS is not always ahead of ExStream. The ticks in the
 #   picture show these.

@@ -65,10 +65,11 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, report, run_all
-from prslib.report import beginnings
+from prslib.report import beginnings, ledger
 
 plt.style.use(plots.STYLE)
-rows = beginnings.rows_of(run_all(wanted, device=settings.device))
+runs = run_all(wanted, device=settings.device)
+rows = beginnings.rows_of(runs)
 rows.head(3)
 
 # %% [markdown]
@@ -153,6 +154,19 @@ plots.share_legend(figure)
 told = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 figure.suptitle(f"Overall, by what the network began with, {told}")
 settings.save(figure, overall, "pretraining_overall")
+
+# %% [markdown]
+# ## Which claims depend on it?
+#
+# The claims of [`ledger`](ledger.ipynb) that Table 1's runs decide, each tested under every
+# beginning. Below stand those whose verdict is not the same under all: the effect, above 0 where
+# the claim is right, its 95 % interval over seeds, and the verdict.
+
+# %%
+decided = beginnings.decide(runs, wanted)
+settings.save(None, decided, "pretraining_claims")
+display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
+display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
 
 # %% [markdown]
 # ## In short

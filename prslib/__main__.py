@@ -7,6 +7,8 @@ from prslib import commands as run_commands
 from prslib.datasets import prepare
 from prslib.samplers.compiling import compiling
 
+DESCRIPTION = "Train what is missing, draw the report, and look after its runs, data and weights."
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status.
@@ -21,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     int
         0 on success, 1 when a notebook stopped with an error.
     """
-    parser = argparse.ArgumentParser("python -m prslib", description=__doc__)
+    parser = argparse.ArgumentParser("python -m prslib", description=DESCRIPTION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     figures = commands.add_parser("figures", help="execute notebooks: train what is missing, draw")
     figures.add_argument(

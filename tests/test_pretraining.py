@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from fake_runs import fake_run
 from sklearn.metrics import average_precision_score
 
 from prslib import report
 from prslib.__main__ import main
-from prslib.config import RunConfig
+from prslib.config import RunConfig, configs
 from prslib.datasets import digits, glyphs, load_dataset
 from prslib.datasets.pretraining import CLASS_NAMES, COLOURS, TURNS, draw_scenes
 from prslib.experiment import initial_model, run
@@ -201,6 +202,30 @@ def test_the_paper_stands_apart():
     assert apart["value"].isna().all()
     assert found.loc[found["value"].notna(), "published"].isna().all()
     assert found["weights"].iloc[-1] == "ImageNet [paper]"
+
+
+def test_claims_are_decided_under_each_beginning_alone():
+    """PRS is below CRS from random weights, above it from learned ones, and both forget alike."""
+    wanted = configs(dataset=TINY, method=["CRS", "PRS"], weights=[NONE, "digits"], seed=[0, 1, 2])
+
+    def score(config):
+        learned, ours = config.weights == "digits", config.method == "PRS"
+        level = 0.5 + 0.2 * learned + (0.03 if learned else -0.05) * ours + 0.001 * config.seed
+        return fake_run(config, lambda rows: np.full(len(rows), level))
+
+    decided = beginnings.decide([score(config) for config in wanted], wanted)
+    claims = decided.set_index(["claim", "weights"])
+    assert claims.loc[("above_crs", NONE), "verdict"] == "does not hold"
+    assert claims.loc[("above_crs", "digits"), "verdict"] == "holds"
+    assert claims.loc[("above_crs", "digits"), "effect"] == pytest.approx(3)
+    assert "not run" not in set(decided["verdict"])
+    told = beginnings.verdicts(decided)
+    assert list(told) == ["claim", "data", NONE, "digits", "paper"]
+    (row,) = told[told["claim"] == "PRS outperforms CRS"].to_dict("records")
+    assert row[NONE] == "-5.0 [-5.0, -5.0] points: does not hold"
+    assert row["digits"] == "+3.0 [+3.0, +3.0] points: holds"
+    same = decided.groupby("statement")["verdict"].nunique() == 1
+    assert same.any() and not set(told["claim"]) & set(same[same].index)
 
 
 def test_rows_tell_weights_apart_and_examples_their_labels():

@@ -51,7 +51,7 @@ def pretrain(name: str, images: int = IMAGES, seen: Iterable = iter) -> dict[str
 
 
 def embed(name: str, seen: Iterable = iter) -> Path:
-    """Write weights where runs look for them; every hash of a run that begins with them changes.
+    """Write weights where runs look for them; if they are others, so are the runs' hashes.
 
     Parameters
     ----------

@@ -194,7 +194,7 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.report.walkthrough.surpluses` gives it.
+        As `prslib.report.telling.surpluses` gives it.
     shrunk : int
         The class that was shrunk.
     ax : Axes
@@ -226,7 +226,7 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        As `prslib.report.walkthrough.candidates` gives it.
+        As `prslib.report.telling.candidates` gives it.
     ax : Axes
         Where to draw.
 

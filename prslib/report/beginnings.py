@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 
 from prslib import report
+from prslib.config import RunConfig
 from prslib.datasets import load_dataset, pretraining
+from prslib.report import ledger
+from prslib.report.observations import observe
 from prslib.results import Run
 
 SEED = 0  # of the example scenes
@@ -97,6 +100,59 @@ def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     theirs = rows.dropna(subset="published").drop_duplicates(cells)
     theirs = theirs.assign(weights="ImageNet [paper]", value=np.nan)
     return pd.concat([rows.assign(published=np.nan), theirs], ignore_index=True)
+
+
+def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95) -> pd.DataFrame:
+    """Decide the paper's claims under each beginning, those that these runs say something of.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Finished runs, those of ``wanted``.
+    wanted : sequence of RunConfig
+        Table 1's runs, once for each weights; none varies anything else.
+    level : float
+        Share of the resamples that an interval holds.
+
+    Returns
+    -------
+    DataFrame
+        As `prslib.report.ledger.decide` gives it, with the column weights; no row is "not run".
+    """
+    parts = []
+    for weights in dict.fromkeys(config.resolved["weights"] for config in wanted):
+        asked = [config for config in wanted if config.resolved["weights"] == weights]
+        hashes = {config.hash for config in asked}
+        found = observe([run for run in runs if run.config.hash in hashes], asked)
+        parts.append(ledger.decide(found, asked, level).assign(weights=weights))
+    decided = pd.concat(parts, ignore_index=True)
+    return decided[decided["verdict"] != "not run"].reset_index(drop=True)
+
+
+def verdicts(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay claims out whose verdict is not the same under every beginning.
+
+    Parameters
+    ----------
+    decided : DataFrame
+        As `decide` gives it.
+
+    Returns
+    -------
+    DataFrame
+        Text: claim, data, a column for each weights with the effect, its interval and the verdict,
+        and paper, the same measure of the paper's own numbers.
+    """
+    told = ledger.account(decided)
+    cells = told["effect"] + ": " + told["verdict"]
+    rows = told.assign(weights=decided["weights"], cell=cells)
+    several = rows.groupby(["claim", "data"])["verdict"].transform("nunique") > 1
+    wide = rows[several].pivot_table(
+        index=["claim", "data", "paper"], columns="weights", values="cell", aggfunc="first",
+        sort=False,
+    )  # fmt: skip
+    order = [name for name in decided["weights"].unique() if name in wide]
+    return wide[order].reset_index()[["claim", "data", *order, "paper"]]
 
 
 def example_scenes(
