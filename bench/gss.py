@@ -9,6 +9,7 @@ beforehand, as in a run after its first task: from then on the allocator keeps l
 memory, where it gave them back to the system after every step and had to ask for them again.
 """
 
+import argparse
 import sys
 import time
 from pathlib import Path
@@ -106,6 +107,7 @@ def contest(name, shape, classes, training) -> pd.DataFrame:
 
 def main() -> None:
     """Measure, print the table, write the numbers and the picture."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     torch.set_num_threads(1)
     times = pd.concat([contest(*network) for network in networks()], ignore_index=True)
     base = times[times["contestant"] == "CRS"].set_index(["model", "repetition"])["ms"]

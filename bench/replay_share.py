@@ -7,6 +7,7 @@ of the steps for methods that look at labels alone, and from step to step for GS
 what they ask of the network. Join is the time to fetch the replayed half.
 """
 
+import argparse
 import sys
 import time
 from pathlib import Path
@@ -82,6 +83,7 @@ def new_part(batch):
 
 def main() -> None:
     """Measure, print the table and write it."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     torch.set_num_threads(1)
     dataset = load_dataset("digits70seq")
     images = torch.from_numpy(dataset.train.images)

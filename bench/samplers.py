@@ -19,6 +19,7 @@ considers them all, its dearest case. Their rows are the sampler alone, without 
 `bench/gss.py` and `bench/replay_share.py` time them in training.
 """
 
+import argparse
 import sys
 import time
 import warnings
@@ -257,6 +258,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
 
 def main() -> None:
     """Measure, print the table, write it and draw it."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     taking_part, tables = contestants(), []
     for name, stream in streams().items():
         table = measure(taking_part, stream)
