@@ -40,18 +40,26 @@ rhos: list = [0.0]  # power of allocation of PRS, one for each data set
 begun_with: list = ["none", "digits"]  # weights: none, a name or a file; the first is compared with
 method: list = ["CRS", "ExStream", "PRS"]  # CRS and PRS among them
 seeds: list = [0, 1]  # one run of every method for each
-costly: list = []  # methods that take the following seeds instead
+varied: list = ["CRS", "ExStream", "PRS"]  # methods that the following two are about
+permuted: int = 0  # schedules beside the standard one, for the first weights and the last
+unbalanced_rho: float = None  # power of PRS on the unbalanced test set, None to leave that out
+varied_seeds: list = [0]  # of every other setting, some of the seeds above
+costly: list = []  # methods that take the following seeds there instead
 costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import notebook
-from prslib.grids import configs_of, paired, seeds_told
+from prslib import configs_of, notebook, paired
+from prslib.report import beginnings
 
 settings = notebook.settings("pretraining", globals())
-wanted, few = [], {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
+table, others, of = [], [], [settings.varied, settings.varied_seeds]
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    wanted += configs_of(settings.method, settings.seeds, **few, **own, weights=settings.begun_with)
+    table += configs_of(settings.method, settings.seeds, **own, weights=settings.begun_with)
+    more = [settings.begun_with, settings.permuted, settings.unbalanced_rho]
+    for fields in beginnings.elsewhere(*own.values(), *more):
+        others += configs_of(*of, settings.costly, settings.costly_seeds, **fields)
+wanted = table + others
 settings
 
 # %% [markdown]
@@ -65,11 +73,12 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, report, run_all
-from prslib.report import beginnings, ledger
+from prslib.grids import seeds_told
+from prslib.report import ledger
 
 plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)
-rows = beginnings.rows_of(runs)
+rows = beginnings.rows_of(runs[: len(table)])
 rows.head(3)
 
 # %% [markdown]
@@ -151,16 +160,17 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plots.plot_variations(shown, ax, "weights", metric).set_title(name)
     ax.set_xlabel("what the network began with")
 plots.share_legend(figure)
-told = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
-figure.suptitle(f"Overall, by what the network began with, {told}")
+figure.suptitle(f"Overall, by what the network began with, {count}")
 settings.save(figure, overall, "pretraining_overall")
 
 # %% [markdown]
 # ## Which claims depend on it?
 #
-# The claims of [`ledger`](ledger.ipynb) that Table 1's runs decide, each tested under every
-# beginning. Below stand those whose verdict is not the same under all: the effect, above 0 where
-# the claim is right, its 95 % interval over seeds, and the verdict.
+# The claims of [`ledger`](ledger.ipynb) that these runs decide, each tested under every beginning:
+# those about Table 1, and, where the parameters ask for them, those about other schedules and the
+# unbalanced test set, under the first beginning and the last. Below stand those whose verdict is
+# not the same under all: the effect, above 0 where the claim is right, its 95 % interval over
+# seeds, and the verdict.
 
 # %%
 decided = beginnings.decide(runs, wanted)

@@ -228,6 +228,36 @@ def test_claims_are_decided_under_each_beginning_alone():
     assert same.any() and not set(told["claim"]) & set(same[same].index)
 
 
+def test_other_settings_are_those_of_the_paper():
+    begun = ["none", "turned_digits", "digits"]
+    assert beginnings.elsewhere(TINY, -0.1, begun, 0, None) == []
+    schedules, test_set = beginnings.elsewhere(TINY, -0.1, begun, 2, 0.5)
+    assert schedules["weights"] == test_set["weights"] == ["none", "digits"]
+    assert schedules["schedule"] == [(0, 1, 3, 2), (2, 3, 0, 1)] and schedules["rho"] == -0.1
+    assert test_set["test_set"] == "imbalanced" and test_set["rho"] == 0.5
+    (alone,) = beginnings.elsewhere("digits49tiny", 0.0, ["none"], 1, 0.5)
+    assert "test_set" not in alone and alone["weights"] == ["none"]  # the paper has COCOseq's only
+
+
+def test_claims_about_schedules_are_decided_where_they_were_run():
+    """From random weights PRS is below CRS in one schedule, from learned ones above in all."""
+    fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": [0, 1, 2]}
+    table = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
+    (fields,) = beginnings.elsewhere(TINY, 0.0, [NONE, "turned_digits", "digits"], 1, None)
+    wanted = table + configs(**{**fixed, **fields})
+
+    def score(config):
+        behind = config.schedule is not None and config.weights == NONE
+        lead = (-0.04 if behind else 0.06) * (config.method == "PRS")
+        return fake_run(config, lambda rows: np.full(len(rows), 0.5 + lead))
+
+    decided = beginnings.decide([score(config) for config in wanted], wanted)
+    found = decided[decided["claim"] == "schedules_crs"].set_index("weights")["verdict"]
+    assert found.to_dict() == {NONE: "does not hold", "digits": "holds"}
+    told = beginnings.verdicts(decided).set_index("claim")
+    assert told.loc["PRS outperforms CRS in every schedule", "turned_digits"] == "not run"
+
+
 def test_rows_tell_weights_apart_and_examples_their_labels():
     runs = [
         run(RunConfig(dataset=TINY, method="CRS", weights=weights, batch_size=80))

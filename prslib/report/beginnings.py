@@ -5,14 +5,57 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from prslib import report
+from prslib import published, report
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset, pretraining
-from prslib.report import ledger
+from prslib.report import ledger, variations
 from prslib.report.observations import observe
 from prslib.results import Run
 
 SEED = 0  # of the example scenes
+
+
+def elsewhere(
+    dataset: str,
+    rho: float,
+    begun_with: Sequence[str],
+    schedules: int,
+    unbalanced_rho: float | None,
+) -> list[dict]:
+    """List the settings beside Table 1's in which the first and the last weights are compared.
+
+    Parameters
+    ----------
+    dataset : str
+        A key of `DATASETS`.
+    rho : float
+        Power of allocation of PRS on it.
+    begun_with : sequence of str
+        Weights.
+    schedules : int
+        How many schedules beside the standard one (Table 2).
+    unbalanced_rho : float or None
+        Power of allocation of PRS on the unbalanced test set (Appendix, "Imbalanced test-set"),
+        which the paper has for one of its data sets; None to leave it out.
+
+    Returns
+    -------
+    list of dict
+        Fields of `RunConfig`; a list stands for one run each of its values.
+
+    Examples
+    --------
+    >>> found = elsewhere("digits49seq", 0.0, ["none", "turned_digits", "digits"], 2, 0.5)
+    >>> [(setting["weights"], len(setting["schedule"])) for setting in found]
+    [(['none', 'digits'], 2)]
+    """
+    fields = {"dataset": dataset, "weights": list(dict.fromkeys([begun_with[0], begun_with[-1]]))}
+    orders = variations.permuted_schedules(dataset, schedules)
+    found = [{**fields, "rho": rho, "schedule": orders}] if orders else []
+    tested = set(published.load("imbalanced_test")["dataset"])
+    if unbalanced_rho is not None and load_dataset(dataset, images=False).stands_for in tested:
+        found.append({**fields, "rho": unbalanced_rho, "test_set": "imbalanced"})
+    return found
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -21,7 +64,7 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     Parameters
     ----------
     runs : sequence of Run
-        Finished runs.
+        Finished runs in Table 1's setting.
 
     Returns
     -------
@@ -110,7 +153,7 @@ def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
     runs : sequence of Run
         Finished runs, those of ``wanted``.
     wanted : sequence of RunConfig
-        Table 1's runs, once for each weights; none varies anything else.
+        Table 1's runs for each weights first, which what else there is varies.
     level : float
         Share of the resamples that an interval holds.
 
@@ -151,8 +194,10 @@ def verdicts(decided: pd.DataFrame) -> pd.DataFrame:
         index=["claim", "data", "paper"], columns="weights", values="cell", aggfunc="first",
         sort=False,
     )  # fmt: skip
-    order = [name for name in decided["weights"].unique() if name in wide]
-    return wide[order].reset_index()[["claim", "data", *order, "paper"]]
+    weights = list(decided["weights"].unique())
+    wide = wide.reindex(columns=weights).astype(object)
+    wide = wide.where(wide.notna(), "not run").reset_index()
+    return wide[["claim", "data", *weights, "paper"]]
 
 
 def example_scenes(
