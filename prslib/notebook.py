@@ -130,7 +130,6 @@ PARAMETERS: dict[str, Callable] = {
     "schedules": _integer(least=1),
     "permuted": _integer(least=0),
     "sized": _several(_name(METHODS)),
-    "varied": _several(_name(METHODS)),
     "shares": _several(_share),
     "orders": _several(_order),
     "spread": _integer(least=2),

@@ -229,22 +229,22 @@ def test_claims_are_decided_under_each_beginning_alone():
 
 
 def test_other_settings_are_those_of_the_paper():
-    begun = ["none", "turned_digits", "digits"]
-    assert beginnings.elsewhere(TINY, -0.1, begun, 0, None) == []
-    schedules, test_set = beginnings.elsewhere(TINY, -0.1, begun, 2, 0.5)
-    assert schedules["weights"] == test_set["weights"] == ["none", "digits"]
+    own = {"dataset": TINY, "rho": -0.1}
+    assert beginnings.elsewhere(own, 0, None) == []
+    schedules, test_set = beginnings.elsewhere(own, 2, 0.5)
     assert schedules["schedule"] == [(0, 1, 3, 2), (2, 3, 0, 1)] and schedules["rho"] == -0.1
     assert test_set["test_set"] == "imbalanced" and test_set["rho"] == 0.5
-    (alone,) = beginnings.elsewhere("digits49tiny", 0.0, ["none"], 1, 0.5)
-    assert "test_set" not in alone and alone["weights"] == ["none"]  # the paper has COCOseq's only
+    (alone,) = beginnings.elsewhere({"dataset": "digits49tiny"}, 1, 0.5)
+    assert beginnings.with_memory(["Multitask", "EWC", "CRS", "PRS"]) == ["CRS", "PRS"]
+    assert "test_set" not in alone  # the paper has COCOseq's only
 
 
 def test_claims_about_schedules_are_decided_where_they_were_run():
     """From random weights PRS is below CRS in one schedule, from learned ones above in all."""
     fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": [0, 1, 2]}
     table = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
-    (fields,) = beginnings.elsewhere(TINY, 0.0, [NONE, "turned_digits", "digits"], 1, None)
-    wanted = table + configs(**{**fixed, **fields})
+    (fields,) = beginnings.elsewhere({"dataset": TINY}, 1, None)
+    wanted = table + configs(**{**fixed, **fields}, weights=[NONE, "digits"])
 
     def score(config):
         behind = config.schedule is not None and config.weights == NONE

@@ -8,6 +8,7 @@ import pandas as pd
 from prslib import published, report
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset, pretraining
+from prslib.methods import METHODS
 from prslib.report import ledger, variations
 from prslib.report.observations import observe
 from prslib.results import Run
@@ -15,23 +16,18 @@ from prslib.results import Run
 SEED = 0  # of the example scenes
 
 
-def elsewhere(
-    dataset: str,
-    rho: float,
-    begun_with: Sequence[str],
-    schedules: int,
-    unbalanced_rho: float | None,
-) -> list[dict]:
-    """List the settings beside Table 1's in which the first and the last weights are compared.
+def with_memory(methods: Sequence[str]) -> list[str]:
+    """Return those of the methods that keep a memory; what the paper trains in other settings."""
+    return [name for name in methods if METHODS[name].sampler]
+
+
+def elsewhere(own: dict, schedules: int, unbalanced_rho: float | None) -> list[dict]:
+    """List the settings beside Table 1's in which two beginnings are compared.
 
     Parameters
     ----------
-    dataset : str
-        A key of `DATASETS`.
-    rho : float
-        Power of allocation of PRS on it.
-    begun_with : sequence of str
-        Weights.
+    own : dict
+        The data set's name, "dataset", and the power of allocation of PRS on it, "rho".
     schedules : int
         How many schedules beside the standard one (Table 2).
     unbalanced_rho : float or None
@@ -45,16 +41,16 @@ def elsewhere(
 
     Examples
     --------
-    >>> found = elsewhere("digits49seq", 0.0, ["none", "turned_digits", "digits"], 2, 0.5)
-    >>> [(setting["weights"], len(setting["schedule"])) for setting in found]
-    [(['none', 'digits'], 2)]
+    >>> own = {"dataset": "digits49seq", "rho": 0.0}
+    >>> elsewhere(own, 1, 0.5)
+    [{'dataset': 'digits49seq', 'rho': 0.0, 'schedule': [(0, 1, 2, 3, 4, 5)]}]
     """
-    fields = {"dataset": dataset, "weights": list(dict.fromkeys([begun_with[0], begun_with[-1]]))}
-    orders = variations.permuted_schedules(dataset, schedules)
-    found = [{**fields, "rho": rho, "schedule": orders}] if orders else []
+    orders = variations.permuted_schedules(own["dataset"], schedules)
+    found = [own | {"schedule": orders}] if orders else []
+    stands_for = load_dataset(own["dataset"], images=False).stands_for
     tested = set(published.load("imbalanced_test")["dataset"])
-    if unbalanced_rho is not None and load_dataset(dataset, images=False).stands_for in tested:
-        found.append({**fields, "rho": unbalanced_rho, "test_set": "imbalanced"})
+    if unbalanced_rho is not None and stands_for in tested:
+        found.append(own | {"rho": unbalanced_rho, "test_set": "imbalanced"})
     return found
 
 
