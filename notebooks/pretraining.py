@@ -201,8 +201,8 @@ display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
 #   other. From schedule to schedule PRS then varies less than GSS and ExStream on `digits49seq`,
 #   but still more than CRS, and on `digits70seq` it does not vary less than any of them (five
 #   seeds, GSS three).
-# - **On unbalanced test images it is not ahead in all metrics.** In the weakest of the three metrics PRS is 2
-#   points below CRS from `digits`, 5 from random weights.
+# - **On unbalanced test images it is not ahead in all metrics.** In the weakest of the three
+#   metrics PRS is 2 points below CRS from `digits`, 5 from random weights.
 # - **The rare classes gain in F1, and less in mAP.** PRS is 31 and 41 points of minority C-F1 above
 #   CRS (26 and 21 from random weights), and 14 and 28 points of minority mAP (23 and 31): CRS comes
 #   to know them too. On `digits70seq` the moderate classes lose 2 points of mAP, so that "best on
