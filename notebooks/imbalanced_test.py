@@ -42,8 +42,8 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import notebook
-from prslib.grids import configs_of, seeds_told
+from prslib import configs_of, notebook
+from prslib.grids import seeds_told
 
 settings = notebook.settings("imbalanced_test", globals())
 fixed = {"dataset": settings.dataset, "memory_size": settings.memory_size}

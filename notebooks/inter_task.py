@@ -41,8 +41,8 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, notebook
-from prslib.grids import configs_of, seeds_told
+from prslib import METHODS, configs_of, notebook
+from prslib.grids import seeds_told
 
 settings = notebook.settings("inter_task", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}

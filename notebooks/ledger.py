@@ -37,7 +37,7 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib import notebook
-from prslib.report import ledger
+from prslib.report import ledger, numbers
 
 settings = notebook.settings("ledger", globals())
 asked, left_out = ledger.all_wanted(settings.profile)
@@ -65,16 +65,16 @@ from prslib import plots
 
 plt.style.use(plots.STYLE)
 observations = ledger.gather(asked, settings.missing, device=settings.device)
-rows = ledger.cells(observations, settings.profile)
+rows = numbers.cells(observations, settings.profile)
 settings.save(None, rows, "ledger_cells")
-tables = ledger.summary(rows)
+tables = numbers.summary(rows)
 settings.save(None, tables, "ledger_tables")
 display(tables.round(2))
 
 # %%
 run = rows[rows["status"] == "run"]
 figure, axes = plt.subplots(2, 3, figsize=(10, 7.8))
-for ax, kind in zip(axes.flat, ledger.KINDS, strict=True):
+for ax, kind in zip(axes.flat, numbers.KINDS, strict=True):
     shown = run[run["kind"] == kind]
     plots.plot_agreement(shown, ax).set_title(f"{kind}: {len(shown)} cells")
 plots.share_legend(figure)

@@ -42,8 +42,8 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, notebook
-from prslib.grids import configs_of, paired, seeds_told
+from prslib import METHODS, configs_of, notebook, paired
+from prslib.grids import seeds_told
 
 settings = notebook.settings("main_results", globals())
 fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}

@@ -40,8 +40,8 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, notebook
-from prslib.grids import configs_of, paired, seeds_told
+from prslib import METHODS, configs_of, notebook, paired
+from prslib.grids import seeds_told
 
 settings = notebook.settings("precision_recall", globals())
 wanted, size = [], {"memory_size": settings.memory_size}

@@ -116,7 +116,7 @@ for name in settings.dataset:
 # distance.
 
 # %%
-gaps = beginnings.seed_gaps(rows, "PRS", "CRS")
+gaps = report.seed_gaps(rows, "PRS", "CRS", by=["weights"])
 count = seeds_told(settings.seeds, [], [])
 for name in settings.dataset:
     shown = gaps[gaps["dataset"] == name]

@@ -43,8 +43,8 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import notebook
-from prslib.grids import configs_of, seeds_told
+from prslib import configs_of, notebook
+from prslib.grids import seeds_told
 
 settings = notebook.settings("tail_forgetting", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}

@@ -82,7 +82,7 @@ def write_weights(options: argparse.Namespace) -> int:
     import torch
     from tqdm import tqdm
 
-    from prslib.models.pretraining import embed
+    from prslib.pretraining import embed
 
     torch.set_num_threads(1)
     for name in options.name or EMBEDDED:

@@ -10,7 +10,7 @@ from prslib import plots
 from prslib.config import configs
 from prslib.methods import METHODS
 from prslib.models import MODELS
-from prslib.report import claims, ledger
+from prslib.report import claims, ledger, numbers
 from prslib.report.bootstrap import VERDICTS
 from prslib.report.claims import CLAIMS
 from prslib.report.observations import EXTRAS, observe, published_observations, settings_of
@@ -81,7 +81,7 @@ def decided(wanted, observations):
 
 @pytest.fixture(scope="module")
 def cells(observations):
-    return ledger.cells(observations, "smoke")
+    return numbers.cells(observations, "smoke")
 
 
 def cell(rows, table, method, group, metric, **filters):
@@ -203,7 +203,7 @@ def test_frozen_cells_are_not_filled_by_pretrained_runs_that_were_not_frozen():
     rows = configs(dataset=TINY, method="Multitask", seed=[0])
     seen = observe([made(config) for config in rows], rows)
     for pretrained, status in ((False, "run"), (True, "not run")):
-        found = ledger.cells(seen.assign(pretrained=pretrained), "smoke")
+        found = numbers.cells(seen.assign(pretrained=pretrained), "smoke")
         plain = {"architecture": "ResNet101", "epochs": 1, "test_set": "balanced"}
         row = cell(found, "architectures", "Multitask", "overall", "mAP", **plain)
         assert (row["theirs"], row["status"]) == (56.8, status)
@@ -214,12 +214,12 @@ def test_frozen_cells_are_not_filled_by_pretrained_runs_that_were_not_frozen():
 def test_other_settings_do_not_pass_for_the_papers(other):
     rows = configs(dataset=TINY, method=["PRS"], seed=[0])
     rows += configs(dataset=TINY, method=["PRS"], seed=[1], **other)
-    found = ledger.cells(observe([made(config) for config in rows], rows), "smoke")
+    found = numbers.cells(observe([made(config) for config in rows], rows), "smoke")
     assert cell(found, "main", "PRS", "overall", "mAP")["seeds"] == 1
 
 
 def test_summary(cells):
-    tables = ledger.summary(cells).set_index("table")
+    tables = numbers.summary(cells).set_index("table")
     assert tables["cells"].sum() == 2220
     assert tables.loc["main", "run"] == tables.loc["main", "stand_ins"] == 312
     one = cells[(cells["table"] == "svhn") & (cells["status"] == "run")]
@@ -235,9 +235,9 @@ def test_rank_correlation_is_of_methods_within_a_column(sign, expected):
     rows = pd.DataFrame({"theirs": theirs, "ours": 50 + sign * theirs, **column})
     rows["method"] = ["Finetune", "EWC", "CRS", "PRS"]
     other = rows.assign(group="minority", ours=rows["ours"] + 500)
-    assert ledger.rank_correlations(pd.concat([rows, other])) == pytest.approx([expected] * 2)
-    assert ledger.rank_correlations(rows.assign(ours=1.0)) == []
-    assert ledger.rank_correlations(rows[:2]) == []
+    assert numbers.rank_correlations(pd.concat([rows, other])) == pytest.approx([expected] * 2)
+    assert numbers.rank_correlations(rows.assign(ours=1.0)) == []
+    assert numbers.rank_correlations(rows[:2]) == []
 
 
 def test_there_are_claims_and_each_is_whole():
@@ -285,7 +285,7 @@ def test_nothing_is_decided_without_runs(wanted):
     decided = decide_some(observe([], wanted), wanted, "above_crs", "rho_best", "features")
     assert set(decided["verdict"]) == {"not run"}
     assert decided["published"].notna().tolist() == [True, False, False]
-    assert set(ledger.cells(observe([], wanted), "smoke")["status"]) == {"not run"}
+    assert set(numbers.cells(observe([], wanted), "smoke")["status"]) == {"not run"}
 
 
 def test_the_papers_own_numbers_by_hand(decided):

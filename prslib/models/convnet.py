@@ -25,7 +25,7 @@ class ConvNet(Staged):
     num_classes : int
         Outputs of the head, which is random whatever the weights.
     weights : str
-        As for `prslib.models.pretrained.load_weights`; what `prslib.models.pretraining` can give
+        As for `prslib.models.pretrained.load_weights`; what `prslib.pretraining` can give
         has a name.
 
     Raises

@@ -12,6 +12,7 @@ from prslib.report.tables import (
     progression,
     run_columns,
     scores_of,
+    seed_gaps,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "progression",
     "run_columns",
     "scores_of",
+    "seed_gaps",
 ]

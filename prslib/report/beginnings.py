@@ -71,39 +71,13 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     return report.beside(report.final(report.scores_of(runs, "weights")), "main")
 
 
-def seed_gaps(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
-    """Subtract one method's scores from another's, seed by seed, for each weights (Table 1).
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `rows_of` gives them.
-    method, than : str
-        The difference is ``method`` minus ``than``.
-
-    Returns
-    -------
-    DataFrame
-        dataset, stands_for, weights, measure ("score"), group, metric, seed, value and published
-        in points: one row for each seed that both have.
-    """
-    keys = ["dataset", "stands_for", "weights", "measure", "group", "metric", "seed"]
-    scores = rows[rows["measure"] == "score"]
-    first, second = (
-        scores[scores["method"] == name].set_index(keys)[["value", "published"]]
-        for name in (method, than)
-    )
-    gaps = (first - second).reindex(first.index)
-    return gaps.dropna(subset="value").reset_index()
-
-
 def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """Say how far the distance between two methods moves from the first weights to the others.
 
     Parameters
     ----------
     gaps : DataFrame
-        As `seed_gaps` gives them.
+        As `report.seed_gaps` gives them, by weights.
     cells : sequence of (group, metric)
         Which scores.
 
@@ -149,7 +123,7 @@ def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
     runs : sequence of Run
         Finished runs, those of ``wanted``.
     wanted : sequence of RunConfig
-        Table 1's runs for each weights first, which what else there is varies.
+        For each weights Table 1's runs first; the other runs vary their setting.
     level : float
         Share of the resamples that an interval holds.
 

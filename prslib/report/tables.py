@@ -190,6 +190,30 @@ def main_table(
     return table.reindex(columns=[key for key in product(GROUPS, metrics) if key in table.columns])
 
 
+def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Subtract one method's scores from another's, seed by seed (Table 1).
+
+    Parameters
+    ----------
+    rows, method, than, by
+        As for `contrasts`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, stands_for, the columns of ``by``, measure ("score"), group, metric, seed, and
+        value and published in points: a row for each seed of ``method``, NaN where ``than`` has
+        not got it.
+    """
+    rows = rows[rows["measure"] == "score"]
+    keys = ["dataset", "stands_for", *by, "measure", "group", "metric", "seed"]
+    first, second = (
+        rows[rows["method"] == name].set_index(keys)[["value", "published"]]
+        for name in (method, than)
+    )
+    return (first - second).reindex(first.index).reset_index()
+
+
 def contrasts(
     rows: pd.DataFrame,
     method: str,
@@ -197,7 +221,7 @@ def contrasts(
     cells: Sequence[tuple[str, str]],
     by: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Subtract one method's scores from another's, seed by seed (Table 1).
+    """Average what `seed_gaps` gives over seeds, and say it (Table 1).
 
     Parameters
     ----------
@@ -216,13 +240,8 @@ def contrasts(
         dataset, the columns of ``by``, group, metric, difference and sd over seeds in points,
         seeds, published (the paper's difference in points), and a sentence that says it.
     """
-    rows = rows[rows["measure"] == "score"]
-    keys = ["dataset", "stands_for", *by, "group", "metric", "seed"]
-    first, second = (
-        rows[rows["method"] == name].set_index(keys)[["value", "published"]]
-        for name in (method, than)
-    )
-    gaps = (first - second).reindex(first.index).groupby(keys[:-1], **_KEEP_ALL)
+    keys = ["dataset", "stands_for", *by, "group", "metric"]
+    gaps = seed_gaps(rows, method, than, by).groupby(keys, **_KEEP_ALL)
     table = gaps["value"].agg(difference="mean", sd="std", seeds="count")
     table["published"] = gaps["published"].first()
     table = table.reset_index()

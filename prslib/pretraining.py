@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ TRAINING = {
 }
 
 
-def pretrain(name: str, images: int = IMAGES, seen: Iterable = iter) -> dict[str, torch.Tensor]:
+def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict[str, torch.Tensor]:
     """Train the small network before any stream; our own choice.
 
     Parameters
@@ -50,7 +50,7 @@ def pretrain(name: str, images: int = IMAGES, seen: Iterable = iter) -> dict[str
     return network.state_dict()
 
 
-def embed(name: str, seen: Iterable = iter) -> Path:
+def embed(name: str, seen: Callable = iter) -> Path:
     """Write weights where runs look for them; if they are others, so are the runs' hashes.
 
     Parameters
