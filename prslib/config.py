@@ -62,8 +62,8 @@ class RunConfig:
     weights : str or None
         What a model begins with that can have learned before: "none", a name of its
         `Architecture.published_weights`, ImageNet's being fetched once, or a file with its state
-        dict. By default the model's `Architecture.default_weights`. Models that have none do not
-        look at it.
+        dict. By default what the data set's recipe names, where the model can have it, else the
+        model's `Architecture.default_weights`. Models that have none do not look at it.
     frozen_stages : int
         How many of the model's stages stay as they are, whatever the method; in the paper's table
         of architectures the first residual block does. A method may freeze more.
@@ -169,7 +169,8 @@ class RunConfig:
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
         fields = {k: v for k, v in vars(self).items() if v is not None}
         row = MODELS[fields.get("model", recipe["model"])]
-        weights = fields.pop("weights", row.default_weights) if row.published_weights else NONE
+        weights = fields.pop("weights", row.begins_with(recipe.pop("weights")))
+        weights = weights if row.published_weights else NONE
         stages = {
             "pretrained_stages": row.pretrained_stages(weights),
             "vector_stages": row.vector_stages,

@@ -264,7 +264,8 @@ NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
 
 
 def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
-    recipe = Recipe(model="convnet", memory_size=memory_size, schedule=schedule)
+    learned = {"model": "convnet", "weights": "digits"}  # as the paper's network has ImageNet
+    recipe = Recipe(memory_size=memory_size, schedule=schedule, **learned)
     return Entry(partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan))
 
 

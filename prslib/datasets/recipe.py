@@ -43,6 +43,8 @@ class Recipe:
         Name in `prslib.precision.PRECISIONS`.
     test_set : str
         Name of the test set that runs are scored on.
+    weights : str or None
+        What a network begins with that has weights of this name; None for its own default.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Recipe:
     schedule_drawn: bool = False
     precision: str = "fp32"
     test_set: str = "balanced"
+    weights: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,20 +6,19 @@ from prslib.models.weights import EMBEDDED
 _IMAGENET = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
 _RESNET101 = {"published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"), **_IMAGENET}
 _SMALL = {"gpu_share": 1 / 8}
+_CONVNET = {"published_weights": tuple(EMBEDDED), **_SMALL}
 _MULTILABEL = {"objective_for": "multilabel_soft_margin"}
 _RESNET, _CONSISTENCY, _RECURRENT = (
     {"stands_for": name} for name in ("ResNet101", "Attention Consistency", "RNN-Attention")
 )
 
 MODELS: dict[str, Architecture] = {
-    "convnet": Architecture(
-        "convnet:ConvNet", 4, published_weights=tuple(EMBEDDED), **_RESNET, **_SMALL
-    ),
+    "convnet": Architecture("convnet:ConvNet", 4, **_CONVNET, **_RESNET),
     "convnet_attention_consistency": Architecture(
-        "attention:convnet_consistency", 4, **_MULTILABEL, **_CONSISTENCY, **_SMALL
+        "attention:convnet_consistency", 4, **_CONVNET, **_MULTILABEL, **_CONSISTENCY
     ),
     "convnet_rnn_attention": Architecture(
-        "attention:convnet_recurrent", 4, **_MULTILABEL, **_RECURRENT, **_SMALL
+        "attention:convnet_recurrent", 4, **_CONVNET, **_MULTILABEL, **_RECURRENT
     ),
     "mlp": Architecture("mlp:MLP", 3, stacks=True, **_SMALL),
     "resnet18": Architecture("resnet18:ResNet18", 6),

@@ -57,6 +57,10 @@ class Architecture:
         """
         return resolve_name(f"prslib.models.{self.made_by}")
 
+    def begins_with(self, proposed: str | None) -> str:
+        """Return the weights that a data set proposes, or the default if there are none of them."""
+        return proposed if proposed in self.published_weights else self.default_weights
+
     def pretrained_stages(self, weights: str) -> int:
         """Return how many stages, from the image to below the head, begin with learned weights."""
         return 0 if weights == NONE else self.stages - 1

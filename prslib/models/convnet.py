@@ -35,23 +35,29 @@ class ConvNet(Staged):
     """
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE):
-        (*lower, last), pool, width = convnet_backbone(image_shape)
+        (*lower, last), pool, width = convnet_backbone(image_shape, weights)
         super().__init__(*lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes))
-        load_weights(self, "convnet", weights, HEAD)
 
 
-def convnet_backbone(image_shape: tuple[int, int, int]) -> Backbone:
+def convnet_backbone(image_shape: tuple[int, int, int], weights: str = NONE) -> Backbone:
     """Return three blocks, one a convolution, from an image to 128 maps of an eighth its width.
 
     Parameters
     ----------
     image_shape : tuple of int
         Height, width and channels of an image, in pixels.
+    weights : str
+        As for `ConvNet`.
 
     Returns
     -------
     Backbone
-        Freshly initialised.
+        Freshly initialised, or with the weights of a `ConvNet`.
+
+    Raises
+    ------
+    ValueError
+        If the weights are another network's, or of images with other channels.
 
     Notes
     -----
@@ -63,6 +69,7 @@ def convnet_backbone(image_shape: tuple[int, int, int]) -> Backbone:
         _block(nn.Conv2d(16, 32, kernel_size=3, padding=1)),
         _block(nn.Conv2d(32, 128, kernel_size=3, padding=1), halved=True),
     ]
+    load_weights(Staged(*blocks), "convnet", weights, HEAD)
     return Backbone(blocks, nn.Sequential(nn.AdaptiveMaxPool2d(1), nn.Flatten()), 128)
 
 

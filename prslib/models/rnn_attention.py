@@ -31,8 +31,8 @@ class RNNAttention(Staged):
 
     Notes
     -----
-    The paper pretrains the whole network on ImageNet. Here the backbone has ImageNet's weights
-    where it has any, and the recurrent head begins at random.
+    The paper pretrains the whole network on ImageNet. Here the backbone has learned weights where
+    there are any, and the recurrent head begins at random.
     """
 
     def __init__(
