@@ -38,7 +38,7 @@
 profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets with both test sets
 model: list = ["convnet", "convnet_attention_consistency", "convnet_rnn_attention"]  # plain first
-frozen_stages: list = [0, 0, 0]  # of each model; the paper freezes through the first block
+frozen_stages: list = [1, 1, 0]  # of each model; the paper freezes through the first block
 learning_rates: list = [None, None, 0.0005]  # of each model, None for the data set's own
 costly_models: list = ["convnet_attention_consistency", "convnet_rnn_attention"]  # 1 epoch
 weights: str = None  # none, a published name or a file; None for each model's own
@@ -49,15 +49,14 @@ seeds: list = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, notebook, paired
+from prslib import notebook, paired
 from prslib.report import architectures
 
 settings = notebook.settings("architectures", globals())
 fixed = {"dataset": settings.dataset, "weights": settings.weights, "seed": settings.seeds}
 own = {"frozen_stages": settings.frozen_stages, "learning_rate": settings.learning_rates}
 networks = paired(model=settings.model, **own)
-online = {"method": settings.method, "rho": settings.rho} | fixed
-wanted = [config for network in networks for config in configs(**online, **network)]
+wanted = architectures.online_configs(networks, settings.method, rho=settings.rho, **fixed)
 few = [settings.epochs, ["balanced", "imbalanced"], settings.costly_models]
 wanted += architectures.offline_configs(networks, *few, **fixed)
 settings
@@ -73,9 +72,12 @@ settings
 #
 # RA reads the map with an LSTM. Its five regions begin at the middle and in the four quarters, with
 # half the map's width, and are moved from there. The paper pretrained RA on ImageNet "to obtain
-# sensible results". Only the part below the LSTM can be pretrained here, and in the quick profile
-# nothing is. There its step size is a quarter of the others': with the data set's own, its scores
-# fell again in a second epoch.
+# sensible results". Here only the part below the LSTM has learned before. In the quick profile its
+# step size is a quarter of the others': with the data set's own, its scores fell again in a second
+# epoch when it began with random weights.
+#
+# The paper froze AC through the first residual block, for want of memory, and the plain network
+# with it in the table of base architectures. Here the first of three convolutions is frozen there.
 
 # %%
 import matplotlib.pyplot as plt
@@ -126,8 +128,9 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # %% [markdown]
 # ## Online: the methods on every network
 #
-# The plain network's rows are those of the main table. The paper prints RA's Multitask twice,
-# with 39.2 and with 33.0 % C-F1; here stands the second, from the table of methods.
+# The plain network's rows are those of the main table, where nothing of it is frozen. The paper
+# prints RA's Multitask twice, with 39.2 and with 33.0 % C-F1; here stands the second, from the
+# table of methods.
 
 # %%
 online = architectures.beside_methods(rows)

@@ -36,7 +36,7 @@ dataset: list = ["digits49seq"]  # one or more data sets with unequal tasks
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
-costly: list = ["EWC", "GSS"]  # methods that take the following seeds instead
+costly: list = ["GSS"]  # methods that take the following seeds instead
 costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 

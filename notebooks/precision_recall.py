@@ -35,7 +35,7 @@ dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
 rhos: list = [0.0, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
-costly: list = ["EWC", "GSS"]  # methods that take the following seeds instead
+costly: list = ["GSS"]  # methods that take the following seeds instead
 costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 

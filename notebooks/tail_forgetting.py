@@ -38,8 +38,6 @@ method: list = ["CRS", "EWC", "PRS"]  # methods that see one task after the othe
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = 250  # samples in memory, half of the data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
-costly: list = ["EWC"]  # methods that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
@@ -48,9 +46,8 @@ from prslib.grids import seeds_told
 
 settings = notebook.settings("tail_forgetting", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
-few = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
-wanted = configs_of(settings.method, settings.seeds, **few, **fixed)
-told = f"memory {settings.memory_size}, {seeds_told(settings.seeds, **few)}"
+wanted = configs_of(settings.method, settings.seeds, **fixed)
+told = f"memory {settings.memory_size}, {seeds_told(settings.seeds)}"
 settings
 
 # %% [markdown]

@@ -86,7 +86,9 @@ def paired(**fields: Sequence) -> list[dict]:
     return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
 
 
-def seeds_told(seeds: Sequence[int], costly: Sequence[str], costly_seeds: Sequence[int]) -> str:
+def seeds_told(
+    seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
+) -> str:
     """Say how many seeds a picture shows (our own choice).
 
     Parameters
@@ -101,8 +103,8 @@ def seeds_told(seeds: Sequence[int], costly: Sequence[str], costly_seeds: Sequen
 
     Examples
     --------
-    >>> seeds_told([0, 1, 2], ["EWC", "GSS"], [0])
-    '3 seeds (EWC, GSS: 1)'
+    >>> seeds_told([0, 1, 2], ["GSS"], [0])
+    '3 seeds (GSS: 1)'
     """
     few = f" ({', '.join(costly)}: {len(costly_seeds)})" if costly else ""
     return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}{few}"

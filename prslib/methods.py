@@ -30,8 +30,7 @@ class Method:
     nothing yet has nothing to be kept, so we freeze the stages that come with learned weights
     and no others. ExStream: through the second residual block, because stored vectors go stale
     when the layers below them learn. That holds for any network: where the weights are random, the
-    lower part stays random. On the embedded data sets both methods therefore say less than in the
-    paper, unless the network begins with `prslib.models.weights.EMBEDDED`.
+    lower part stays random.
     """
 
     sampler: str | None = None

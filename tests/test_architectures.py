@@ -46,6 +46,27 @@ def test_costly_networks_take_the_first_setting_and_the_others_all():
     assert len({config.hash for config in made}) == len(made) == 18
 
 
+def test_the_plain_network_is_frozen_in_the_table_of_networks_alone():
+    networks = [{"model": name, "frozen_stages": 1} for name in ("convnet", CONSISTENCY)]
+    fixed = {"dataset": "digits70tiny", "seed": [0]}
+    online = architectures.online_configs(networks, ["CRS", "PRS"], **fixed)
+    assert [(config.model, config.method, config.frozen_stages) for config in online] == [
+        ("convnet", "CRS", 0), ("convnet", "PRS", 0), ("convnet", "Multitask", 0),
+        (CONSISTENCY, "CRS", 1), (CONSISTENCY, "PRS", 1),
+    ]  # fmt: skip
+    assert online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash  # Table 1's
+    runs = [
+        finished(0.6 - 0.1 * frozen, method="Multitask", model=model, frozen_stages=frozen)
+        for model, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
+    ]
+    rows = architectures.rows_of(runs)
+    for beside, expected in (("offline", 0.5), ("methods", 0.6)):
+        found = getattr(architectures, f"beside_{beside}")(rows)
+        found = found[(found["metric"] == "mAP") & (found["group"] == "overall")]
+        scores = found[found["measure"] == "score"].groupby("model")["value"].mean().to_dict()
+        assert scores == pytest.approx({"convnet": 100 * expected, CONSISTENCY: 50})
+
+
 @pytest.fixture(scope="module")
 def rows():
     values = {"convnet": 0.5, CONSISTENCY: 0.4, RECURRENT: 0.3}

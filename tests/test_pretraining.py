@@ -121,16 +121,43 @@ def test_a_run_begins_with_them_and_with_a_head_of_its_own():
 
 
 def test_ewc_freezes_what_has_learned_before():
-    frozen = RunConfig(dataset=TINY, method="EWC", weights="digits").resolved
-    assert frozen["pretrained_stages"] == 3
-    assert RunConfig(dataset=TINY, method="EWC").resolved["pretrained_stages"] == 0
-    assert RunConfig(dataset=TINY).resolved["weights"] == NONE
+    assert RunConfig(dataset=TINY, method="EWC").resolved["pretrained_stages"] == 3
+    assert RunConfig(dataset=TINY, method="EWC", weights=NONE).resolved["pretrained_stages"] == 0
+
+
+@pytest.mark.parametrize("dataset", ["digits70seq", "digits49seq", TINY, "digits49tiny"])
+def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
+    assert RunConfig(dataset=dataset).resolved["weights"] == "digits"
+    assert RunConfig(dataset=dataset).hash == RunConfig(dataset=dataset, weights="digits").hash
+    assert RunConfig(dataset=dataset, weights=NONE).resolved["weights"] == NONE
+    for model, weights in (("resnet18", NONE), ("resnet101", "IMAGENET1K_V1"), ("mlp", NONE)):
+        assert RunConfig(dataset=dataset, model=model).resolved["weights"] == weights
+
+
+@pytest.mark.parametrize("dataset", ["imbal-digits", "imbal-colour-digits"])
+def test_stand_ins_for_single_label_sets_begin_with_nothing_as_the_papers(dataset):
+    assert RunConfig(dataset=dataset).resolved["weights"] == NONE
+
+
+@pytest.mark.parametrize("model", ["convnet_attention_consistency", "convnet_rnn_attention"])
+def test_networks_with_attention_begin_with_the_same_convolutions(model):
+    learned = initial_model(RunConfig(dataset=TINY, model=model), load_dataset(TINY))
+    plain = initial_model(RunConfig(dataset=TINY, model=model, weights=NONE), load_dataset(TINY))
+    expected = {k: v for k, v in embedded("digits").items() if not k.startswith("stages.3.")}
+    assert expected.keys() == below_head(learned).keys() - {
+        "weighting.positives",
+        "weighting.samples",
+    }
+    for name, value in expected.items():
+        assert torch.equal(value, learned.state_dict()[name])
+    for name, value in learned.state_dict().items():
+        assert torch.equal(value, plain.state_dict()[name]) or name in expected
 
 
 def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
     config = RunConfig(dataset=TINY, weights="digits")
     before = config.hash
-    assert before != RunConfig(dataset=TINY).hash
+    assert before != RunConfig(dataset=TINY, weights=NONE).hash
     assert before != RunConfig(dataset=TINY, weights="turned_digits").hash
     copy = tmp_path / "copy.pth"
     copy.write_bytes(EMBEDDED["digits"].read_bytes())

@@ -264,7 +264,7 @@ NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
 
 
 def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
-    learned = {"model": "convnet", "weights": "digits"}  # as the paper's network has ImageNet
+    learned = {"model": "convnet", "weights": "digits"}  # where the paper's has learned ImageNet
     recipe = Recipe(memory_size=memory_size, schedule=schedule, **learned)
     return Entry(partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan))
 

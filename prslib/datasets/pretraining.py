@@ -1,7 +1,7 @@
 """Scenes to learn from before a stream, of classes that no stream has.
 
 The paper's networks begin with ImageNet, whose thousand classes hold most of COCO's. The stand-ins'
-network can begin with digits in colours that no stream has, upright or turned.
+network begins with digits in colours that no stream has, upright, or turned for comparison.
 """
 
 from __future__ import annotations

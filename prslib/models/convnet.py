@@ -13,7 +13,7 @@ class ConvNet(Staged):
     """Three convolutions, global max-pool, one linear head: 100 online steps a second on a core.
 
     It stands where the paper has ResNet-101 (section "Base Models"): trained in one pass over a few
-    thousand small images, from random weights unless others are given. Max-pooling over the whole
+    thousand small images, from random weights or from learned ones. Max-pooling over the whole
     map makes the scores independent of where in a scene a digit stands. ``stages`` holds three
     blocks, one a convolution, and the head: where a method freezes the network's lower part, it
     cuts there.

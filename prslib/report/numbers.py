@@ -34,16 +34,12 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     -----
     Ours is of the same method, architecture, schedule, epochs, test set, group and metric, and of
     the same memory relative to the standard. Where several data sets stand for one of the paper's,
-    its own counts, else the first. Some of the paper's tables have the first residual block frozen.
-    Where ours begins with random weights there is nothing learned to freeze, and the same run is
-    set beside the frozen cells and the others.
+    its own counts, else the first. Where the paper's first residual block is frozen, ours is too.
     """
     alike = observations["varied"].map(lambda names: set(filter(None, names.split(","))) <= VARIED)
     ours = observations[alike.astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
-    either = ~(ours["pretrained"] | ours["frozen"]).astype(bool)
-    ours = pd.concat([ours, ours[either].assign(frozen=True)])
     ours = ours.drop_duplicates([*MATCH, "frozen", "seed"])
     found = ours.groupby([*MATCH, "frozen", "dataset", "stand_in"], **keys)["value"]
     found = found.agg(ours="mean", sd="std", seeds="count").reset_index()

@@ -6,8 +6,7 @@ The columns:
   stands in for the paper's;
 - method, architecture (in the paper's words), memory (relative to the standard), schedule, epochs,
   test_set, rho, power ("own" for the standard's rho, otherwise its value);
-- frozen (whether the first stages stay as they began, for every method alike), pretrained (whether
-  they began with learned weights);
+- frozen (whether the first stages stay as they began, for every method alike);
 - varied: which fields of the configuration differ from the standard, "" for none,
   "memory_size,schedule" for two;
 - seed, run (the hash of its configuration);
@@ -38,7 +37,7 @@ from prslib.results import Run
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
-COLUMNS = ["dataset", "stand_in", *SETTING, "frozen", "pretrained", "rho", "power", "varied"]
+COLUMNS = ["dataset", "stand_in", *SETTING, "frozen", "rho", "power", "varied"]
 COLUMNS += ["seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
@@ -94,7 +93,6 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
         "epochs": ours.get("epochs", 1),
         "test_set": ours["test_set"],
         "frozen": config.frozen_stages > 0,
-        "pretrained": ours["weights"] != NONE,
         "rho": ours.get("rho", np.nan),
         "power": "" if "rho" not in ours else f"{ours['rho']:g}" if "rho" in varied else "own",
         "varied": ",".join(sorted(varied)),
