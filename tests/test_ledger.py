@@ -17,6 +17,7 @@ from prslib.report.observations import EXTRAS, observe, published_observations, 
 
 TINY = "digits70tiny"
 ORDERS = [(0, 3, 1, 2), (0, 1, 3, 2), (2, 3, 0, 1)]
+NETWORKS = "Appendix, Base Architectures"
 
 
 def asked():
@@ -37,7 +38,8 @@ def asked():
     imbalanced = {"dataset": TINY, "test_set": "imbalanced", "seed": seeds}
     wanted += configs(**imbalanced, method=["Multitask", *four[:3]])
     wanted += configs(**imbalanced, method="PRS", rho=0.5)
-    wanted += configs(dataset="digits49tiny", test_set="imbalanced", method="Multitask", seed=seeds)
+    frozen = {"method": "Multitask", "frozen_stages": 1, "seed": seeds}
+    wanted += configs(dataset=both, test_set=["balanced", "imbalanced"], **frozen)
     nets = {"model": attention, "seed": seeds}
     wanted += configs(dataset=both, method="Multitask", **nets)
     wanted += configs(dataset=TINY, method=["ExStream", *some], **nets)
@@ -140,6 +142,16 @@ def test_the_claims_about_networks_see_those_that_are_trained():
     assert set(online["varied"]) <= set(claims.MODELS["varied"])
 
 
+@pytest.mark.parametrize("profile", ["quick", "seeds"])
+@pytest.mark.parametrize("name", [name for name, c in CLAIMS.items() if c.source == NETWORKS])
+def test_every_claim_about_networks_has_runs(profile, name):
+    settings = settings_of(claims.CLAIMS[name].needs(ledger.all_wanted(profile)[0]))
+    architectures = (
+        {"ResNet101"} if name == "balanced_is_harder" else {"ResNet101", *claims.ATTENTION}
+    )
+    assert set(settings["architecture"]) == architectures
+
+
 def test_the_papers_rows_in_the_same_terms():
     rows = published_observations()
     assert len(rows) == 2220
@@ -150,6 +162,8 @@ def test_the_papers_rows_in_the_same_terms():
     assert kinds["nus_memory"] == {"", "memory_size"}
     assert kinds["imbalanced_test"] == {"test_set", "rho,test_set"}
     assert kinds["rnn_attention"] == {"model"}
+    assert kinds["attention_consistency"] == {"frozen_stages,model"}
+    assert "" not in kinds["architectures"]  # the plain network is frozen there
     assert rows.loc[rows["method"] == "Multitask", "memory"].isna().all()
 
 
@@ -294,6 +308,9 @@ def test_the_papers_own_numbers_by_hand(decided):
     assert decided["majority", "COCOseq"] == pytest.approx(59.3 - 56.7)
     assert decided["single_gss", "Imbal-MNISTseq"] == pytest.approx(68.45 - 62.54)
     assert decided["imbalanced_crs", "COCOseq"] == pytest.approx(60.4 - 60.1)
+    harder = (54.7 - 55.3) + (67.7 - 54.7) + (58.2 - 56.8)
+    assert decided["balanced_is_harder", "COCOseq"] == pytest.approx(harder / 3)
+    assert decided["plain_multitask", "COCOseq"] == pytest.approx(56.8 - 52.2)
     assert math.isnan(decided["prs_balances", "COCOseq"])
 
 

@@ -12,7 +12,9 @@ AT_EVERY_TASK = {"last": (True, False)}
 SCHEDULES = {"varied": ("", "schedule")}
 SIZES = {"varied": ("", "memory_size"), "memory": (0.5, 1.0, 1.5)}
 # a network of its own may freeze stages and have a step size of its own
-MODELS = {"varied": ("", "model", "frozen_stages,model", "learning_rate,model")}
+ATTENTIVE = ("model", "frozen_stages,model", "learning_rate,model")
+MODELS = {"varied": ("", *ATTENTIVE)}
+OFFLINE = {"method": ("Multitask",), "varied": ("frozen_stages", *ATTENTIVE)}
 ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
 AS_IT_COMES = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
 SHARE = {"measure": ("share",)}
@@ -416,7 +418,7 @@ CLAIMS: dict[str, Claim] = {
         "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; Multitask",
         effects.beats(PLAIN, *ATTENTION),
         columns=("architecture", "metric"),
-        where={"method": ("Multitask",), "architecture": (PLAIN, *ATTENTION), **MODELS},
+        where={"architecture": (PLAIN, *ATTENTION), **OFFLINE},
     ),
     "plain_online": Claim(
         "In the online stream the plain network is the best architecture",
@@ -436,7 +438,7 @@ CLAIMS: dict[str, Claim] = {
         where={
             "method": ("Multitask",),
             "test_set": ("balanced", "imbalanced"),
-            "varied": ("", "test_set"),
+            "varied": ("frozen_stages", "frozen_stages,test_set"),
         },
     ),
 }

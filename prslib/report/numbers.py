@@ -9,7 +9,7 @@ from prslib.report.observations import SETTING, published_observations
 # fields that the paper's tables vary
 VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = [*SETTING, "power", "trained_tasks", "group", "measure", "metric", "task"]
+MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric", "task"]
 
 
 def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
@@ -40,11 +40,11 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     ours = observations[alike.astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
-    ours = ours.drop_duplicates([*MATCH, "frozen", "seed"])
-    found = ours.groupby([*MATCH, "frozen", "dataset", "stand_in"], **keys)["value"]
+    ours = ours.drop_duplicates([*MATCH, "seed"])
+    found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
     found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
-    both = theirs.merge(found, how="left", on=[*MATCH, "frozen"])
+    both = theirs.merge(found, how="left", on=MATCH)
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],

@@ -229,5 +229,6 @@ def published_observations() -> pd.DataFrame:
     usual["memory_size"] = cells["memory"].isna() | (cells["memory"] == 1)
     usual["model"] = cells["architecture"] == standard["architecture"]
     usual["schedule"] |= ~reads["schedule"]
+    usual["frozen_stages"] = ~cells["frozen"]
     flags = ~pd.DataFrame(usual | {"rho": ~halved}).sort_index(axis=1)
     return cells.assign(varied=[",".join(flags.columns[row]) for row in flags.to_numpy()])
