@@ -125,8 +125,9 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # ## How to read it
 #
 # - A row that does not hold on a stand-in does not refute the paper. It says that the claim needs
-#   something the stand-in lacks, often the pretrained network;
-#   [`pretraining`](pretraining.ipynb) tests the claims about Table 1 with one.
+#   something the stand-in lacks, and a row that holds there may need something it has: its network
+#   has learned digits before and meets them in new colours, and scores higher than the paper's.
+#   [`pretraining`](pretraining.ipynb) tests the claims about Table 1 under other beginnings too.
 # - Some claims fail in the paper's own tables too. Multitask is called the upper bound and has a
 #   lower C-F1 than PRS; and just after a task PRS is not always ahead of ExStream. The ticks in the
 #   picture show these.

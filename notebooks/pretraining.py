@@ -172,7 +172,8 @@ display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
 # %% [markdown]
 # ## In short
 #
-# On ten seeds (the seeds profile), on `digits70seq` and `digits49seq`:
+# On ten seeds (the seeds profile), on `digits70seq` and `digits49seq`, from random weights to those
+# with which the other notebooks begin:
 #
 # - **More of the paper's claims hold.** Of 48 rows that Table 1's runs decide 26 hold from random
 #   weights, 29 from `turned_digits` and 33 from `digits`; 11, 7 and 9 do not.

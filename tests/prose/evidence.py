@@ -2,7 +2,7 @@
 
 import io
 import subprocess
-from functools import cache
+from functools import cache, partial
 
 import pandas as pd
 
@@ -46,3 +46,8 @@ def both(values, digits=0):
     """Return the one number that all values are when they are rounded."""
     assert len({round(value, digits) for value in values}) == 1, f"{values} are not the same"
     return [values[0]]
+
+
+def of(profile):
+    """Return `rows`, `number` and `mean` for one profile's figures."""
+    return [partial(read, profile=profile) for read in (rows, number, mean)]
