@@ -53,7 +53,7 @@ class RunConfig:
         are drawn from the seed by default, since the paper does not publish theirs.
     epochs : int
         Epochs of Multitask; the appendix also has 10.
-    ewc_lambda : float
+    ewc_lambda : float or None
         Strength of EWC's penalty, 0 or above.
     test_set : str or None
         "balanced", "imbalanced" or "full": which of the data set's test sets.
@@ -104,7 +104,7 @@ class RunConfig:
     memory_size: int | None = None
     schedule: tuple[int, ...] | None = None
     epochs: int = 1
-    ewc_lambda: float = 15000.0
+    ewc_lambda: float | None = None
     test_set: str | None = None
     model: str | None = None
     weights: str | None = None
@@ -130,9 +130,10 @@ class RunConfig:
         for name in ("frozen_stages", "features_per_class", "variance_points"):
             whole(name, getattr(self, name), least=0)
         finite("rho", self.rho)
-        finite("ewc_lambda", self.ewc_lambda)
-        if self.ewc_lambda < 0:
-            raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda}")
+        if self.ewc_lambda is not None:
+            finite("ewc_lambda", self.ewc_lambda)
+            if self.ewc_lambda < 0:
+                raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda}")
         for name in ("memory_size", "batch_size", "replay_batch_size"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), least=1)
@@ -146,7 +147,8 @@ class RunConfig:
             schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
             object.__setattr__(self, "schedule", schedule)
         for name in ("rho", "ewc_lambda"):  # 1 and 1.0 are one configuration, and -0.0 is 0.0
-            object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
         self._check_model()
 
     def _check_model(self) -> None:

@@ -117,6 +117,7 @@ PARAMETERS: dict[str, Callable] = {
     "unbalanced_rho": _optional(_real),
     "rhos": _several(_real),
     "memory_size": _optional(_integer(least=1)),
+    "ewc_lambdas": _several(_real),
     "samples": _integer(least=0),
     "per_class": _integer(least=1),
     "neighbours": _integer(least=1),
