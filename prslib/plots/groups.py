@@ -75,7 +75,7 @@ def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
-    greys = sns.color_palette("Greys", 5)[: len(weights)]
+    greys = sns.color_palette("Greys", len(weights) + 2)[1:-1]  # neither white nor black
     palette = dict(zip(weights, greys, strict=True))
     _bars(frame, ax, "group", groups, ("weights", palette))
     ax.axhline(0, color="black", linewidth=0.8)

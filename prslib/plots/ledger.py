@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from prslib.plots.methods import COLOURS, MARKERS, in_order
+from prslib.plots.methods import INK, MARKERS, in_order
 
 VERDICTS = {  # colour and what to look for without colours
     "holds": ("#0072B2", "o"),
@@ -36,15 +36,15 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     """
     for method in in_order(frame["method"]):
         for stand_in, rows in frame[frame["method"] == method].groupby("stand_in"):
-            fill = "none" if stand_in else COLOURS[method]
-            style = {"marker": MARKERS[method], "edgecolors": COLOURS[method], "facecolors": fill}
+            fill = "none" if stand_in else INK[method]
+            style = {"marker": MARKERS[method], "edgecolors": INK[method], "facecolors": fill}
             ax.scatter(rows["theirs"], rows["ours"], s=16, linewidths=0.9, **style)
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     ticks = {"xticks": range(0, 101, 25), "yticks": range(0, 101, 25)}
     ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal", **ticks)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
     ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
-    marks = {name: (MARKERS[name], COLOURS[name], "none") for name in in_order(frame["method"])}
+    marks = {name: (MARKERS[name], INK[name], "none") for name in in_order(frame["method"])}
     marks |= {"paper's data": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
     handles = [
         Line2D([], [], marker=marker, color=colour, markerfacecolor=fill, ls="", markersize=5)

@@ -16,6 +16,7 @@ COLOURS = {
     "CBRS": "#56B4E9",
     "OCDM": "#E69F00",
 }
+INK = COLOURS | {"EWC": "#A39400"}  # of lines and marks, for which the yellow is too pale
 MARKERS = {
     "Stream": "",
     "Multitask": "s",

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from prslib.plots.methods import COLOURS, MARKERS, in_order
+from prslib.plots.methods import INK, MARKERS, in_order
 
 LEVELS = (10, 20, 30, 40, 50, 60, 70, 80, 90)  # F1 in percent
 
@@ -38,12 +38,12 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method in in_order(frame["method"]):
-        look = {"color": COLOURS[method], "marker": MARKERS[method]}
+        look = {"color": INK[method], "marker": MARKERS[method]}
         ours, theirs = (
             (cells.loc[method, (source, f"{kind}-R")], cells.loc[method, (source, f"{kind}-P")])
             for source in ("mean", "published")
         )
-        ax.plot(*zip(ours, theirs, strict=True), color=COLOURS[method], linewidth=0.7, alpha=0.7)
+        ax.plot(*zip(ours, theirs, strict=True), color=INK[method], linewidth=0.7, alpha=0.7)
         ax.plot(*theirs, **look, linestyle="", markerfacecolor="white", markersize=5.5)
         ax.plot(
             *ours, **look, linestyle="", markersize=7, markeredgecolor="black", label=method,

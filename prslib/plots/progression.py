@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from prslib.plots.methods import COLOURS, MARKERS, in_order
+from prslib.plots.methods import INK, MARKERS, in_order
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
@@ -36,7 +36,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         style="method",
         hue_order=methods,
         style_order=methods,
-        palette=COLOURS,
+        palette=INK,
         markers={name: MARKERS[name] for name in methods},
         dashes=False,
         errorbar="sd",
@@ -44,7 +44,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     )
     for method in methods:
         theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
-        style = {"color": COLOURS[method], "marker": MARKERS[method], "markerfacecolor": "none"}
+        style = {"color": INK[method], "marker": MARKERS[method], "markerfacecolor": "none"}
         ax.plot(theirs.index, theirs, **style, linestyle=":", linewidth=1.2, markersize=4.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)", ylim=(0, None))

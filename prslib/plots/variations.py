@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from prslib.plots.methods import COLOURS, MARKERS, in_order
+from prslib.plots.methods import INK, MARKERS, in_order
 
 SPREAD = 0.5  # share of the way from one setting to the next that the methods take up
 
@@ -37,10 +37,10 @@ def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
     place = frame[x].map({setting: number for number, setting in enumerate(settings)})
     for method, shift in zip(methods, shifts, strict=True):
         cells = frame[frame["method"] == method].assign(place=place + shift).groupby("place")
-        look = {"color": COLOURS[method], "marker": MARKERS[method]}
+        look = {"color": INK[method], "marker": MARKERS[method]}
         values, theirs = cells["value"].agg(["mean", "min", "max"]), cells["published"].first()
-        ax.vlines(values.index, values["min"], values["max"], color=COLOURS[method], linewidth=2.2)
-        ax.plot(values.index, values["mean"], color=COLOURS[method], linewidth=0.8, alpha=0.5)
+        ax.vlines(values.index, values["min"], values["max"], color=INK[method], linewidth=2.2)
+        ax.plot(values.index, values["mean"], color=INK[method], linewidth=0.8, alpha=0.5)
         ax.plot(values.index, values["mean"], **look, linestyle="", label=method, clip_on=False)
         ax.plot(
             theirs.index, theirs, **look, linestyle=":", linewidth=1, markerfacecolor="white",
