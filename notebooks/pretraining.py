@@ -200,11 +200,11 @@ display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
 #   CRS (26 and 21 from random weights), and 14 and 28 points of minority mAP (23 and 31): CRS comes
 #   to know them too. On `digits70seq` the moderate classes lose 2 points of mAP, so that "best on
 #   the moderate and the minority" holds on `digits49seq` alone.
-# - **EWC and ExStream need it most**, as what they freeze is worth keeping now: they gain more mAP
-#   than any other method. EWC gains 52 and 49 points: from random weights, where nothing of it is
-#   frozen, it is level with Finetune, from `digits` 31 and 47 points above (paper 30 and 14).
-#   ExStream gains 32 and 28. It goes from 13 points of mAP behind CRS to 3 on `digits70seq`, and
-#   from level with it to 8 ahead on the other (paper 1 ahead on both).
+# - **EWC and ExStream need it most**, as what they freeze is worth keeping now: on `digits70seq`
+#   they gain more mAP than any other method. EWC gains 52 and 49 points: from random weights, where
+#   nothing of it is frozen, it is level with Finetune, from `digits` 31 and 47 points above (paper
+#   30 and 14). ExStream gains 32 and 28. It goes from 13 points of mAP behind CRS to 3 on
+#   `digits70seq`, and from level with it to 8 ahead on the other (paper 1 ahead on both).
 #
 # The quick profile, with two seeds on `digits70seq`, has the same directions: 3 points of majority
 # mAP behind CRS where it is 7 behind from random weights, and ahead of CRS overall in all three.
