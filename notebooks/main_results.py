@@ -179,4 +179,5 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plots.plot_variations(shown, ax, "strength", metric).set_title(name)
     ax.set_xlabel(r"strength $\lambda$ of EWC")
 plots.share_legend(figure)
+figure.suptitle(f"Overall scores, EWC by strength, {seeds_told(settings.costly_seeds)}")
 settings.save(figure, strengths, "main_ewc_strengths")

@@ -61,7 +61,8 @@ def test_multitask_is_scored_once_on_all_tasks():
 def test_finetune_forgets_and_the_net_learns():
     learned, kept = [], []  # mAP of each task but the last: when just trained, and at the end
     for seed in range(3):
-        scores = run(RunConfig(dataset=TINY, method="Finetune", seed=seed)).scores
+        config = RunConfig(dataset=TINY, method="Finetune", seed=seed, weights="none")
+        scores = run(config).scores
         own = scores[(scores["group"] == "overall") & (scores["metric"] == "mAP")]
         own = own.set_index(["trained_tasks", "task"])["value"]
         for trained, task in enumerate(scores["schedule"].iloc[0].split(",")[:-1], start=1):

@@ -70,7 +70,9 @@ GROWN = {"fp32": 5e-3, "tf32": 2e-2, "bf16": 8e-2}
     ids=lambda fields: "-".join(fields.values()),
 )
 def test_a_captured_step_is_the_eager_one(precision, fields):
-    dataset, config = load_dataset(fields["dataset"]), RunConfig(precision=precision, **fields)
+    # with learned weights the regions of RNN-Attention hang on the last digits: 1e-6 grows to 0.2
+    config = RunConfig(precision=precision, weights="none", **fields)
+    dataset = load_dataset(config.dataset)
     eager = trained(dataset, config, "cuda", captured=False)
     captured = trained(dataset, config, "cuda")
     assert captured._step.replays and captured._step.recordable

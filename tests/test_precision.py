@@ -65,7 +65,8 @@ def test_bfloat16_stays_near_float32_with_weights_in_float32(dataset, method):
     assert scores[1].dtype == np.float32
     assert np.isfinite(scores[1]).all()
     assert not np.array_equal(*scores)
-    np.testing.assert_allclose(*scores, atol=0.02)
+    np.testing.assert_allclose(*scores, atol=0.06)  # the largest of 3500; they reach 0.9
+    assert np.abs(scores[0] - scores[1]).mean() < 0.005
 
 
 def test_a_forward_pass_in_bfloat16_is_one(dataset):
