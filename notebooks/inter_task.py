@@ -151,8 +151,8 @@ held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "co
 #   96. CRS gives the task 3.4 % of its memory, near the stream's 3.1, PRS 23.6, near the 24.5 of
 #   its twelve classes out of 49.
 # - **"Overwhelmingly" does not hold against ExStream and GSS**, which give the task room in memory
-#   too. PRS is 5 points of C-F1 above ExStream, s.d. 4, and 6 below GSS, s.d. 6, of whose
-#   memory this task is 35 %.
+#   too. PRS is 5 points of C-F1 above ExStream, s.d. 4, and 6 below GSS, s.d. 6, of whose memory
+#   this task is 35 %.
 # - **The later samplers balance the memory as well**, and stand beside PRS in mAP; in F1 CBRS and
 #   OCDM are 1 to 4 points above it, within the spread.
 # - **What it costs** stands on the left of the picture by task: on the largest task CRS has a C-F1

@@ -164,9 +164,9 @@ settings.save(figure, steps, "main_progression")
 # The paper's EWC freezes all but the last layer, "otherwise, it works poorly", and its strength
 # $\lambda$ is "optimized among 5 order of magnitudes and tuned to 15k". What a strength does hangs
 # on how loss and Fisher information are scaled, so that it does not carry over: the stand-ins take
-# the best of five from 15,000 downwards. At 0 nothing is held but the frozen layers. *Finetune*
-# freezes nothing; strokes go from the lowest to the highest seed, and the paper's numbers, with its
-# own network, stand at its own strength.
+# the best of five from 15,000 downwards, by the scores below. At 0 nothing is held but the frozen
+# layers. *Finetune* freezes nothing; strokes go from the lowest to the highest seed, and the
+# paper's numbers, with its own network, stand at its own strength.
 
 # %%
 from prslib.report.strengths import by_strength

@@ -194,8 +194,8 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in told)))
 # - **PRS above CRS holds in F1** in all eight schedules, by 4 to 29 points (paper 2 to 9). In mAP
 #   it holds but for one schedule of `digits70seq`, where PRS is 1.0 behind, s.d. 1.5.
 # - **It holds at all six memory sizes** in all three metrics, in mAP on `digits70seq` by 0.2 to 1.8
-#   points: where the network knows most classes, there is less to gain. Above GSS and ExStream PRS
-#   is at all sizes as well, but for the O-F1 of GSS at the standard size of `digits49seq`.
+#   points. Above GSS and ExStream PRS is at all sizes as well, but for the O-F1 of GSS at the
+#   standard size of `digits49seq`.
 # - **Less and less to gain holds** in all three metrics, for both methods on both sets.
 #
 # The quick profile has one seed for every setting but the standard one, too few to decide any of
