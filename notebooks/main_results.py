@@ -39,7 +39,7 @@ memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
 costly: list = ["GSS"]  # methods that take the following seeds instead
 costly_seeds: list = [0]  # one run of every costly method, and of EWC's strengths, for each
-ewc_lambdas: list = [0.0, 1.5, 15.0, 150.0, 1500.0, 15000.0]  # strengths of EWC, tried last below
+ewc_lambdas: list = [0.0, 1.5, 150.0, 15000.0]  # strengths of EWC, 0 or above, tried at the end
 device: str = "cpu"  # cpu or cuda
 
 # %%
@@ -164,9 +164,9 @@ settings.save(figure, steps, "main_progression")
 # The paper's EWC freezes all but the last layer, "otherwise, it works poorly", and its strength
 # $\lambda$ is "optimized among 5 order of magnitudes and tuned to 15k". What a strength does hangs
 # on how loss and Fisher information are scaled, so that it does not carry over: the stand-ins take
-# the best of five from 15,000 downwards, by the scores below. At 0 nothing is held but the frozen
-# layers. *Finetune* freezes nothing; strokes go from the lowest to the highest seed, and the
-# paper's numbers, with its own network, stand at its own strength.
+# the best of five from 15,000 downwards, by their scores (the seeds profile has all of them). At 0
+# nothing is held but the frozen layers. *Finetune* freezes nothing; strokes go from the lowest to
+# the highest seed, and the paper's numbers, with its own network, stand at its own strength.
 
 # %%
 from prslib.report.strengths import by_strength
