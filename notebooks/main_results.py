@@ -38,7 +38,7 @@ rho: float = 0.0  # power of allocation of PRS, any finite number or a list with
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
 costly: list = ["GSS"]  # methods that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method, and of EWC's strengths, for each
+costly_seeds: list = [0]  # one run of every costly method and strength of EWC; none: seeds above
 ewc_lambdas: list = [0.0, 1.5, 150.0, 15000.0]  # strengths of EWC, 0 or above, tried at the end
 device: str = "cpu"  # cpu or cuda
 
@@ -52,8 +52,8 @@ rhos = settings.rho if isinstance(settings.rho, list) else [settings.rho] * len(
 table = []
 for own in paired(dataset=settings.dataset, rho=rhos):
     table += configs_of(list(METHODS), settings.seeds, **fixed, **own)
-tried = {"method": "EWC", "ewc_lambda": settings.ewc_lambdas, "seed": settings.costly_seeds}
-wanted = table + configs(dataset=settings.dataset, **tried)
+few = {"dataset": settings.dataset, "seed": settings.costly_seeds or settings.seeds}
+wanted = table + configs(**few, method="EWC", ewc_lambda=settings.ewc_lambdas)
 settings
 
 # %% [markdown]
@@ -179,5 +179,5 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
         plots.plot_variations(shown, ax, "strength", metric).set_title(name)
     ax.set_xlabel(r"strength $\lambda$ of EWC")
 plots.share_legend(figure)
-figure.suptitle(f"Overall scores, EWC by strength, {seeds_told(settings.costly_seeds)}")
+figure.suptitle(f"Overall scores, EWC by strength, {seeds_told(few['seed'])}")
 settings.save(figure, strengths, "main_ewc_strengths")
