@@ -2,7 +2,7 @@
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
 PROFILE ?= quick
 SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle' -o -name '*.pth')
-DRAWN := cache/executed/$(PROFILE)/drawn
+DRAWN := $(or $(PRSLIB_CACHE),cache)/executed/$(PROFILE)/drawn
 
 ifdef DATA
 export PRSLIB_DATA := $(abspath $(DATA))
@@ -20,7 +20,7 @@ READY := .venv/installed
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help figures test lab lint bench clean
+.PHONY: help figures report test lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
@@ -37,6 +37,9 @@ $(DRAWN): $(wildcard notebooks/*.ipynb params/$(PROFILE)/*.yaml) $(SOURCES) $(RE
 # the README's tables are those of the profile with ten seeds
 README.md: $(if $(filter seeds,$(PROFILE)),$(DRAWN))
 	$(if $(filter seeds,$(PROFILE)),$(PYTHON) -m prslib readme && touch $@)
+
+report: figures  ## the README and the executed notebooks as web pages in cache/report/PROFILE
+	$(PYTHON) -m prslib report --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .

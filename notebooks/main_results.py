@@ -68,8 +68,8 @@ settings
 # of which EWC and ExStream freeze layers; the small network here begins with what it learned from
 # digits in colours that no stream has (the notebook `pretraining` begins with random weights too).
 # *CBRS* and *OCDM* are balanced samplers that came later; the paper has no number for them. GSS
-# costs as much as six other runs and has one seed here. Runs that anyone has trained before are
-# loaded.
+# costs as much as six other runs and has one seed in the quick profile. Runs that anyone has
+# trained before are loaded.
 
 # %%
 import matplotlib.pyplot as plt

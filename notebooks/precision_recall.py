@@ -53,9 +53,9 @@ settings
 # %% [markdown]
 # ## The tables
 #
-# Mean and standard deviation over seeds, in percent, after the last task; one seed for the costly
-# methods. The paper prints no overall columns. On a balanced test set O-R equals C-R, as every
-# class has as many positives; in the paper's tables too.
+# Mean and standard deviation over seeds, in percent, after the last task; in the quick
+# profile one seed for GSS. The paper prints no overall columns. On a balanced test set O-R equals
+# C-R, as every class has as many positives; in the paper's tables too.
 
 # %%
 import matplotlib.pyplot as plt

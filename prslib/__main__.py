@@ -31,6 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     figures.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     figures.set_defaults(command=execute_notebooks)
+    report = commands.add_parser(
+        "report",
+        help="turn executed notebooks into web pages",
+        description="Write the notebooks that `figures` has executed, and the README, as pages "
+        "that a browser shows, into cache/report/PROFILE or $PRSLIB_CACHE/report/PROFILE.",
+    )
+    report.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
+    report.set_defaults(command=make_pages, notebook=[])
     readme = commands.add_parser("readme", help="renew what the README says in numbers")
     readme.set_defaults(command=renew_readme)
     run_commands.add_commands(commands)
@@ -57,8 +65,26 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
+def make_pages(options: argparse.Namespace) -> int:
+    """Write the pages of a profile and say where they are; 1 where there is nothing to show."""
+    from prslib.report.pages import FIRST, report_dir, write_report
+
+    names = run_commands.notebooks(options)
+    if names is None:
+        return 1
+    try:
+        left_out = write_report(options.profile, names)
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if left_out:
+        print(f"not executed yet, and so without a page: {', '.join(left_out)}", file=sys.stderr)
+    print(report_dir(options.profile) / f"{FIRST}.html")
+    return 0
+
+
 def renew_readme(options: argparse.Namespace) -> int:
-    """Write the tables of figures/quick into the README, between their markers."""
+    """Write the tables of figures/seeds into the README, between their markers."""
     from prslib.report.readme import renew
 
     renew()

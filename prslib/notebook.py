@@ -196,7 +196,11 @@ class Settings:
 
         figure.savefig(file, metadata={"Software": None})
         plt.close(figure)
-        display(Image(file, width=round(figure.get_figwidth() * figure.dpi)))
+        width, alt = (
+            figure.get_figwidth() * figure.dpi,
+            f"{file.stem}; its numbers: {file.stem}.csv",
+        )
+        display(Image(file, width=round(width), alt=alt))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
