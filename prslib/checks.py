@@ -4,6 +4,10 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+import numpy as np
+
+LARGEST_POWER = 1e6
+
 
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Raise ValueError unless the value is among the known names; the message lists them."""
@@ -12,17 +16,38 @@ def one_of(name: str, value: object, known: Iterable[str]) -> None:
         raise ValueError(f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(known))}")
 
 
-def whole(name: str, value: object, least: int) -> None:
-    """Raise TypeError unless the value is an integer, ValueError if it is below ``least``."""
+def whole(name: str, value: object, least: int) -> int:
+    """Return an int; raise TypeError for what is no integer, ValueError for one below ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
 
 
-def finite(name: str, value: object) -> None:
-    """Raise TypeError unless the value is a real number, ValueError unless it is finite."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+def finite(name: str, value: object) -> float:
+    """Return a float; raise TypeError for what is no real number, ValueError for infinity, NaN."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+    try:
+        value = float(value)
+    except OverflowError:
+        value = math.inf
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}; choose for example 0.0")
+    return value
+
+
+def power(name: str, value: object) -> float:
+    """Return a power of allocation as a float, or raise as `finite` does.
+
+    Beyond `LARGEST_POWER` shares n^rho could not be told from 0 and 1 for any two counts, and a
+    little further their logarithms overflow: ValueError.
+    """
+    value = finite(name, value)
+    if abs(value) > LARGEST_POWER:
+        raise ValueError(
+            f"{name} must be between {-LARGEST_POWER:g} and {LARGEST_POWER:g}, got {value:g}; "
+            "0 asks for equal shares, 1 for the stream's"
+        )
+    return value

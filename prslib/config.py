@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from prslib.checks import finite, one_of, whole
+from prslib.checks import finite, one_of, power, whole
 from prslib.datasets import (
     DATASETS,
     SequentialDataset,
@@ -41,7 +41,7 @@ class RunConfig:
     method : str
         A key of `METHODS`.
     seed : int
-        From which the generators for data, stream, sampler, replay and model are spawned.
+        From which the generators for stream, sampler, replay and model are spawned.
     rho : float
         Power of allocation of PRS and OCDM, Eq. (1).
     variant : str
@@ -129,7 +129,7 @@ class RunConfig:
         whole("epochs", self.epochs, least=1)
         for name in ("frozen_stages", "features_per_class", "variance_points"):
             whole(name, getattr(self, name), least=0)
-        finite("rho", self.rho)
+        power("rho", self.rho)
         if self.ewc_lambda is not None:
             finite("ewc_lambda", self.ewc_lambda)
             if self.ewc_lambda < 0:

@@ -7,7 +7,7 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for
 
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
-    """Measure what each run has forgotten after its last task, "Normalized Forgetting Measure".
+    """Measure what each run has forgotten by its last scores, "Normalized Forgetting Measure".
 
     For each earlier task: (best before the end - at the end) / |best before the end|, averaged
     over the earlier tasks.

@@ -5,6 +5,7 @@ it is their outer product. Both are recorded in one pass over all samples; the b
 the weights. No sample is passed alone, and no gradient of the whole model is ever held.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ def gradient_products(
     ValueError
         If the sizes do not add up to N.
     TypeError
-        If the model has trained parameters in a layer that is not in `LAYERS`.
+        If the model has trained parameters in a layer that is not in `LAYERS`, or has none.
 
     Notes
     -----
@@ -87,7 +88,7 @@ def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets:
     Raises
     ------
     TypeError
-        If the model has trained parameters in a layer that is not in `LAYERS`.
+        If the model has trained parameters in a layer that is not in `LAYERS`, or has none.
 
     Examples
     --------
@@ -129,18 +130,33 @@ def visit_layers(
                 f"layer {name!r}: expected one of {known}, got {type(layer).__name__}; "
                 "add its gradients to prslib.gradients.LAYERS"
             )
+        LAYERS[type(layer)].check(name, layer)
+    if not trained:
+        raise TypeError("model: expected trained parameters, got none that requires a gradient")
+    shared = Counter(parameter for layer in trained for parameter in layer.parameters(False))
+    if shared.total() > len(shared):
+        raise TypeError(
+            "model: expected every parameter in one layer, got one that several share; shared "
+            "weights have no gradient that follows from a single input"
+        )
     given = {}
 
-    def watch(layer: nn.Module, arguments: tuple, output: Tensor) -> None:
+    def watch(layer: nn.Module, arguments: tuple, output: Tensor) -> Tensor:
         if layer in given:
             raise TypeError(
                 f"layer {trained[layer]!r}: expected one call, got two; "
                 "shared layers have no gradient that follows from a single input"
             )
         given[layer] = arguments[0].detach()
-        if not output.requires_grad:  # the first trained layer: its weights are detached
-            output.requires_grad_()
+        if isinstance(layer, nn.Linear) and given[layer].dim() != 2:
+            raise TypeError(
+                f"layer {trained[layer]!r}: expected inputs of shape (N, features), got "
+                f"{tuple(given[layer].shape)}; a sample with several has no outer product"
+            )
+        first = not output.requires_grad  # its weights are detached
+        output.requires_grad_()
         output.register_hook(lambda asked: visit(trained[layer], layer, given.pop(layer), asked))
+        return output.clone() if first else output  # what follows may change it in place, no leaf
 
     training = [layer for layer in model.modules() if layer.training]
     hooks = [layer.register_forward_hook(watch) for layer in trained]
@@ -155,6 +171,22 @@ def visit_layers(
             hook.remove()
         for layer in training:
             layer.training = True
+
+
+def _check_conv(name: str, layer: nn.Conv2d) -> None:
+    if layer.groups != 1 or layer.padding_mode != "zeros" or isinstance(layer.padding, str):
+        raise TypeError(
+            f"layer {name!r}: expected one group and zero padding given in numbers, got {layer}; "
+            "only such convolutions have their gradients in prslib.gradients"
+        )
+
+
+def _check_norm(name: str, layer: nn.BatchNorm2d) -> None:
+    if layer.running_mean is None:
+        raise TypeError(
+            f"layer {name!r}: expected running statistics, got {layer}; without them a sample's "
+            "gradient depends on its company"
+        )
 
 
 def _linear_of_samples(layer: nn.Linear, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
@@ -174,11 +206,6 @@ def _linear_products(layer: nn.Linear, given: Tensor, asked: Tensor, sizes: Tens
 
 
 def _conv_of_samples(layer: nn.Conv2d, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
-    if layer.groups != 1 or layer.padding_mode != "zeros" or isinstance(layer.padding, str):
-        raise TypeError(
-            f"convolution: expected one group and zero padding given in numbers, got {layer}; "
-            "only those have their gradients in prslib.gradients"
-        )
     patches = F.unfold(given, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
     weight = asked.flatten(2) @ patches.transpose(1, 2)  # (N, out, in * kernel)
     parts = {"weight": weight.view(-1, *layer.weight.shape), "bias": asked.sum((2, 3))}
@@ -243,14 +270,17 @@ class LayerGradients:
         Takes the layer, inputs and output gradients; returns each parameter's (N, ...).
     products : callable
         Takes also the groups' sizes; returns the inner products (G, G).
+    check : callable
+        Takes the layer's name and the layer; raises TypeError for one that these are not right for.
     """
 
     of_samples: Callable[..., dict[str, Tensor]]
     products: Callable[..., Tensor]
+    check: Callable[[str, nn.Module], None] = lambda name, layer: None
 
 
 LAYERS: dict[type[nn.Module], LayerGradients] = {
     nn.Linear: LayerGradients(_linear_of_samples, _linear_products),
-    nn.Conv2d: LayerGradients(_conv_of_samples, _conv_products),
-    nn.BatchNorm2d: LayerGradients(_norm_of_samples, _norm_products),
+    nn.Conv2d: LayerGradients(_conv_of_samples, _conv_products, _check_conv),
+    nn.BatchNorm2d: LayerGradients(_norm_of_samples, _norm_products, _check_norm),
 }

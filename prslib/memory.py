@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.samplers.base import check_positive
+from prslib.checks import whole
 
 
 class Memory:
@@ -36,7 +36,7 @@ class Memory:
     """
 
     def __init__(self, size: int):
-        self.size = check_positive("size", size)
+        self.size = whole("size", size, least=1)
         self._columns: dict[str, Any] = {}
         self._is_filled = np.zeros(self.size, np.bool_)
         self._filled = np.empty(self.size, np.int64)  # filled slots, in the order they filled
@@ -64,17 +64,12 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot is out of range or a column does not fit the slots or the first write.
+            If a slot is out of range, there is no column, or one does not fit the slots or the
+            first write.
         TypeError
             If a column has another kind or dtype than at the first write.
         """
-        slots = np.asarray(slots)
-        if slots.ndim != 1 or slots.dtype.kind not in "iu":
-            raise ValueError(
-                f"slots: expected integers of shape (B,), got {slots.dtype} {slots.shape}; "
-                "pass what the sampler's place returned"
-            )
-        listed = slots.tolist()
+        listed = _integers(slots, "what the sampler's place returned").tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
             raise ValueError(
                 f"slots: expected -1 to {self.size - 1}, got {min(listed)} to {max(listed)}; "
@@ -139,9 +134,9 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot holds nothing.
+            If a slot holds nothing, or is no integer.
         """
-        slots = np.asarray(slots, dtype=np.int64)
+        slots = _integers(slots, "what draw returned")
         if not all(0 <= slot < self.size and self._is_filled[slot] for slot in slots.tolist()):
             raise ValueError(
                 f"slots: expected filled slots, got {slots.tolist()}; pass what draw returned"
@@ -149,24 +144,28 @@ class Memory:
         return {name: column[slots] for name, column in self._columns.items()}
 
     def _check(self, columns: dict[str, Any], length: int) -> None:
+        if not columns:
+            raise ValueError("columns: expected at least one, got none; pass what is to be stored")
         if self._columns and columns.keys() != self._columns.keys():
             raise ValueError(
                 f"columns: expected {sorted(self._columns)}, got {sorted(columns)}; "
                 "every write carries the columns of the first"
             )
         for name, column in columns.items():
-            if not hasattr(column, "dtype") or not hasattr(column, "shape"):
+            if not isinstance(column, np.ndarray) and not hasattr(column, "new_zeros"):
                 raise TypeError(
                     f"column {name!r}: expected an array or a tensor, got {type(column).__name__}"
                 )
-            if len(column) != length:
+            if not column.ndim or len(column) != length:
                 raise ValueError(
-                    f"column {name!r}: expected {length} rows, one a slot, got {len(column)}"
+                    f"column {name!r}: expected {length} rows, one a slot, got shape "
+                    f"{tuple(column.shape)}"
                 )
             kept = self._columns.get(name)
             if kept is None:
                 continue
-            if type(kept) is not type(column) or kept.dtype != column.dtype:
+            alike = isinstance(kept, np.ndarray) == isinstance(column, np.ndarray)
+            if not alike or kept.dtype != column.dtype:
                 raise TypeError(
                     f"column {name!r}: expected {_kind(kept)}, got {_kind(column)}; "
                     "convert it to what the first write carried"
@@ -176,6 +175,17 @@ class Memory:
                     f"column {name!r}: expected rows of shape {tuple(kept.shape[1:])}, "
                     f"got {tuple(column.shape[1:])}"
                 )
+
+
+def _integers(slots: np.ndarray, source: str) -> np.ndarray:
+    """Return slots as int64 (B,), or say what was expected."""
+    slots = np.asarray(slots)
+    if slots.ndim != 1 or slots.dtype.kind not in "iu":
+        raise ValueError(
+            f"slots: expected integers of shape (B,), got {slots.dtype} {slots.shape}; "
+            f"pass {source}"
+        )
+    return slots.astype(np.int64, copy=False)
 
 
 def _allocate(column: Any, size: int) -> Any:

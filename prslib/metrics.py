@@ -201,13 +201,21 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     ndarray of float, (C,)
         In [0, 1]; NaN for a class with no positive.
 
+    Raises
+    ------
+    ValueError
+        If the shapes differ or are not (images, classes), a score is NaN or a label neither 0 nor
+        1.
+
     Examples
     --------
     >>> average_precision([[0.8], [0.6], [0.4]], [[1], [0], [1]]).round(3).tolist()
     [0.833]
     """
-    columns = np.ascontiguousarray(np.asarray(probabilities).T)  # (C, N)
-    truth = np.asarray(labels, dtype=bool).T  # (C, N)
+    scores, labels = _aligned(probabilities, labels)
+    if np.isnan(scores).any():
+        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
+    columns, truth = np.ascontiguousarray(scores.T), labels.T  # (C, N)
     result = np.full(len(columns), np.nan)
     for index in np.flatnonzero(truth.any(axis=1)):
         ranked = np.sort(columns[index])
@@ -219,16 +227,21 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
 
 
 def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    probabilities, labels = _aligned(probabilities, labels)
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise ValueError(
+            f"expected probabilities in [0, 1], got {probabilities.min()} to "
+            f"{probabilities.max()}; apply the sigmoid first"
+        )
+    return probabilities, labels
+
+
+def _aligned(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
     if probabilities.ndim != 2 or probabilities.shape != labels.shape or not probabilities.size:
         raise ValueError(
             "expected probabilities and labels of one shape (images, classes), neither zero, "
             f"got {probabilities.shape} and {labels.shape}"
-        )
-    if not ((probabilities >= 0) & (probabilities <= 1)).all():
-        raise ValueError(
-            f"expected probabilities in [0, 1], got {probabilities.min()} to "
-            f"{probabilities.max()}; apply the sigmoid first"
         )
     if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
         raise ValueError("expected labels of 0 and 1, got other values; pass multi-hot rows")

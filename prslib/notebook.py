@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from prslib.checks import finite, one_of, whole
+from prslib.checks import finite, one_of, power, whole
 from prslib.config import RunConfig
 from prslib.datasets import DATASETS
 from prslib.methods import METHODS
@@ -32,22 +32,16 @@ def _name(known: Iterable[str]) -> Callable:
 
 def _integer(least: int) -> Callable:
     def check(name, value):
-        whole(name, value, least)
-        return int(value)
+        return whole(name, value, least)
 
     return check
 
 
-def _real(name, value):
-    finite(name, value)
-    return float(value)
-
-
 def _fraction(name, value):
-    finite(name, value)
+    value = finite(name, value)
     if not 0 < value < 1:
         raise ValueError(f"{name} must be above 0 and below 1, got {value}")
-    return float(value)
+    return value
 
 
 def _text(name, value):
@@ -57,7 +51,7 @@ def _text(name, value):
 
 
 def _share(name, value):
-    if _real(name, value) <= 0:
+    if finite(name, value) <= 0:
         raise ValueError(f"{name} must be above 0, got {value}")
     return float(value)
 
@@ -112,12 +106,12 @@ PARAMETERS: dict[str, Callable] = {
     "weights": _optional(_text),
     "begun_with": _several(_text),
     "epochs": _several(_integer(least=1)),
-    "rho": _one_or_several(_real),
-    "balanced_rho": _real,
-    "unbalanced_rho": _optional(_real),
-    "rhos": _several(_real),
+    "rho": _one_or_several(power),
+    "balanced_rho": power,
+    "unbalanced_rho": _optional(power),
+    "rhos": _several(power),
     "memory_size": _optional(_integer(least=1)),
-    "ewc_lambdas": _several(_real),
+    "ewc_lambdas": _several(finite),
     "samples": _integer(least=0),
     "per_class": _integer(least=1),
     "neighbours": _integer(least=1),

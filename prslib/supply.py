@@ -10,10 +10,11 @@ from torch import Tensor
 from prslib import gradients
 from prslib.learner import Learner
 from prslib.memory import Memory
+from prslib.residence import Images
 
 
 def features(
-    learner: Learner, images: Tensor, labels: Tensor, batch: np.ndarray, memory: Memory
+    learner: Learner, images: Images, labels: Tensor, batch: np.ndarray, memory: Memory
 ) -> np.ndarray:
     """Return what the frozen part of the network makes of a batch (ExStream).
 
@@ -21,8 +22,10 @@ def features(
     ----------
     learner : Learner
         The network.
-    images, labels : Tensor
-        The training images and their labels, on the learner's device.
+    images : Images
+        The training images.
+    labels : Tensor
+        Their labels, on the learner's device.
     batch : ndarray of int64, (B,)
         Indices of the new samples.
     memory : Memory
@@ -37,7 +40,7 @@ def features(
 
 
 def gradient_products(
-    learner: Learner, images: Tensor, labels: Tensor, batch: np.ndarray, memory: Memory
+    learner: Learner, images: Images, labels: Tensor, batch: np.ndarray, memory: Memory
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that compares a batch's gradients with those of memory subsets (GSS).
 

@@ -11,6 +11,7 @@ from torch.nn.grad import conv2d_weight
 from prslib.gradients import LAYERS, visit_layers
 from prslib.learner import Learner
 from prslib.memory import Memory
+from prslib.residence import Images
 from prslib.samplers import Sampler
 from prslib.stream import Joined, Part
 
@@ -44,7 +45,7 @@ def gradient_variance(
     ValueError
         If there is no sample.
     TypeError
-        If the model has trained parameters in a layer that is not in `LAYERS`.
+        If the model has trained parameters in a layer that is not in `LAYERS`, or has none.
 
     Notes
     -----
@@ -132,7 +133,7 @@ KINDS: dict[type[nn.Module], Callable[..., Moments]] = {nn.Linear: _linear, nn.C
 
 
 def memory_variance(
-    learner: Learner, images: Tensor, labels: Tensor, memory: Memory, sampler: Sampler
+    learner: Learner, images: Images, labels: Tensor, memory: Memory, sampler: Sampler
 ) -> float:
     """Return the gradient variance over all that a memory holds (Sec. "Gradient Variance").
 
@@ -140,8 +141,10 @@ def memory_variance(
     ----------
     learner : Learner
         The network as it is; its trained part counts, with the training loss.
-    images, labels : Tensor
-        The training images and their labels, on the learner's device.
+    images : Images
+        The training images.
+    labels : Tensor
+        Their labels, on the learner's device.
     memory : Memory
         Where the samples' indices are, in the column "index".
     sampler : Sampler

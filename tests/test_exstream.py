@@ -116,6 +116,8 @@ def test_the_memory_is_parted_equally():
     sampler = make_sampler("exstream", 23, 7, seed=0)
     assert sorted(sampler.quota) == [3, 3, 3, 3, 3, 4, 4]
     assert (quota > 300).all() and (quota < 350).all()
+    sampler.quota[:] = 100
+    assert sampler.quota.sum() == 23
 
 
 def test_a_class_without_a_slot_is_left_out():
@@ -136,3 +138,16 @@ def test_wrong_features_are_refused():
     sampler.place(CLASS, features=np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(2, 4\)"):
         sampler.place(CLASS, features=np.ones((2, 4)))
+    for value in (np.nan, np.inf, 1e300):  # the last is none as a float32
+        with pytest.raises(ValueError, match=r"expected finite float32 .* diverged"):
+            sampler.place(CLASS, features=np.full((2, 3), value))
+    assert (sampler.vectors(np.arange(2)) == 1).all() and sampler.class_freq.tolist() == [1, 1]
+
+
+def test_a_refilled_slot_keeps_its_age():
+    """Gaps 0-1 are 1, then 5 between 10 and 15 and between 15 and 20: slot 1 (15) before slot 2."""
+    sampler = make_sampler("exstream", 6, 2, seed=0)  # three slots a class
+    assert feed(sampler, [0] * 3, [0, 1, 10]) == [0, 1, 2]
+    assert feed(sampler, [0], [20]) == [1]  # 0 and 1 merge in slot 0
+    assert feed(sampler, [0], [15]) == [1]  # as near to 20 in slot 1 as to 10 in slot 2
+    np.testing.assert_allclose(sampler.vectors(np.arange(3))[:, 0], [0.5, 17.5, 10])

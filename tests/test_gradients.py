@@ -123,5 +123,27 @@ def test_what_cannot_be_had_is_refused():
     with pytest.raises(TypeError, match="expected one call, got two"):
         gradient_products(twice, LOSS, images, labels, [4])
     grouped = nn.Sequential(nn.Conv2d(3, 3, 2, groups=3), nn.Flatten(), nn.Linear(27, 5))
-    with pytest.raises(TypeError, match="convolution: expected one group"):
+    with pytest.raises(TypeError, match="layer '0': expected one group"):
         gradient_products(grouped, LOSS, images, labels, [4])
+    tied = nn.Sequential(nn.Flatten(), nn.Linear(48, 48), nn.Linear(48, 48), nn.Linear(48, 5))
+    tied[2].weight = tied[1].weight
+    with pytest.raises(TypeError, match="expected every parameter in one layer"):
+        squared_gradients(tied, LOSS, images, labels)
+    places = nn.Sequential(nn.Flatten(2), nn.Linear(16, 5), nn.Flatten(), nn.Linear(15, 5))
+    with pytest.raises(TypeError, match=r"layer '1': expected inputs of shape .* got \(4, 3, 16\)"):
+        squared_gradients(places, LOSS, images, labels)
+    company = convnet()
+    company.stages[0][0] = nn.BatchNorm2d(3, track_running_stats=False)
+    with pytest.raises(TypeError, match="expected running statistics"):
+        gradient_products(company, LOSS, *samples(4, 8), [4])
+    with pytest.raises(TypeError, match="expected trained parameters, got none"):
+        gradient_products(mlp().requires_grad_(False), LOSS, images, labels, [4])
+
+
+def test_an_activation_in_place_changes_nothing():
+    images, labels = samples(6, 4)
+    layers = [nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5)]
+    expected = squared_gradients(nn.Sequential(*layers), LOSS, images, labels)
+    layers[2] = nn.ReLU(inplace=True)
+    found = squared_gradients(nn.Sequential(*layers), LOSS, images, labels)
+    assert all(torch.equal(found[name], value) for name, value in expected.items())

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
 
@@ -105,6 +106,16 @@ def test_the_subsets_are_disjoint_and_ten_by_ten():
     assert [subsets.shape for subsets in few.asked] == [(1, 7)]
 
 
+def test_every_filled_slot_comes_into_the_subsets_alike():
+    asked = []
+    for seed in range(400):
+        player = Player(6, seed, subsets=1, subset_size=2)
+        player.place([0] * 6, [E0] * 6)
+        player.place([0], [E0])
+        asked += player.asked[-1].ravel().tolist()
+    assert chisquare(np.bincount(asked, minlength=6)).pvalue > 1e-4
+
+
 def test_a_zero_gradient_resembles_nothing():
     player = full()
     assert player.place([0, 0], [(0.0, 0.0), (0.0, 0.0)]) == [-1, -1]
@@ -142,5 +153,8 @@ def test_wrong_products_are_refused():
         sampler.place(CLASS[:1], gradient_products=np.eye(2))
     with pytest.raises(ValueError, match=r"expected shape \(2, 2\), 1 subsets and 1 samples, got"):
         sampler.place(CLASS[:1], gradient_products=lambda subsets: np.eye(3))
-    with pytest.raises(ValueError, match="subset_size: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"expected finite numbers, .* has the network diverged"):
+        sampler.place(CLASS[:1], gradient_products=lambda subsets: np.full((2, 2), np.inf))
+    np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])
+    with pytest.raises(ValueError, match="subset_size must be at least 1, got 0"):
         make_sampler("gss", 5, 2, 0, subset_size=0)

@@ -74,6 +74,27 @@ def test_draw_is_uniform_without_replacement_over_filled_slots():
     assert len(pairs) == 20 and chisquare(pairs).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("count", [3, 4])
+def test_draw_is_uniform_where_it_takes_most_of_what_there_is(count):
+    memory, rng = Memory(50), np.random.default_rng(0)
+    filled = numbers(3, 7, 20, 31, 49)
+    memory.write(filled, index=filled)
+    drawn = np.array([memory.draw(count, rng) for _ in range(4000)])
+    for column in drawn.T:
+        slots, counts = np.unique(column, return_counts=True)
+        assert slots.tolist() == filled.tolist() and chisquare(counts).pvalue > 1e-4
+    assert all(len(set(row)) == count for row in drawn.tolist())
+
+
+def test_a_part_of_a_file_is_a_column_as_any_array(tmp_path):
+    values = np.memmap(tmp_path / "values", np.uint8, "w+", shape=(4, 2))
+    values[:] = np.arange(8).reshape(4, 2)
+    memory = Memory(4)
+    memory.write(numbers(0, 1), x=values[:2])
+    memory.write(numbers(2, 3), x=values[2:])
+    assert memory.read(numbers(3, 0))["x"].tolist() == [[6, 7], [0, 1]]
+
+
 def test_draw_gives_what_there_is():
     memory, rng = Memory(5), np.random.default_rng(0)
     assert memory.draw(3, rng).tolist() == []
@@ -109,6 +130,8 @@ ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
         (numbers(0), ROW | {"images": np.zeros((1, 2, 3), np.uint8)}, ValueError, "rows of shape"),
         (numbers(0), ROW | {"images": np.zeros((1, 2, 2))}, TypeError, "got ndarray of float64"),
         (numbers(0), ROW | {"index": [1]}, TypeError, "'index': expected an array or a tensor"),
+        (numbers(0), ROW | {"index": np.array(1)}, ValueError, r"one a slot, got shape \(\)"),
+        (numbers(0), {}, ValueError, "columns: expected at least one, got none"),
     ],
 )
 def test_columns_must_match_the_first_write(slots, columns, error, match):
@@ -124,8 +147,14 @@ def test_only_filled_slots_are_read(slots):
         written().read(slots)
 
 
+@pytest.mark.parametrize("slots", [np.array([True]), np.array([0.7]), numbers(0)[None]])
+def test_slots_to_read_are_integers(slots):
+    with pytest.raises(ValueError, match=r"slots: expected integers of .* what draw returned"):
+        written().read(slots)
+
+
 def test_bad_sizes_and_counts():
-    with pytest.raises(ValueError, match="size: expected at least 1"):
+    with pytest.raises(ValueError, match="size must be at least 1"):
         Memory(0)
     with pytest.raises(ValueError, match="count: expected at least 0, got -1"):
         Memory(1).draw(-1, np.random.default_rng(0))

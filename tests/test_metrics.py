@@ -76,6 +76,25 @@ def test_average_precision_equals_scikit_learn_with_ties(data):
     assert got[0] == pytest.approx(average_precision_score(truth, column))
 
 
+@pytest.mark.parametrize(
+    ("scores", "labels", "message"),
+    [
+        ([[np.nan], [0.3]], [[1], [0]], "expected scores that can be ranked, got NaN"),
+        (
+            [[0.1, 0.2, 0.3]],
+            [[1, 1]],
+            r"one shape .* got \(1, 3\) and \(1, 2\)",
+        ),
+        ([0.1, 0.2], [1, 0], r"got \(2,\) and \(2,\)"),
+        ([[0.1], [0.2]], [[0.4], [0.0]], "expected labels of 0 and 1"),
+    ],
+)
+def test_average_precision_of_what_it_cannot_rank_is_refused(scores, labels, message):
+    with pytest.raises(ValueError, match=message):
+        average_precision(scores, labels)
+    assert average_precision([[3.0], [-1.0]], [[1], [0]]) == [1.0]  # scores, not probabilities
+
+
 def test_c_f1_is_the_harmonic_mean_of_the_means_not_a_mean_of_f1():
     # class 0: P 1, R 1/2; class 1: P 1/2, R 1. C-P = C-R = 3/4, each F1 = 2/3.
     probabilities = np.array([[0.9, 0.1], [0.1, 0.9], [0.1, 0.9], [0.1, 0.1]])

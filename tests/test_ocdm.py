@@ -186,8 +186,8 @@ def test_a_copy_goes_on_alike(renew):
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"rho": float("nan")}, ValueError, "rho: expected a finite number, got nan"),
-        ({"rho": "0"}, TypeError, "rho: expected a number, got '0'"),
+        ({"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
+        ({"rho": "0"}, TypeError, "rho must be a number, got '0'"),
         ({"variant": "paper"}, TypeError, "'variant' of sampler 'ocdm'; known options: rho"),
     ],
 )

@@ -243,9 +243,9 @@ def test_labels_are_checked(name, labels, error, match):
 @pytest.mark.parametrize(
     ("size", "num_classes", "seed", "error", "match"),
     [
-        (0, 8, 0, ValueError, "size: expected at least 1, got 0"),
-        (5, 0, 0, ValueError, "num_classes: expected at least 1, got 0"),
-        (5.0, 8, 0, TypeError, "size: expected an integer, got 5.0"),
+        (0, 8, 0, ValueError, "size must be at least 1, got 0"),
+        (5, 0, 0, ValueError, "num_classes must be at least 1, got 0"),
+        (5.0, 8, 0, TypeError, "size must be a whole number, got 5.0"),
         (True, 8, 0, TypeError, "size"),
         (5, 8, None, TypeError, "seed: expected an int, SeedSequence or Generator, got None"),
         (5, 8, "0", TypeError, "seed"),

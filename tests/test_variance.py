@@ -151,6 +151,16 @@ def test_frozen_stages_do_not_count():
     assert gradient_variance(upper, LOSS, [given]) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "how", [{"padding_mode": "circular"}, {"padding": "same"}, {"groups": 8}], ids=str
+)
+def test_a_convolution_it_would_get_wrong_is_refused(how):
+    layer = nn.Conv2d(32, 32, 3, **{"padding": 1} | how)  # on maps so small that L x L is cheaper
+    model = nn.Sequential(layer, nn.Flatten(), nn.Linear(288, 5))
+    with pytest.raises(TypeError, match="layer '0': expected one group and zero padding"):
+        gradient_variance(model, LOSS, [samples(3, (32, 3, 3))])
+
+
 def test_a_memory_without_samples_is_refused():
     with pytest.raises(ValueError, match="expected at least one sample, got none"):
         gradient_variance(nn.Linear(1, 1), LOSS, [])

@@ -1,11 +1,12 @@
 """What every sampler offers, and the checks and counts that label-only samplers share."""
 
-import math
 from abc import ABC, abstractmethod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+
+from prslib.checks import whole
 
 BOOL = np.dtype(np.bool_)  # compared with in every call of ``place``; from np.bool_ it takes longer
 Seed = int | np.random.SeedSequence | np.random.Generator
@@ -60,8 +61,8 @@ class Sampler(Protocol):
         Returns
         -------
         int64 (B,)
-            Slot of each sample, -1 where it is not stored. Samples are taken one by one, so a
-            slot may appear twice; the later sample holds it.
+            Slot of each sample, -1 where it is not stored; of equal slots the later sample holds
+            it.
         """
         ...
 
@@ -99,8 +100,8 @@ class LabelSampler(ABC):
     decides_by_batch: ClassVar[bool] = False
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
-        self.size = check_positive("size", size)
-        self.num_classes = check_positive("num_classes", num_classes)
+        self.size = whole("size", size, least=1)
+        self.num_classes = whole("num_classes", num_classes, least=1)
         self._rng = generator(seed)
 
     def place(self, labels: np.ndarray) -> np.ndarray:
@@ -114,8 +115,8 @@ class LabelSampler(ABC):
         Returns
         -------
         int64 (B,)
-            Slot of each sample, -1 where it is not stored. Samples are taken one by one, so a
-            slot may appear twice; the later sample holds it.
+            Slot of each sample, -1 where it is not stored; of equal slots the later sample holds
+            it.
 
         Raises
         ------
@@ -167,64 +168,6 @@ def generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, Integral):
         (seed,) = np.random.SeedSequence(seed).spawn(1)
     return np.random.default_rng(seed)
-
-
-def check_positive(name: str, value: int) -> int:
-    """Return ``value`` as an int of at least 1, or say what was expected.
-
-    Parameters
-    ----------
-    name : str
-        What the value is called in the error.
-    value : int
-        The value to check.
-
-    Returns
-    -------
-    int
-        The same value.
-
-    Raises
-    ------
-    TypeError
-        If it is not an integer (a bool is none).
-    ValueError
-        If it is below 1.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}: expected an integer, got {value!r}; pass an int of at least 1")
-    if value < 1:
-        raise ValueError(f"{name}: expected at least 1, got {value}; pass a positive integer")
-    return int(value)
-
-
-def check_finite(name: str, value: float) -> float:
-    """Return ``value`` as a finite float, or say what was expected.
-
-    Parameters
-    ----------
-    name : str
-        What the value is called in the error.
-    value : float
-        The value to check.
-
-    Returns
-    -------
-    float
-        The same value.
-
-    Raises
-    ------
-    TypeError
-        If it is not a real number (a bool is none).
-    ValueError
-        If it is infinite or not a number.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name}: expected a number, got {value!r}; pass a float")
-    if not math.isfinite(value):
-        raise ValueError(f"{name}: expected a finite number, got {value}; pass a finite float")
-    return float(value)
 
 
 def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:

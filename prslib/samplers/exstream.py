@@ -5,7 +5,8 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from prslib.samplers.base import Seed, check_labels, check_positive, generator
+from prslib.checks import whole
+from prslib.samplers.base import Seed, check_labels, generator
 
 
 class ExStream:
@@ -28,7 +29,8 @@ class ExStream:
     A class's part is m // C slots; of the m mod C slots that are left, classes drawn at random get
     one each. A new vector takes a free slot of its class. Where none is free, the two vectors of
     the class that lie closest together in L2, the new one included, merge into their mean,
-    weighted by how many samples each stands for. Of equal distances the older vectors' is taken.
+    weighted by how many samples each stands for. Of equal distances the one between older vectors
+    is taken, where a vector is as old as the first in its slot.
 
     What the paper leaves open, and what we chose. It assigns a sample with several labels to "the
     fewest label in the current reservoir"; we count a class's slots in use, leave out labels whose
@@ -50,17 +52,17 @@ class ExStream:
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
-        self.size = check_positive("size", size)
-        self.num_classes = check_positive("num_classes", num_classes)
+        self.size = whole("size", size, least=1)
+        self.num_classes = whole("num_classes", num_classes, least=1)
         self._rng = generator(seed)
         part, left = divmod(self.size, self.num_classes)
-        self.quota = np.full(self.num_classes, part, np.int64)
-        self.quota[self._rng.permutation(self.num_classes)[:left]] += 1
+        self._quota = np.full(self.num_classes, part, np.int64)
+        self._quota[self._rng.permutation(self.num_classes)[:left]] += 1
         most = part + (left > 0)
         self._count = 0
         self._freq = np.zeros(self.num_classes, np.int64)
         self._held = np.zeros(self.num_classes, np.int64)
-        self._slots = np.full((self.num_classes, most), -1, np.int64)  # of each class, by age
+        self._slots = np.full((self.num_classes, most), -1, np.int64)  # by class
         self._gaps = np.full((self.num_classes, most, most), np.inf)  # squared distances, j < i
         self._samples = np.zeros(self.size, np.int64)
         self._class = np.full(self.size, -1, np.int64)
@@ -69,6 +71,11 @@ class ExStream:
     def __len__(self) -> int:
         """Return the number of filled slots."""
         return self._count
+
+    @property
+    def quota(self) -> np.ndarray:
+        """Slots of each class, m_i; int64 (C,), a copy."""
+        return self._quota.copy()
 
     @property
     def class_freq(self) -> np.ndarray:
@@ -127,7 +134,7 @@ class ExStream:
         TypeError
             If ``labels`` is not boolean or ``features`` is not floating.
         ValueError
-            If one of them does not have the right shape.
+            If one of them does not have the right shape, or a feature is not finite.
         """
         labels = check_labels(labels, self.num_classes)
         features = self._check(features, len(labels))
@@ -135,7 +142,7 @@ class ExStream:
             self._vectors = np.zeros((self.size, features.shape[1]), np.float32)
         slots = np.full(len(labels), -1, np.int64)
         self._count = _place(
-            labels, features, self._rng.random(len(labels)), slots, self._count, self.quota,
+            labels, features, self._rng.random(len(labels)), slots, self._count, self._quota,
             self._freq, self._held, self._slots, self._gaps, self._samples, self._class,
             self._vectors,
         )  # fmt: skip
@@ -151,7 +158,14 @@ class ExStream:
                 f"features: expected shape ({length}, {width or 'D'}), got {features.shape}; "
                 "pass one vector a sample, of one length throughout"
             )
-        return np.ascontiguousarray(features, np.float32)
+        with np.errstate(over="ignore"):  # what is too large for float32 is refused below
+            features = np.ascontiguousarray(features, np.float32)
+        if not np.isfinite(features).all():
+            raise ValueError(
+                "features: expected finite float32 numbers, got others, which would stay in the "
+                "memory; has the network diverged?"
+            )
+        return features
 
 
 @numba.njit(cache=True)

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from prslib.samplers.base import Seed, check_labels, check_positive, generator
+from prslib.checks import whole
+from prslib.samplers.base import Seed, check_labels, generator
 
 FIRST_SCORE = 0.1  # of a sample that finds an empty memory
 
@@ -57,10 +58,10 @@ class GSS:
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, subsets: int = 10, subset_size: int = 10
     ):
-        self.size = check_positive("size", size)
-        self.num_classes = check_positive("num_classes", num_classes)
-        self.subsets = check_positive("subsets", subsets)
-        self.subset_size = check_positive("subset_size", subset_size)
+        self.size = whole("size", size, least=1)
+        self.num_classes = whole("num_classes", num_classes, least=1)
+        self.subsets = whole("subsets", subsets, least=1)
+        self.subset_size = whole("subset_size", subset_size, least=1)
         self._rng = generator(seed)
         self._count = 0
         self._freq = np.zeros(self.num_classes, np.int64)
@@ -115,7 +116,7 @@ class GSS:
         TypeError
             If ``labels`` is not boolean or ``gradient_products`` cannot be called.
         ValueError
-            If ``labels`` or the products do not have the right shape.
+            If ``labels`` or the products do not have the right shape, or a product is not finite.
         """
         labels = check_labels(labels, self.num_classes)
         if not callable(gradient_products):
@@ -146,9 +147,14 @@ class GSS:
                 f"gradient_products: expected shape {(known + length,) * 2}, {known} subsets and "
                 f"{length} samples, got {products.shape}"
             )
+        if not np.isfinite(products).all():
+            raise ValueError(
+                "gradient_products: expected finite numbers, got others, which would stay in the "
+                "scores; has the network diverged?"
+            )
         rows = known + rows
         across = products[:known, rows]  # (K, B)
-        norms = np.sqrt(products.diagonal())
+        norms = np.sqrt(products.diagonal().clip(0))
         batch_norm = np.sqrt(max(products[np.ix_(rows, rows)].mean(), 0))
         scores = 1 + _ratio(across, norms[:known, None] * norms[rows]).max(0)
         return scores, float(1 + _ratio(across.mean(1), norms[:known] * batch_norm).max())

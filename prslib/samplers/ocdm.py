@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from prslib.checks import power
 from prslib.samplers import ocdm_kernel as kernel
-from prslib.samplers.base import LabelSampler, Seed, check_finite
+from prslib.samplers.base import LabelSampler, Seed
 
 
 class OCDM(LabelSampler):
@@ -26,7 +27,7 @@ class OCDM(LabelSampler):
     Raises
     ------
     ValueError
-        If ``rho`` is not finite.
+        If ``rho`` is not within a million of 0.
     TypeError
         If ``rho`` is not a number.
 
@@ -65,7 +66,7 @@ class OCDM(LabelSampler):
 
     def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
         super().__init__(size, num_classes, seed)
-        self.rho = check_finite("rho", rho)
+        self.rho = power("rho", rho)
         self._state = kernel.allocate(2 * self.size, self.num_classes)
 
     def __len__(self) -> int:

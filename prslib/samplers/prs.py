@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prslib.checks import power
 from prslib.samplers import prs_kernel as kernel
-from prslib.samplers.base import LabelSampler, Seed, check_finite, check_labels
+from prslib.samplers.base import LabelSampler, Seed, check_labels
 
 VARIANTS = ("paper", "authors")
 
@@ -72,7 +73,7 @@ class PRS(LabelSampler):
     Raises
     ------
     ValueError
-        If ``rho`` is not finite or the variant unknown.
+        If ``rho`` is not within a million of 0 or the variant unknown.
     TypeError
         If ``rho`` is not a number.
 
@@ -82,7 +83,7 @@ class PRS(LabelSampler):
 
     - n_i counts the sample at hand, s is cut at 1, and e^(-n) is taken relative to the least n of
       the sample's labels, since it underflows from n = 746.
-    - p_i is computed from logarithms with the largest subtracted, so that any finite ``rho`` works.
+    - p_i is computed from logarithms with the largest subtracted, so that no ``rho`` overflows.
     - Where no delta_i is positive, the class to shrink is drawn uniformly from the classes in
       memory with the largest.
     - The slot to overwrite is drawn uniformly from the candidates of least distance. Most
@@ -116,7 +117,7 @@ class PRS(LabelSampler):
         variant: str = "paper",
     ):
         super().__init__(size, num_classes, seed)
-        self.rho = check_finite("rho", rho)
+        self.rho = power("rho", rho)
         if variant not in VARIANTS:
             raise ValueError(
                 f"unknown variant {variant!r} of PRS; known variants: {', '.join(VARIANTS)}"
@@ -187,6 +188,9 @@ class PRS(LabelSampler):
             weight[state.own[:count]] = state.weight[:count] / state.weight[:count].sum()
         accepted = accepted if full or not count else 1.0
         rivals = kernel.weigh_classes(state, total, self._authors) * full
+        if not known.any():
+            state.partition[:] = 0.0  # where nothing was observed there are no shares
+            state.surplus[:] = 0.0
         probability = np.zeros(self.num_classes)
         candidates, distance, leaving = {}, {}, {}
         for chosen, chance in zip(state.rivals[:rivals].tolist(), state.probability, strict=False):
