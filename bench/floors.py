@@ -88,9 +88,14 @@ def work(name: str, image_size: int, batch: int, dtype: torch.dtype) -> tuple[in
     return flops.get_total_flops(), traffic.total
 
 
-def rate(function: Callable, amount: float, device: torch.device) -> float:
-    """Return the median amount a second of a call, after two that warm up."""
-    return amount / np.median([clock(function, device) for _ in range(12)][2:])
+def rate(function: Callable, amount: float, device: torch.device, calls: int = 10) -> float:
+    """Return the median amount a second of calls in a row, after two rows that warm up."""
+
+    def row() -> None:
+        for _ in range(calls):
+            function()
+
+    return calls * amount / np.median([clock(row, device) for _ in range(12)][2:])
 
 
 def floors(name: str, image_size: int, batch: int, device: torch.device) -> pd.DataFrame:

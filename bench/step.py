@@ -97,6 +97,9 @@ class Contestant:
             precision=way.precision,
         )
         if way.compiled:
+            if hasattr(self.learner.upper, "objective"):
+                raise SystemExit(f"--compile: expected a network without an objective of its own, "
+                                 f"got {options.model}; measure it without")  # fmt: skip
             self.learner.upper = torch.compile(self.learner.upper)
         rng = np.random.default_rng(0)
         self.plan = rng.integers(len(images), size=(options.steps, NEW + REPLAYED))
@@ -122,6 +125,8 @@ class Contestant:
         before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, self.way.searched
         try:
             with PRECISIONS[self.way.precision].in_force():
+                if self.way.searched:  # bfloat16 does not look at it, but cuDNN's plans are kept
+                    torch.backends.cudnn.conv.fp32_precision = "ieee"  # by it: not those guessed
                 yield
         finally:
             torch.backends.cudnn.benchmark = before

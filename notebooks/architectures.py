@@ -88,7 +88,7 @@ from prslib import plots, report, run_all
 plt.style.use(plots.STYLE)
 rows = architectures.rows_of(run_all(wanted, device=settings.device))
 offline = architectures.beside_offline(rows)
-offline.head(3)
+offline.head(3).round(1)
 
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
@@ -105,7 +105,8 @@ for name in settings.dataset:
 
 # %% [markdown]
 # The bars are ours, the dashes the paper's on the data set that ours stands in for; its name of a
-# network is in brackets. Where there is no bar, nothing was trained.
+# network is in brackets. Where there is no bar, nothing was trained, and the paper's number is left
+# out.
 
 # %%
 for name in settings.dataset:

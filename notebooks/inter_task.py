@@ -44,7 +44,7 @@ device: str = "cpu"  # cpu or cuda
 from prslib import METHODS, configs_of, notebook
 from prslib.grids import seeds_told
 
-settings = notebook.settings("inter_task", globals())
+settings = notebook.settings("inter_task", globals(), single_label=False)
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
 few = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
 wanted = configs_of(list(METHODS), settings.seeds, **few, **fixed)

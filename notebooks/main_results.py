@@ -38,7 +38,7 @@ rho: float = 0.0  # power of allocation of PRS, any finite number or a list with
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2]  # one run of every method for each
 costly: list = ["GSS"]  # methods that take the following seeds instead
-costly_seeds: list = [0]  # one run of every costly method and strength of EWC; none: seeds above
+costly_seeds: list = [0]  # of costly methods and EWC's strengths; none, without costly: as above
 ewc_lambdas: list = [0.0, 1.5, 150.0, 15000.0]  # strengths of EWC, 0 or above, tried at the end
 device: str = "cpu"  # cpu or cuda
 
@@ -46,7 +46,7 @@ device: str = "cpu"  # cpu or cuda
 from prslib import METHODS, configs, configs_of, notebook, paired
 from prslib.grids import seeds_told
 
-settings = notebook.settings("main_results", globals())
+settings = notebook.settings("main_results", globals(), single_label=False)
 fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}
 rhos = settings.rho if isinstance(settings.rho, list) else [settings.rho] * len(settings.dataset)
 table = []
@@ -82,7 +82,7 @@ plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)
 scores = report.scores_of(runs[: len(table)])
 rows = report.beside(report.final(scores), "main")
-rows.head(3)
+rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
 # ## Table 1
@@ -156,6 +156,7 @@ for ax, name in zip(axes[0], settings.dataset, strict=True):
     shown = steps[(steps["dataset"] == name) & (steps["metric"] == "mAP")]
     plots.plot_progression(shown, ax, "mAP").set_title(name)
 plots.share_legend(figure)
+figure.suptitle(f"overall mAP task by task, {told}")
 settings.save(figure, steps, "main_progression")
 
 # %% [markdown]

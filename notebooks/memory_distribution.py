@@ -43,12 +43,14 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib import METHODS, configs, notebook
+from prslib.grids import seeds_told
 
 settings = notebook.settings("memory_distribution", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
 usual = [name for name in settings.method if name not in settings.costly]
 memories = configs(**fixed, method=usual, seed=settings.seeds)
 memories += configs(**fixed, method=settings.costly, seed=settings.seeds[:1])
+told = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
 wanted = [config for config in memories if METHODS[config.method].looks_at_model]
 settings
 
@@ -82,6 +84,7 @@ for name in settings.dataset:
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
     plots.share_legend(figure)
+    figure.suptitle(f"{name}: the memory class by class, {told}")
     settings.save(figure, shown, f"memory_distribution_{name}")
 
 # %% [markdown]
@@ -95,6 +98,7 @@ figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plots.plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
 plots.share_legend(figure)
+figure.suptitle(f"the memory by class group, {told}")
 settings.save(figure, by_group, "memory_groups")
 
 # %% [markdown]

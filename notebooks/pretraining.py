@@ -49,7 +49,7 @@ device: str = "cpu"  # cpu or cuda
 from prslib import configs_of, notebook, paired
 from prslib.report import beginnings
 
-settings = notebook.settings("pretraining", globals())
+settings = notebook.settings("pretraining", globals(), single_label=False)
 table, others, ends = [], [], [settings.begun_with[0], settings.begun_with[-1]]
 few = [settings.varied_seeds, settings.costly, settings.costly_seeds]
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
@@ -70,7 +70,7 @@ from prslib.report import ledger
 plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)
 rows = beginnings.rows_of(runs[: len(table)])
-rows.head(3)
+rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
 # ## What was learned before

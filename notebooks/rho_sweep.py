@@ -58,6 +58,7 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib import plots, report, run_all
+from prslib.grids import seeds_told
 
 plt.style.use(plots.STYLE)
 rows = report.final(report.scores_of(run_all(wanted, device=settings.device)))
@@ -65,7 +66,8 @@ rows = rows[rows["measure"] == "score"]
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
     figure, ax = plt.subplots()
-    plots.plot_sweep(shown, ax)
+    plots.plot_sweep(shown, ax).set_title(f"{name}: overall, {seeds_told(settings.seeds)}")
+    plots.share_legend(figure)
     settings.save(figure, shown, f"rho_sweep_{name}")
 
 # %% [markdown]
@@ -80,6 +82,7 @@ for name in settings.dataset:
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
         plots.plot_sweep(shown, ax).set_title(group)
     plots.share_legend(figure)
+    figure.suptitle(f"{name}: by class group, {seeds_told(settings.seeds)}")
     settings.save(figure, rows[rows["dataset"] == name], f"rho_sweep_groups_{name}")
 
 # %% [markdown]
@@ -94,5 +97,5 @@ from prslib.report.allocation import best_rho
 
 best = best_rho(rows[rows["group"] == "overall"])
 settings.save(None, best, "rho_sweep_best")
-display(best.round(2))
+display(best.drop(columns="sentence").round(2))
 display(Markdown("\n".join(f"- {sentence}" for sentence in best["sentence"])))

@@ -47,7 +47,7 @@ device: str = "cpu"  # cpu or cuda
 from prslib import DATASETS, configs, load_dataset, notebook
 from prslib.datasets.single_label import at_hand
 
-settings = notebook.settings("single_label", globals())
+settings = notebook.settings("single_label", globals(), single_label=True)
 names = at_hand(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
 print("left out, files missing:", [name for name in settings.dataset if name not in names])
@@ -60,7 +60,8 @@ settings
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
 # $\pi_c = 0.6 / (c+1)^{1.6}$: the first ones of the class, which needs no seed. The sums are the
-# paper's 11543 and 14181.
+# paper's 11543 and 14181. The stand-ins, `imbal-digits` and `imbal-colour-digits`, fill these
+# counts, whole or divided, with pictures drawn from scikit-learn's handwritten digits.
 
 # %%
 import pandas as pd
@@ -160,8 +161,9 @@ for name in mlps:
 # first task the paper's Finetune has 21.47 %. Of the 45 pairs in MNIST only {1, 2} with 21.67 % and
 # {1, 7} with 21.63 % are that large, so that (nearly) every seed must have begun with one of them:
 # one fixed order, and not {0, 1}. That leaves 5040 orders. Finetune knows little but its last pair
-# and so nearly tells which one that is. All 5040 are trained with it, the nearest with CRS and PRS
-# too, the nearest of these with all seeds; near is the root mean square of the gaps to the table.
+# and so nearly tells which one that is. Under the paper profile all 5040 are trained with it, the
+# nearest with CRS and PRS too, the nearest of these with all seeds; near is the root mean square of
+# the gaps to the table.
 
 # %%
 found = []

@@ -4,6 +4,7 @@ A step of a large network on a batch of twenty is a few milliseconds of work in 
 kernels, and Python needs longer to launch them than the GPU to run them.
 """
 
+import gc
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -62,6 +63,7 @@ class Graphs:
 
     def record(self, function: Callable[..., None], inputs: tuple[Tensor, ...]) -> Callable:
         """Return what repeats a call on the same tensors; recording itself computes nothing."""
+        gc.collect()  # a graph that is freed while another is recorded breaks the recording
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
             function(*inputs)
@@ -87,7 +89,7 @@ class Captured:
 
     The last of these calls is watched. A function that waits for the device cannot be recorded; it
     goes on being called eagerly, after a warning. So does one whose recording fails: recording
-    computes nothing, so that a failed one has changed nothing either.
+    computes nothing, so that no tensor has changed.
     """
 
     def __init__(self, function: Callable[..., None], graphs: Graphs):

@@ -1,5 +1,6 @@
 """One run, from a configuration to its scores."""
 
+import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -111,6 +112,9 @@ def run_at_once(
 @contextmanager
 def conditions(config: RunConfig) -> Iterator[None]:
     """Hold the process at one thread and at a run's precision; what was set before comes back."""
+    if torch.cuda.is_initialized():  # learners are cycles: let those of runs before leave the GPU
+        gc.collect()
+        torch.cuda.empty_cache()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -208,7 +208,7 @@ class Learner:
     def below(self, pixels: Tensor) -> Tensor:
         """Return what the trained part of the network gets for uint8 images: float (B, ...)."""
         with self.precision.forward(self.device):
-            return self.lower(as_input(pixels)).float()
+            return self.lower(self._laid_out(pixels)).float()
 
     def inputs(self, images: Images | Tensor, indices: np.ndarray) -> Tensor:
         """Return what the trained part of the network gets for some images.
@@ -290,6 +290,16 @@ class Learner:
         """
         return torch.cat(self._see(self.model.features, images, indices)).cpu().numpy()
 
+    def _laid_out(self, pixels: Tensor) -> Tensor:
+        """Return what the network gets, on a GPU in the weights' memory format.
+
+        cuDNN follows either, and images that lie otherwise would have it turn the weights around.
+        """
+        images = as_input(pixels)
+        if self.device.type == "cuda":
+            images = images.contiguous(memory_format=self.precision.memory_format)
+        return images
+
     @torch.no_grad()
     def _see(self, network: Callable, images, indices: np.ndarray | None) -> list[Tensor]:
         """Apply the network, or a part of it, to images in evaluation mode."""
@@ -299,7 +309,7 @@ class Learner:
         try:
             for pixels, _ in _as_images(images).feed(_in_batches(wanted, images.shape[1:3])):
                 with self.precision.forward(self.device):
-                    seen.append(network(as_input(pixels)).float())
+                    seen.append(network(self._laid_out(pixels)).float())
         finally:
             self.upper.train()
         return seen

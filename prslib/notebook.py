@@ -67,6 +67,16 @@ def _optional(check: Callable) -> Callable:
     return lambda name, value: None if value is None else check(name, value)
 
 
+def _read(text: str) -> str | float | None:
+    """Read "None" and numbers such as "1e-3", which YAML takes for text."""
+    if text.strip() == "None":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _several(check: Callable, least: int = 1) -> Callable:
     """Accept a list, one value, or (from a command line) text with commas: "0,1,2"."""
 
@@ -74,6 +84,7 @@ def _several(check: Callable, least: int = 1) -> Callable:
         if isinstance(value, str):
             value = [yaml.safe_load(part) for part in value.strip("[]").split(",") if part]
         values = list(value) if isinstance(value, list | tuple) else [value]
+        values = [_read(item) if isinstance(item, str) else item for item in values]
         if len(values) < least:
             raise ValueError(f"{name} must hold at least one value, got none")
         return [check(name, item) for item in values]
@@ -202,7 +213,7 @@ class Settings:
         return "\n".join(["| parameter | value |", "|---|---|", *rows]) + where
 
 
-def settings(notebook: str, namespace: dict) -> Settings:
+def settings(notebook: str, namespace: dict, single_label: bool | None = None) -> Settings:
     """Check a notebook's parameters before any work starts.
 
     Parameters
@@ -211,6 +222,8 @@ def settings(notebook: str, namespace: dict) -> Settings:
         The notebook's name, for its figures.
     namespace : dict
         The notebook's ``globals()``.
+    single_label : bool, optional
+        Whether images have one label, for a notebook that is about the one kind of data alone.
 
     Returns
     -------
@@ -220,7 +233,8 @@ def settings(notebook: str, namespace: dict) -> Settings:
     Raises
     ------
     ValueError
-        If a parameter is unknown (the message names the allowed ones) or out of range.
+        If a parameter is unknown (the message names the allowed ones) or out of range, a data set
+        is of the other kind, or there is no cell of parameters.
     TypeError
         If a parameter has the wrong type.
 
@@ -237,6 +251,11 @@ def settings(notebook: str, namespace: dict) -> Settings:
         if source.lstrip().startswith("# Parameters")
     ]
     allowed = [statement.target.id for statement in own]
+    if not own:
+        raise ValueError(
+            f"expected a cell of the parameters of {notebook} to have been run, each in a line "
+            "`name: type = value` and nothing else in the cell; got none"
+        )
     unknown = [name for cell in given for name in _assigned(cell) if name not in allowed]
     if unknown:
         raise ValueError(
@@ -244,7 +263,20 @@ def settings(notebook: str, namespace: dict) -> Settings:
             f"parameters of {notebook}: {', '.join(allowed)}"
         )
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
+    if single_label is not None:
+        _check_kind(notebook, values["dataset"], single_label)
     return Settings(notebook, values)
+
+
+def _check_kind(notebook: str, names: list[str], single_label: bool) -> None:
+    kinds = {name: one.recipe.loss == "cross_entropy" for name, one in DATASETS.items()}
+    for name in names:
+        if kinds[name] != single_label:
+            known = ", ".join(other for other, kind in kinds.items() if kind == single_label)
+            raise ValueError(
+                f"{notebook} is about {'one label' if single_label else 'several labels'} an "
+                f"image, got the data set {name!r}; choose from {known}"
+            )
 
 
 def wanted(notebook: str, profile: str) -> list[RunConfig]:
@@ -266,6 +298,8 @@ def wanted(notebook: str, profile: str) -> list[RunConfig]:
     ------
     FileNotFoundError
         If the notebook, its parameters or a data set that it names are not there.
+    ValueError, TypeError
+        If a parameter is unknown or its value is refused, as by `settings`.
 
     Examples
     --------
@@ -276,12 +310,56 @@ def wanted(notebook: str, profile: str) -> list[RunConfig]:
     cells = [c for c in json.loads(file.read_text())["cells"] if c["cell_type"] == "code"]
     first = next(i for i, c in enumerate(cells) if "parameters" in c["metadata"].get("tags", ()))
     sources = ["".join(cell["source"]) for cell in cells[first : first + 2]]
-    namespace = {"In": sources[:1]}
+    namespace, values = {"In": sources[:1]}, given(profile, notebook)
     exec(sources[0], namespace)
-    namespace |= yaml.safe_load(params_file(profile, notebook).read_text())
+    allowed = [statement.target.id for statement in _parsed(sources[0])]
+    unknown = [name for name in values if name not in allowed]
+    if unknown:
+        raise ValueError(
+            f"unknown parameter {', '.join(map(repr, unknown))}; "
+            f"parameters of {notebook}: {', '.join(allowed)}"
+        )
+    namespace |= values
     with contextlib.redirect_stdout(io.StringIO()):
         exec(sources[1], namespace)
     return namespace["wanted"]
+
+
+def given(profile: str, notebook: str) -> dict:
+    """Return a notebook's parameters under a profile, unchecked.
+
+    Parameters
+    ----------
+    profile : str
+        "smoke", "quick", "seeds" or "paper".
+    notebook : str
+        The notebook's name.
+
+    Returns
+    -------
+    dict
+        What its YAML file holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no YAML, or holds something else than names and values.
+
+    Examples
+    --------
+    >>> given("smoke", "rho_sweep")["profile"]
+    'smoke'
+    """
+    file = params_file(profile, notebook)
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} cannot be read as YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"expected parameters and their values in {file}, got {values!r}")
+    return values
 
 
 def _parsed(source: str) -> list[ast.stmt]:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from prslib.report import effects
+from prslib.report.bootstrap import Least
 
 
 def means(cells):
@@ -89,16 +90,24 @@ RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 5
 
 def test_rho():
     cells = {(rho, m): v for rho, row in RHOS.items() for m, v in zip("ab", row, strict=True)}
-    assert effects.best_near_balance(means(cells)).tolist() == [55 - 56]
-    assert effects.declines(means(cells)).tolist() == [55 - 56]
+    assert Least(effects.near_balance)(means(cells)).tolist() == [55 - 56]
+    assert Least(effects.losses)(means(cells)).tolist() == [55 - 56]
     cells[0.5, "b"] = 54.5
-    assert effects.best_near_balance(means(cells)).tolist() == [0.5]
-    assert effects.declines(means(cells)).tolist() == [0.5]
+    assert Least(effects.near_balance)(means(cells)).tolist() == [0.5]
+    assert Least(effects.losses)(means(cells)).tolist() == [0.5]
 
 
-def test_best_near_balance_needs_values_on_both_sides():
+def test_the_first_task_can_be_left_out():
+    cells = {(m, task, "mAP"): 0.0 for m in ("PRS", "CRS") for task in (1, 2, 3)}
+    cells |= {("PRS", 1, "mAP"): -5.0, ("PRS", 2, "mAP"): 3.0, ("PRS", 3, "mAP"): 4.0}
+    effect = effects.beats("PRS", "CRS")
+    assert effect(means(cells)).tolist() == [-5]
+    assert effects.after_the_first(effect)(means(cells)).tolist() == [3]
+
+
+def test_near_balance_needs_values_on_both_sides():
     inside = {(rho, "mAP"): 1.0 for rho in (-0.1, 0.1)}
-    assert np.isnan(effects.best_near_balance(means(inside))[0])
+    assert np.isnan(Least(effects.near_balance)(means(inside))[0])
 
 
 def test_every_resample_is_measured_on_its_own():

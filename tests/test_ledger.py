@@ -22,7 +22,7 @@ NETWORKS = "Appendix, Base Architectures"
 
 def asked():
     """Make a small grid of everything that a claim may be about, the standards first."""
-    seeds, both = [0, 1], [TINY, "digits49tiny"]
+    seeds, both = [0, 1, 2], [TINY, "digits49tiny"]
     single = ["imbal-digits-tiny", "imbal-colour-digits-tiny"]
     memories = {TINY: (25, 75), "digits49tiny": (16, 50)}
     attention = [f"convnet_{name}" for name in ("attention_consistency", "rnn_attention")]
@@ -54,7 +54,7 @@ BASE = {"Finetune": 0.1, "EWC": 0.2, "GSS": 0.25, "ExStream": 0.3, "CRS": 0.35, 
 def made(config, sign=1.0):
     """Make a run in which PRS leads and the order of the methods is the paper's, or reversed."""
     level = 0.5 + sign * (BASE.get(config.method, 0.45) - 0.35)
-    shift = 0.01 * config.seed
+    shift = 0.005 * config.seed
 
     def value(cells):
         late = (cells["group"] == "minority") & (cells["trained_tasks"] == 4)
@@ -191,7 +191,7 @@ def test_there_is_a_row_for_each_published_cell(cells):
 )
 def test_matching(cells, table, method, group, metric, filters, theirs, ours):
     row = cell(cells, table, method, group, metric, **filters)
-    assert (row["theirs"], row["seeds"]) == (theirs, 2)
+    assert (row["theirs"], row["seeds"]) == (theirs, 3)
     assert row["ours"] == pytest.approx(ours)
     assert row["difference"] == pytest.approx(ours - theirs)
     assert row["sd"] == pytest.approx(100 * np.std([0, 0.01], ddof=1))
@@ -229,6 +229,14 @@ def test_other_settings_do_not_pass_for_the_papers(other):
     rows += configs(dataset=TINY, method=["PRS"], seed=[1], **other)
     found = numbers.cells(observe([made(config) for config in rows], rows), "smoke")
     assert cell(found, "main", "PRS", "overall", "mAP")["seeds"] == 1
+
+
+def test_a_network_with_a_step_size_of_its_own_is_still_the_papers():
+    rows = configs(dataset=TINY, method=["PRS"], seed=[0])
+    own = {"model": "convnet_rnn_attention", "learning_rate": 0.0005}
+    rows += configs(dataset=TINY, method=["PRS"], seed=[0], **own)
+    found = numbers.cells(observe([made(config) for config in rows], rows), "smoke")
+    assert cell(found, "rnn_attention", "PRS", "overall", "mAP")["seeds"] == 1
 
 
 def test_summary(cells):
@@ -273,7 +281,7 @@ def test_every_claim_can_be_decided(name, wanted, decided):
     assert claim.needs(wanted)
     if "features" not in claim.where.get("measure", ()):
         assert rows["effect"].notna().all()
-        assert (rows["seeds"] == 2).all()
+        assert (rows["seeds"] == 3).all()
         assert (rows["verdict"] != "not run").all()
 
 
@@ -308,8 +316,7 @@ def test_the_papers_own_numbers_by_hand(decided):
     assert decided["majority", "COCOseq"] == pytest.approx(59.3 - 56.7)
     assert decided["single_gss", "Imbal-MNISTseq"] == pytest.approx(68.45 - 62.54)
     assert decided["imbalanced_crs", "COCOseq"] == pytest.approx(60.4 - 60.1)
-    harder = (54.7 - 55.3) + (67.7 - 54.7) + (58.2 - 56.8)
-    assert decided["balanced_is_harder", "COCOseq"] == pytest.approx(harder / 3)
+    assert decided["balanced_is_harder", "COCOseq"] == pytest.approx(54.7 - 55.3)
     assert decided["plain_multitask", "COCOseq"] == pytest.approx(56.8 - 52.2)
     assert math.isnan(decided["prs_balances", "COCOseq"])
 
@@ -322,8 +329,8 @@ def test_a_gradient_variance_counts_by_its_logarithm(wanted):
 
 
 def test_seeds_are_paired(wanted, observations):
-    """CRS lacks the seed in which PRS is best: only the seed of both counts."""
-    kept = observations[~((observations["method"] == "CRS") & (observations["seed"] == 1))]
+    """CRS lacks the seeds in which PRS is best: only the seed of both counts."""
+    kept = observations[~((observations["method"] == "CRS") & (observations["seed"] > 0))]
     row = decide_some(kept, wanted, "above_crs").loc["above_crs"]
     assert (row["seeds"], row["verdict"]) == (1, "undecided")
     assert row["effect"] == pytest.approx(5)

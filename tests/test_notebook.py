@@ -86,6 +86,29 @@ def test_unknown_parameters_name_the_allowed_ones():
         notebook.settings("any", namespace("rho = 0.1\nroh = 0.2", rho=0.1, roh=0.2))
 
 
+def test_without_a_cell_of_parameters_the_error_says_what_is_wanted():
+    space = namespace()
+    space["In"] = ["rho = 0.1", "import numpy"]
+    with pytest.raises(ValueError, match="expected a cell of the parameters of any to have been"):
+        notebook.settings("any", space)
+
+
+def test_a_notebook_about_one_kind_of_data_refuses_the_other():
+    single = namespace(dataset=["imbal-digits"])
+    single["In"] = ['dataset: list = ["imbal-digits"]']
+    assert notebook.settings("any", single, single_label=True).dataset == ["imbal-digits"]
+    with pytest.raises(
+        ValueError, match="several labels an image, got the data"
+    ):
+        notebook.settings("any", single, single_label=False)
+
+
+def test_numbers_that_yaml_takes_for_text_are_numbers():
+    assert PARAMETERS["learning_rates"]("learning_rates", "1e-3,None") == [0.001, None]
+    assert PARAMETERS["ewc_lambdas"]("ewc_lambdas", [0, "1e3"]) == [0, 1000]
+    assert PARAMETERS["rhos"]("rhos", "-1e-1,0") == [-0.1, 0]
+
+
 def test_a_notebook_run_again_with_other_names_around_is_fine():
     space = namespace()
     space["In"] += ["settings = 1\nscores = 2", "%matplotlib inline", "for x in range(3: broken"]

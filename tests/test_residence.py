@@ -119,7 +119,7 @@ def test_a_device_that_is_not_there_is_refused_before_work_starts(device, tmp_pa
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream", "Multitask"])
 def test_a_run_gives_the_same_bytes_wherever_its_images_live(method, monkeypatch):
-    config = RunConfig(dataset="digits49tiny", method=method, batch_size=50)
+    config = RunConfig(dataset="digits49tiny", method=method, batch_size=15)
     resident = run(config).scores
     fed = []
     feed = Staged.feed

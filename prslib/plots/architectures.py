@@ -35,9 +35,12 @@ def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     if len(settings) > len(COLOURS):
         raise ValueError(f"expected at most {len(COLOURS)} settings, got {len(settings)}")
     width = 0.8 / len(settings)
+    found = frame.groupby("network")["setting"].agg(set)
+    trained = {name: [s for s in settings if s in found[name]] for name in networks}
     for number, setting in enumerate(settings):
         part = frame[frame["setting"] == setting]
-        place = part["network"].map(networks.index) - 0.4 + (number + 0.5) * width
+        beside = part["network"].map(lambda n, s=setting: trained[n].index(s) - len(trained[n]) / 2)
+        place = part["network"].map(networks.index) + (beside + 0.5) * width
         cells = part.assign(place=place).groupby("place")
         means, theirs = cells["value"].mean(), cells["published"].first().dropna()
         ax.bar(means.index, means, width, color=COLOURS[number], label=setting)
@@ -46,6 +49,7 @@ def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         for left, right, value in zip(*np.add.outer(ends, theirs.index), theirs, strict=True):
             ax.hlines(value, left, right, color="black", linewidth=1.6, zorder=5)
     ax.set_xticks(range(len(networks)), [name.replace(" [", "\n[") for name in networks])
+    ax.set_xlim(-0.5, len(networks) - 0.5)
     ax.set(xlabel="", ylabel=f"{metric} (%)")
     handles, names = ax.get_legend_handles_labels()
     if frame["published"].notna().any():

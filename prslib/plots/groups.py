@@ -4,9 +4,11 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from prslib.plots.methods import COLOURS, in_order
 
+OUTLINE = [withStroke(linewidth=3.2, foreground="white")]  # seen on black bars, too
 GROUPS = ("majority", "moderate", "minority", "overall")
 
 
@@ -111,7 +113,9 @@ def _bars(
     theirs = frame.groupby([x, hue])["published"].first().dropna()
     for (name, of), value in theirs.items():
         left = order.index(name) - 0.4 + names.index(of) * width
-        ax.hlines(value, left, left + width, color="black", linewidth=1.6, zorder=5)
+        ax.hlines(
+            value, left, left + width, color="black", linewidth=1.6, zorder=5, path_effects=OUTLINE
+        )
     handles, names = ax.get_legend_handles_labels()
     if len(theirs):
         handles.append(Line2D([], [], color="black", linewidth=1.6))

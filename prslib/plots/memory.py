@@ -25,17 +25,13 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="Stream")
-    sns.lineplot(
-        frame[frame["method"] != "Stream"],
-        x="class_rank",
-        y="share",
-        hue="method",
-        hue_order=[name for name in in_order(frame["method"]) if name != "Stream"],
-        palette=COLOURS,
-        errorbar="sd",
-        drawstyle="steps-mid",
-        ax=ax,
-    )
+    for name in in_order(frame["method"]):
+        if name != "Stream":
+            shares = frame[frame["method"] == name].groupby("class_rank")["share"]
+            mean, sd = shares.mean(), shares.std().fillna(0)
+            ax.plot(mean, color=COLOURS[name], drawstyle="steps-mid", label=name)
+            band = {"color": COLOURS[name], "alpha": 0.2, "linewidth": 0, "step": "mid"}
+            ax.fill_between(mean.index, mean - sd, mean + sd, **band)
     ends = stream.groupby("group", sort=False)["class_rank"].max()
     starts = stream.groupby("group", sort=False)["class_rank"].min()
     for group, end in ends.items():
@@ -48,6 +44,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     top = max(ax.get_ylim()[1], 1.1 * frame["share"].max())  # axes may share their scale
     ax.set(xlabel="class, from frequent to rare", ylabel="share of labels (%)", ylim=(0, top))
     ax.margins(x=0.005)
+    ax.label_outer()
     ax.legend(title="")
     return ax
 

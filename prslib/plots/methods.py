@@ -32,6 +32,11 @@ MARKERS = {
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Return the methods, each once, in the order of the main table."""
+    """Return the methods, each once, in the order of the main table; ValueError for others."""
     present = set(methods)
+    if unknown := present - set(COLOURS):
+        raise ValueError(
+            f"expected methods that have a look, got {', '.join(sorted(unknown))}; give each a "
+            "colour and a marker in prslib/plots/methods.py"
+        )
     return [name for name in COLOURS if name in present]

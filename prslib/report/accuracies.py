@@ -7,6 +7,7 @@ import pandas as pd
 from prslib import report
 from prslib.config import RunConfig
 from prslib.methods import METHODS
+from prslib.report.bootstrap import DECIDING
 from prslib.results import Run
 from prslib.stream import task_name, tasks_together
 
@@ -102,7 +103,7 @@ def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
 
 def _sentence(row, method: str, than: str) -> str:
     spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.1f} over {row.seeds} seeds"
-    clear = row.seeds > 1 and abs(row.difference) > row.sd
+    clear = row.seeds >= DECIDING and abs(row.difference) > row.sd
     word = ("above" if row.difference > 0 else "below") if clear else "not clearly apart from"
     paper = "" if pd.isna(row.published) else f"; in the paper by {row.published:+.1f}"
     return (

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from prslib.report.bootstrap import Effect
+from prslib.report.bootstrap import Effect, Least
 
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 
@@ -35,7 +35,7 @@ def beats(first: str, *others: str) -> Effect:
     >>> beats("PRS", "CRS")(pd.DataFrame([[50.0, 60.0, 47.0, 59.0]], columns=columns)).tolist()
     [1.0]
     """
-    return lambda means: _leads(means, first, others).min(axis=1)
+    return Least(lambda means: _leads(means, first, others))
 
 
 def gains(first: str, *others: str) -> Effect:
@@ -57,9 +57,9 @@ def runner_up(first: str, *others: str) -> Effect:
 
     def effect(means):
         rivals = np.stack([means[other].to_numpy() for other in others])  # (others, R, cells)
-        return (means[first] - np.sort(rivals, axis=0)[-2]).min(axis=1)
+        return means[first] - np.sort(rivals, axis=0)[-2]
 
-    return effect
+    return Least(effect)
 
 
 def gap_closes(first: str, other: str, high: str, low: str) -> Effect:
@@ -81,11 +81,11 @@ def gains_most(first: str, other: str, where: str) -> Effect:
     The columns are method, group and metric; the mean over metrics counts.
     """
 
-    def effect(means):
+    def leads(means):
         gain = (means[first] - means[other]).T.groupby(level=0).mean().T
-        return gain[where] - gain.drop(columns=where).max(axis=1)
+        return gain.drop(columns=where).rsub(gain[where], axis=0)
 
-    return effect
+    return Least(leads)
 
 
 def steadier(first: str, other: str) -> Effect:
@@ -115,6 +115,20 @@ def lead_grows(first: str, other: str) -> Effect:
     return effect
 
 
+def after_the_first(effect: Least) -> Least:
+    """Return an effect of all tasks but the first one that was trained.
+
+    The columns are method, trained_tasks and more. A first task that fits into the memory leaves
+    all methods that fill it alike with the same samples.
+    """
+
+    def parts(means):
+        tasks = means.columns.get_level_values(1)
+        return effect.parts(means.loc[:, tasks > tasks.min()])
+
+    return Least(parts)
+
+
 def flattens(low: float, middle: float, high: float) -> Effect:
     """Return how much less is gained by the second of two steps than by the first.
 
@@ -128,27 +142,27 @@ def flattens(low: float, middle: float, high: float) -> Effect:
     return effect
 
 
-def best_near_balance(means: pd.DataFrame) -> pd.Series:
-    """Return the least lead, over metrics, of the best rho within [-0.2, 0.2] on the best outside.
+def near_balance(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the lead, metric by metric, of the best rho within [-0.2, 0.2] on the best outside.
 
     The columns are rho and metric.
     """
     near = means.columns.get_level_values(0).map(abs) <= BALANCED
     inside, outside = (means.loc[:, part].T.groupby(level=1).max().T for part in (near, ~near))
-    return (inside - outside).min(axis=1, skipna=False)
+    return inside - outside
 
 
-def declines(means: pd.DataFrame) -> pd.Series:
-    """Return the least loss, over metrics and steps of rho, on the way from 0 to both ends.
+def losses(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the loss in every metric by every step of rho on the way from 0 to both ends.
 
     The columns are rho and metric.
     """
     rhos = sorted(set(means.columns.get_level_values(0)))
     sides = [[r for r in rhos if r >= 0], [r for r in reversed(rhos) if r <= 0]]
     steps = [means[a] - means[b] for side in sides for a, b in pairwise(side)]
-    return pd.concat(steps, axis=1).min(axis=1)
+    return pd.concat(steps, axis=1)
 
 
 def above_floor(floor: str, *others: str) -> Effect:
     """Return the least lead, over cells, of any of the others on the floor."""
-    return lambda means: (-_leads(means, floor, others)).min(axis=1)
+    return Least(lambda means: -_leads(means, floor, others))

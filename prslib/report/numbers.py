@@ -8,6 +8,7 @@ from prslib.report.observations import SETTING, published_observations
 
 # fields that the paper's tables vary
 VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
+OF_A_MODEL = {"learning_rate", "model"}  # a network of its own may have a step size of its own
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric", "task"]
 
@@ -36,8 +37,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     the same memory relative to the standard. Where several data sets stand for one of the paper's,
     its own counts, else the first. Where the paper's first residual block is frozen, ours is too.
     """
-    alike = observations["varied"].map(lambda names: set(filter(None, names.split(","))) <= VARIED)
-    ours = observations[alike.astype(bool)]
+    ours = observations[observations["varied"].map(_alike).astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(first_dataset(ours))]
     keys = {"dropna": False, "sort": False}
     ours = ours.drop_duplicates([*MATCH, "seed"])
@@ -57,6 +57,11 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
     origin = ["dataset", "stand_in", "profile", "note"]
     return both[["table", "stands_for", *setting, *cell, *values, *origin]]
+
+
+def _alike(varied: str) -> bool:
+    names = set(filter(None, varied.split(",")))
+    return names - (OF_A_MODEL if names >= OF_A_MODEL else set()) <= VARIED
 
 
 def _kind(measure: str, metric: str) -> str:

@@ -24,7 +24,7 @@ def main_table() -> str:
     str
         A row for each method; ours as mean ± s.d. over seeds, the paper's number in brackets.
     """
-    cells = pd.read_csv(figures_dir(REPORTED) / "main_table.csv")
+    cells = _numbers(REPORTED, "main_table")
     cells = cells[cells["measure"] == "score"]
     columns = [("overall", metric) for metric in METRICS] + [
         (group, "mAP") for group in GROUPS if group != "overall"
@@ -39,6 +39,16 @@ def main_table() -> str:
             lines.append(f"| {method} | " + " | ".join(row) + " |")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def _numbers(profile: str, name: str) -> pd.DataFrame:
+    file = figures_dir(profile) / f"{name}.csv"
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"expected {file}, from which the README takes numbers, it is not there; run "
+            f"`make figures PROFILE={profile}` first"
+        )
+    return pd.read_csv(file)
 
 
 def _cell(row: pd.Series) -> str:
@@ -56,10 +66,8 @@ def ledger_counts() -> str:
         Counts by verdict, of the cells that were run, and of the quick profile's verdicts that
         more seeds confirm.
     """
-    claims, before = (
-        pd.read_csv(figures_dir(profile) / "ledger_claims.csv") for profile in (REPORTED, "quick")
-    )
-    cells = pd.read_csv(figures_dir(REPORTED) / "ledger_cells.csv")
+    claims, before = (_numbers(profile, "ledger_claims") for profile in (REPORTED, "quick"))
+    cells = _numbers(REPORTED, "ledger_cells")
     count = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     both = before.merge(claims, on=["claim", "dataset"], suffixes=("_before", ""))
     decided = both[both["verdict_before"].isin(["holds", "does not hold"])]
@@ -119,6 +127,8 @@ def renew() -> None:
     ------
     ValueError
         If the README has lost a marker.
+    FileNotFoundError
+        If figures that it takes numbers from have not been drawn.
     """
     file = project_root() / "README.md"
     text = file.read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from prslib import published
 from prslib.datasets import load_dataset
 from prslib.forgetting import forgetting
 from prslib.methods import METHODS
+from prslib.report.bootstrap import DECIDING
 from prslib.results import Run
 
 GROUPS = ("majority", "moderate", "minority", "overall")
@@ -256,12 +257,13 @@ def contrasts(
 
 def _sentence(row, method: str, than: str, where: str) -> str:
     spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.1f} over {row.seeds} seeds"
-    words = ("ahead of", "behind") if row.seeds == 1 else ("above", "below")
+    few = row.seeds < DECIDING
+    words = ("ahead of", "behind") if few else ("above", "below")
     word = words[0] if row.difference > 0 else words[1]
-    if row.seeds > 1 and abs(row.difference) <= row.sd:
+    if not few and abs(row.difference) <= row.sd:
         word = "not clearly apart from"
     by = f", by {row.difference:+.1f} points"
-    if row.seeds == 1 and round(row.difference, 1) == 0:
+    if few and round(row.difference, 1) == 0:
         word, by = "level with", ""
     text = f"{where}, {row.group} {row.metric}: {method} is {word} {than}{by} ({spread})"
     if pd.isna(row.published):

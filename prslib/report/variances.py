@@ -7,6 +7,7 @@ import pandas as pd
 
 from prslib.datasets import load_dataset
 from prslib.methods import METHODS
+from prslib.report.bootstrap import DECIDING
 
 # with whom the paper's figures compare PRS, and find it above: by the data set they are of
 COMPARED = {
@@ -101,7 +102,7 @@ def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
 def _sentence(row: dict, method: str) -> str:
     seeds, gap = row["seeds"], row["difference"]
     spread = "one seed" if seeds == 1 else f"s.d. {row['sd']:.2f} over {seeds} seeds"
-    clear = seeds > 1 and abs(gap) > row["sd"]
+    clear = seeds >= DECIDING and abs(gap) > row["sd"]
     word = ("above" if gap > 0 else "below") if clear else NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:

@@ -37,6 +37,11 @@ def number(name, column, profile="quick", **where):
     return found.iloc[0]
 
 
+def verdict(claim, dataset, profile="seeds"):
+    """Return what the ledger says of a claim on a data set."""
+    return number("ledger_claims", "verdict", profile, claim=claim, dataset=dataset)
+
+
 def mean(name, column="value", profile="quick", **where):
     """Return the mean of a column over the rows with the given values of others."""
     return rows(name, profile, **where)[column].mean()

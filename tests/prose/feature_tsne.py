@@ -1,6 +1,6 @@
 """What `feature_tsne` concludes."""
 
-from prose.evidence import mean, number, rows
+from prose.evidence import mean, number, rows, verdict
 
 DOCUMENT = "notebooks/feature_tsne.py"
 SECTION = ("## What can be concluded, and what cannot", "")
@@ -78,6 +78,10 @@ SAID = {
         min(clearly("majority", metric) for metric in METRICS) > -1
     ),
     "with CRS too the minority's kNN accuracy is {:.0f} %": crs_knows_them,
+    "**On `imbal-digits` it takes ten seeds to say that it holds.**": lambda: (
+        verdict("features", "imbal-digits") == "holds"
+        and verdict("features", "imbal-digits", "quick") == "undecided"
+    ),
     "over ten seeds PRS has {:.1f} points more kNN accuracy on the minority, s.d. {:.1f}": lambda: (
         ten_seeds("imbal-digits")
     ),
