@@ -105,7 +105,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 #
 # - **With one label an image the claim holds.** Over ten seeds on `imbal-digits` (the seeds
 #   profile) PRS has 1.9 times the gradient variance of CRS and 2.0 times that of GSS in the mean
-#   over the stream, and is above each at about nine points in ten. So it is on MNIST itself
+#   over the stream, and is above each at more than eight points in ten. So it is on MNIST itself
 #   (`figures/paper/gradient_variance_prs_minus_others.csv`; by `papermill
 #   notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml -p dataset
 #   imbal-mnistseq -p rhos 0.0 -p points 50 -p device cpu`; five seeds): 2.2 times that of CRS

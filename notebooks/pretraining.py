@@ -175,8 +175,8 @@ display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
 # On ten seeds (the seeds profile), on `digits70seq` and `digits49seq`, from random weights to those
 # with which the other notebooks begin:
 #
-# - **More of the paper's claims hold.** Of 48 rows that Table 1's runs decide 26 hold from random
-#   weights, 31 from `turned_digits` and 36 from `digits`; 9, 6 and 7 do not.
+# - **More of the paper's claims hold.** Of 43 rows that Table 1's runs decide 21 hold from random
+#   weights, 27 from `turned_digits` and 32 from `digits`; 7, 6 and 6 do not.
 # - **"PRS outperforms CRS" holds.** In all metrics at once it is undecided on both sets from random
 #   weights, and holds on both from `digits`: by 5 and 21 points of C-F1 (paper 6 and 8), 4 and 15
 #   of O-F1 (paper 4 and 7), 1 and 15 of mAP (paper 5 and 5).
