@@ -94,9 +94,9 @@ settings.save(figure, run, "ledger_agreement")
 # resampled and all cells of a seed stay together (a paired bootstrap). Of few seeds all resamples
 # can be listed, 27 of three, which draws nothing. It is also weak: the range of three seeds holds
 # the median of all seeds with a probability of 75 % at most, that of two with 50 %, whatever the
-# nominal level says (column `coverage`). A claim *holds* if the whole interval is above 0, does *not
-# hold* if it is below, and is *undecided* otherwise, or where there are fewer than three seeds, as
-# for the methods that are costly to train.
+# nominal level says (column `coverage`). A claim *holds* if the whole interval is above 0, does
+# *not hold* if it is below, and is *undecided* otherwise, or where there are fewer than three
+# seeds, as for the methods that are costly to train.
 #
 # The weakest of many noisy cells lies low even where all are right. The upper end of
 # such a claim's interval is therefore the lowest of the cells' own upper ends, each at a level
