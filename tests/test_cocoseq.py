@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from PIL import Image
 from real_folders import write_coco, write_ids
 
 from prslib.__main__ import main
-from prslib.datasets import DATASETS, images, load_dataset
-from prslib.datasets.coco import read_annotations
+from prslib.datasets import DATASETS, id_download, images, load_dataset
+from prslib.datasets.coco import read_annotations, read_label_table
 
 NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 TRAIN = [
@@ -98,7 +99,7 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys):
     assert rows_of(coco / "data/cocoseq/left_out.csv") == []
     left = {path.name for path in (coco / "data/cocoseq").iterdir()}
     lists = {"images.files.txt", "left_out.csv", "counts.csv"}
-    assert left == {"corpus.npz", "labels.npz", "images.npy", *lists}
+    assert left == {"corpus.npz", "labels.npz", "images.npy", "prepare.lock", *lists}
 
 
 def test_second_call_has_nothing_to_do(coco, capsys, monkeypatch):
@@ -108,13 +109,64 @@ def test_second_call_has_nothing_to_do(coco, capsys, monkeypatch):
     assert "nothing to do" in capsys.readouterr().out
 
 
+def test_two_at_once(coco, monkeypatch, capsys):
+    beside, real = [], images.read_image
+
+    def read(path):
+        if not beside:
+            beside.append(prepare(coco))
+        return real(path)
+
+    monkeypatch.setattr(images, "read_image", read)
+    assert prepare(coco) == 0
+    assert beside == [1]
+    assert f"another prepare is at work in {coco / 'data/cocoseq'}; run" in capsys.readouterr().err
+    assert len(load_dataset("cocoseq").train) == 4
+
+
+def test_a_held_folder_is_left_alone(coco, capsys):
+    folder = coco / "data/cocoseq"
+    folder.mkdir()
+    with FileLock(folder / "prepare.lock"):
+        assert prepare(coco) == 1
+    assert "another prepare is at work" in capsys.readouterr().err
+    assert [file.name for file in folder.iterdir()] == ["prepare.lock"]
+    assert prepare(coco) == 0
+
+
 def test_labels_alone_need_no_images(coco):
     shutil.rmtree(coco / "coco" / "train2014")
     arguments = ["--annotations", str(coco / "coco/annotations"), "--ids", str(coco / "ids")]
     assert main(["prepare", "cocoseq", *arguments]) == 0
     assert len(load_dataset("cocoseq", images=False).train) == 4
-    with pytest.raises(FileNotFoundError, match="got labels alone; run `python -m prslib prepare"):
+    command = "prepare cocoseq --images DIR --annotations DIR --ids DIR`"
+    with pytest.raises(
+        FileNotFoundError, match=f"got labels alone; run `python -m prslib {command}"
+    ):
         load_dataset("cocoseq")
+
+
+def test_labels_of_the_released_split_are_not_replaced_by_a_derived_one(pairs, capsys):
+    write_ids(pairs / "ids", PAIR_IDS, "coco")
+    arguments = ["--annotations", str(pairs / "coco/annotations"), "--ids", str(pairs / "ids")]
+    assert main(["prepare", "cocoseq", *arguments]) == 0
+    before = (pairs / "cocoseq/labels.npz").read_bytes()
+    assert prepare(pairs, "--test-per-class", "3", ids=False) == 1
+    said = capsys.readouterr().err
+    assert "expected the derived split in" in said
+    assert "got the released one; pass --ids DIR, as before, to go on with it, or delete" in said
+    assert (pairs / "cocoseq/labels.npz").read_bytes() == before
+    assert prepare(pairs) == 0
+
+
+def test_derived_labels_are_not_replaced_by_the_released_split(pairs, capsys):
+    annotations = ["--annotations", str(pairs / "coco/annotations")]
+    assert main(["prepare", "cocoseq", *annotations, "--test-per-class", "3"]) == 0
+    with pytest.raises(FileNotFoundError, match="prepare cocoseq --images DIR --annotations DIR` "):
+        load_dataset("cocoseq")
+    write_ids(pairs / "ids", PAIR_IDS, "coco")
+    assert prepare(pairs) == 1
+    assert "got the derived one; leave the ids out, as before" in capsys.readouterr().err
 
 
 def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
@@ -254,29 +306,59 @@ def test_an_image_that_is_listed_twice_counts_once(coco):
         read_annotations(file.parent)
 
 
-def test_derived_split_of_a_small_folder(tmp_path, monkeypatch, capsys):
-    pairs = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
-    names = [name for pair in pairs for name in pair]
+PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
+PAIR_IDS = {  # the first two images of every class; 100 + i and 200 + i show class i
+    "train": [[100, 101], [102, 103], [104, 105], [106, 107]],
+    "test": [[200, 201], [202, 203], [204, 205], [206, 207]],
+    "teorg": [[200, 201], [202, 203], [204, 205], [206, 207]],
+}
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """Enough images to derive a split of four tasks, two classes each."""
+    names = [name for pair in PAIRS for name in pair]
     single = [[name] for name in names]
     halves = {
         half: [
             (first + i, found)
-            for i, found in enumerate([*single * 2, *map(list, pairs), ["ant", "cow"]])
+            for i, found in enumerate([*single * 2, *map(list, PAIRS), ["ant", "cow"]])
         ]
         for half, first in (("train2014", 100), ("val2014", 200))
     }
     write_coco(tmp_path / "coco", halves, names)
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    assert prepare(tmp_path, "--test-per-class", "3", ids=False) == 0
+    return tmp_path
+
+
+def test_derived_split_of_a_small_folder(pairs, capsys):
+    assert prepare(pairs, "--test-per-class", "3", ids=False) == 0
     said = capsys.readouterr().out
     assert "the derived split" in said
     assert "2 images with labels of no task alone" in said
-    dataset = load_dataset("cocoseq")
+    with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
+        dataset = load_dataset("cocoseq")
+    assert len(caught) == 1
     assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 8
     assert len(dataset.tests["imbalanced"]) == 20
     clustering = DATASETS["cocoseq"].clustering()
-    assert (clustering.labels.shape, clustering.class_names) == ((21, 8), tuple(names))
+    names = tuple(name for pair in PAIRS for name in pair)
+    assert (clustering.labels.shape, clustering.class_names) == ((21, 8), names)
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1"])
+def test_no_test_image_a_class_is_refused(pairs, capsys, wanted):
+    assert prepare(pairs, f"--test-per-class={wanted}", ids=False) == 1
+    assert f"expected --test-per-class of 1 or more, got {wanted}" in capsys.readouterr().err
+    assert not (pairs / "cocoseq").exists()
+
+
+def test_ids_that_are_given_and_fetched_contradict_each_other(coco, capsys, monkeypatch):
+    monkeypatch.setattr(id_download, "_fetch", lambda _: pytest.fail("fetched"))
+    with pytest.raises(SystemExit):
+        prepare(coco, "--download-ids")
+    assert "--download-ids: not allowed with argument --ids" in capsys.readouterr().err
 
 
 def break_json(root):
@@ -304,6 +386,21 @@ def no_annotations(root):
     edit(root / "coco/annotations/instances_train2014.json", lambda content: content.pop("images"))
 
 
+def image_in_both_halves(root):
+    def change(content):
+        content["images"].append({"id": 1, "file_name": "COCO_val2014_000000000001.jpg"})
+        content["annotations"].append({"id": 99, "image_id": 1, "category_id": 1})
+
+    edit(root / "coco/annotations/instances_val2014.json", change)
+
+
+def rename_category(root):
+    edit(
+        root / "coco/annotations/instances_val2014.json",
+        lambda content: content["categories"][0].update(name="pear"),
+    )
+
+
 def change_ids(part, task, numbers):
     return lambda root: (root / f"ids/{part}_task{task}_id_coco.json").write_text(
         json.dumps(numbers)
@@ -327,6 +424,14 @@ BAD = {
     "not instances": (no_annotations, r"got no images; take the instances files"),
     "unknown image": (annotate_unknown, r"annotation 99 of the unknown image 777; download"),
     "unknown category": (unknown_category, r"annotation 99 of the unknown category 55; download"),
+    "image in both halves": (
+        image_in_both_halves,
+        r"no image in both train2014 and val2014, got 1, the first with id 1; download",
+    ),
+    "categories that differ": (
+        rename_category,
+        r"the same categories in both files of .*annotations, got 6 and 6 that differ; download",
+    ),
     "id of nobody": (
         change_ids("train", 1, [3, 4, 4000]),
         r"every id of train_task1 .* but 1 of 3 are not, the first is 4000; the id files do not "
@@ -346,6 +451,14 @@ BAD = {
         lambda root: (root / "ids/teorg_task1_id_coco.json").unlink(),
         r"expected the id file .*teorg_task1_id_coco.json, got none",
     ),
+    "last training file missing": (
+        lambda root: (root / "ids/train_task1_id_coco.json").unlink(),
+        r"train_task1_id_coco.json, got none; .*\(folder dataset/data_source/COCOseq/ids of",
+    ),
+    "id files of the training alone": (
+        lambda root: [file.unlink() for file in (root / "ids").glob("te*")],
+        r"expected the id file .*test_task0_id_coco.json, got none",
+    ),
     "id file cut off": (
         lambda root: (root / "ids/test_task1_id_coco.json").write_text("[1, 2"),
         r"expected JSON in .*test_task1_id_coco.json",
@@ -361,6 +474,95 @@ def test_bad_input_is_named_before_any_work(coco, capsys, what):
     said = capsys.readouterr().err
     assert re.search(message, said), said
     assert not (coco / "data/cocoseq").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-missing",)])
+def test_a_folder_without_any_of_the_images(coco, capsys, more):
+    for half in ("train2014", "val2014"):
+        for file in (coco / "coco" / half).iterdir():
+            file.unlink()
+    assert prepare(coco, *more) == 1
+    first = picture(coco, "train2014", 2)
+    assert f"got none of 11, the first tried is {first}; --images" in capsys.readouterr().err
+    assert not (coco / "data/cocoseq/labels.npz").exists()
+
+
+@pytest.mark.parametrize("what", ["images.part.npy", "images.status.npy"])
+@pytest.mark.parametrize("length", [0, 100, 130])
+def test_cut_work(coco, capsys, what, length):
+    picture(coco, "train2014", 1).unlink()
+    assert prepare(coco) == 1
+    file = coco / "data/cocoseq" / what
+    file.write_bytes(file.read_bytes()[:length])
+    capsys.readouterr()
+    assert prepare(coco, "--allow-missing") == 1
+    said = capsys.readouterr().err
+    assert f"expected {file} as a whole array, but it cannot be read" in said
+    assert f"delete {file.parent} and run the command again" in said
+    shutil.rmtree(file.parent)
+    assert prepare(coco, "--allow-missing") == 0
+
+
+def foreign_table(file):
+    np.savez(file, numbers=np.arange(3))
+
+
+def foreign_array(file):
+    with open(file, "wb") as stream:
+        np.save(stream, np.arange(3))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file: file.write_bytes(b""),
+        lambda file: file.write_bytes(b"PK"),
+        lambda file: file.write_bytes(file.read_bytes()[:-40]),
+        foreign_table,
+        foreign_array,
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("cocoseq", "coco2014_labels.npz"), ("nuswideseq", "nuswide_labels.npz")],
+)
+def test_spoilt_table_of_labels(tmp_path, monkeypatch, name, table, spoil):
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    (tmp_path / f"{name}_ids").mkdir()
+    np.savez(tmp_path / table, image_id=np.arange(2), split=np.zeros(2))
+    spoil(tmp_path / table)
+    with pytest.raises(ValueError, match=rf"expected .*{table} as a table .*; delete it, and down"):
+        load_dataset(name, images=False)
+
+
+def test_table_of_the_prepared_set_is_read_like_a_downloaded_one(coco):
+    prepare(coco)
+    corpus, table = (
+        read_annotations(coco / "coco/annotations"),
+        read_label_table(coco / "data/cocoseq/corpus.npz"),
+    )
+    np.testing.assert_array_equal(table.key, corpus.key)
+    np.testing.assert_array_equal(table.is_test, corpus.is_test)
+    np.testing.assert_array_equal(table.labels, corpus.labels)
+    assert table.names == corpus.names
+
+
+def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 400, 3), dtype=np.uint8)
+    original = Image.fromarray(pixels)
+    original.save(tmp_path / "noise.png")
+    found = images.read_image(tmp_path / "noise.png")
+    bicubic = original.resize((256, 256), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(found, np.asarray(bicubic))
+
+
+def test_a_warning_on_opening_is_no_error(tmp_path, monkeypatch):
+    Image.new("RGB", (40, 40)).save(tmp_path / "large.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # it warns from here, refuses from twice
+    assert images.read_image(tmp_path / "large.png").shape == (256, 256, 3)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 700)
+    with pytest.raises(OSError, match=r"cannot decode .*large.png"):
+        images.read_image(tmp_path / "large.png")
 
 
 def test_too_little_disk(coco, capsys, monkeypatch):

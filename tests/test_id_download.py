@@ -1,5 +1,7 @@
 import hashlib
 import os
+from http.client import BadStatusLine, IncompleteRead
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,20 @@ def test_without_a_network_the_error_says_what_to_do(server, tmp_path):
     (server / "test_task0_id_coco.json").unlink()
     with pytest.raises(OSError, match="by hand and name their folder with --ids"):
         id_download.download_ids(tmp_path / "ids")
+
+
+@pytest.mark.parametrize(
+    "error", [IncompleteRead(b"[1"), BadStatusLine("x"), ConnectionResetError(), TimeoutError()]
+)
+def test_a_download_that_breaks_off(server, tmp_path, monkeypatch, error):
+    class Broken(BytesIO):
+        def read(self):
+            raise error
+
+    monkeypatch.setattr(id_download.urllib.request, "urlopen", lambda *_, **__: Broken())
+    with pytest.raises(OSError, match=r"cannot fetch .*json .*by hand and name their folder"):
+        id_download.download_ids(tmp_path / "ids")
+    assert not list((tmp_path / "ids").iterdir())
 
 
 @pytest.mark.skipif(

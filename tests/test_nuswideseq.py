@@ -76,6 +76,30 @@ def test_released_ids_are_rows_of_the_official_lists(nus, capsys):
     assert selection["files"][3] == "zebra/0000_0.jpg"
 
 
+def test_a_missing_image_of_the_released_split_is_left_out(nus, capsys):
+    (nus / "nus/Flickr/actor/0004_4.jpg").unlink()
+    assert prepare(nus, "--ids", str(nus / "ids")) == 1
+    assert "got 1 of 7 images left out, 1 missing and 0 broken" in capsys.readouterr().err
+    assert prepare(nus, "--ids", str(nus / "ids"), "--allow-missing") == 0
+    assert "without an image file" not in capsys.readouterr().out
+    dataset = load_dataset("nuswideseq")
+    assert dataset.train.labels.astype(int).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert len(dataset.tests["imbalanced"]) == 4
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-missing",)])
+@pytest.mark.parametrize("ids", [True, False])
+def test_another_folder_of_images(nus, capsys, ids, more):
+    (nus / "nus/Flickr").rename(nus / "nus/elsewhere")
+    (nus / "nus/Flickr").mkdir()
+    split = ["--ids", str(nus / "ids")] if ids else ["--test-per-class", "3"]
+    assert prepare(nus, *split, *more) == 1
+    said = capsys.readouterr().err
+    first = nus / "nus/Flickr/actor/0000_0.jpg"
+    assert f"the first tried is {first}; --images names the folder" in said
+    assert not (nus / "data/nuswideseq/labels.npz").exists()
+
+
 def test_derivation_takes_the_images_at_hand(nus, capsys):
     gone = [nus / "nus/Flickr" / file for file, _ in corpus_of("actor")[:2]]
     for file in gone:
@@ -85,7 +109,9 @@ def test_derivation_takes_the_images_at_hand(nus, capsys):
     assert "2 images without an image file" in said
     assert "2 images without any of the 49 concepts" in said
     assert "2 images with concepts of several tasks" in said
-    dataset = load_dataset("nuswideseq")
+    with pytest.warns(UserWarning, match="NUS-WIDEseq is our own derivation") as caught:
+        dataset = load_dataset("nuswideseq")
+    assert len(caught) == 1
     assert dataset.num_tasks == 6
     found = {
         frozenset(np.array(nuswideseq.CLASSES)[dataset.class_task == t].tolist()) for t in range(6)
@@ -127,6 +153,15 @@ BAD = {
     "id": (
         lambda root: (root / "ids/test_task1_id_nuswide.json").write_text("[100000]"),
         "1 of 1 are not, the first is 100000",
+    ),
+    "last test file": (
+        lambda root: (root / "ids/test_task1_id_nuswide.json").unlink(),
+        "test_task1_id_nuswide.json, got none; put the released files there (folder "
+        "dataset/data_source/NUSWIDEseq/ids of github.com/cdjkim/PRS)",
+    ),
+    "last training file": (
+        lambda root: (root / "ids/train_task1_id_nuswide.json").unlink(),
+        "train_task1_id_nuswide.json, got none",
     ),
 }
 

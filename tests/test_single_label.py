@@ -289,6 +289,25 @@ def test_stand_ins_show_their_digits(name, shape):
     assert shape[2] == 3 or spread[8:-8, 8:-8].mean() > 5 * spread[0].mean()
 
 
+def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(tmp_path, monkeypatch):
+    """Every original is of one brightness, so that a picture tells which it was drawn from."""
+    digits = np.tile(np.arange(10), 6)
+    levels = np.arange(1, 61) / 60
+    images = np.broadcast_to(16 * levels[:, None, None], (60, 8, 8))
+    originals = types.SimpleNamespace(target=digits, images=images)
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: originals)
+    dataset = load_dataset("imbal-digits-tiny")
+    used = {}
+    for part, split in (("train", dataset.train), ("test", dataset.tests["full"])):
+        brightest = split.images.max(axis=(1, 2, 3)).astype(int)
+        original = np.abs(brightest[:, None] - 255 * levels).argmin(axis=1)
+        np.testing.assert_array_equal(digits[original], split.labels.argmax(axis=1))
+        used[part] = set(original.tolist())
+    assert not used["train"] & used["test"]
+    assert (len(used["train"]), len(used["test"])) == (40, 20)  # all there are, two to one
+
+
 # orders and runs
 
 

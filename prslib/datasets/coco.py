@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets.selection import Corpus
+from prslib.datasets.selection import Corpus, read_table
 
 HALVES = ("train2014", "val2014")
 
@@ -136,13 +136,18 @@ def read_label_table(file: Path) -> Corpus:
     -------
     Corpus
         Without image files.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read.
     """
-    with np.load(file) as stored:
-        return Corpus(
-            key=stored["image_id"].astype(np.int64),
-            is_test=stored["split"] == 1,
-            files=np.full(len(stored["split"]), ""),
-            labels=stored["labels"].astype(bool),
-            names=tuple(stored["names"].tolist()),
-            left_out={},
-        )
+    stored = read_table(file, ("image_id", "split", "labels", "names"))
+    return Corpus(
+        key=stored["image_id"].astype(np.int64),
+        is_test=stored["split"] == 1,
+        files=np.full(len(stored["split"]), ""),
+        labels=stored["labels"].astype(bool),
+        names=tuple(stored["names"].tolist()),
+        left_out={},
+    )

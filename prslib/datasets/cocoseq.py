@@ -136,7 +136,7 @@ def derive(corpus: Corpus, per_class: int = PER_CLASS) -> tuple[Selection, dict[
     Returns
     -------
     selection : Selection
-        The same for every call.
+        The same for the same images in the same order.
     left_out : dict of str to int
         Images whose labels are of no task alone.
 
@@ -191,12 +191,17 @@ def load_cocoseq(images: bool) -> SequentialDataset:
     SequentialDataset
         What ``python -m prslib prepare cocoseq`` has made in ``cocoseq/``. Where there is no such
         folder and no images are wanted, the split of ``cocoseq_ids/`` (our derivation if there are
-        none, with a warning) on the labels of ``coco2014_labels.npz``.
+        none) on the labels of ``coco2014_labels.npz``.
 
     Raises
     ------
     FileNotFoundError
         If there is neither.
+
+    Warns
+    -----
+    UserWarning
+        If the split is our derivation.
     """
     return load_prepared_or_select(
         NAME,

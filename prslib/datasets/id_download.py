@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
 
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 SOURCE = (
@@ -67,7 +67,7 @@ def _fetch(address: str) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
             return answer.read()
-    except (URLError, TimeoutError) as error:
+    except (OSError, HTTPException) as error:
         raise OSError(
             f"cannot fetch {address} ({error}); get the files from there by hand and name their "
             "folder with --ids, or leave both out to derive a split"

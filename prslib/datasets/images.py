@@ -39,10 +39,11 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
         If the file is missing or broken.
     """
     try:
-        with warnings.catch_warnings(), Image.open(file) as image:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd metadata do no harm to the pixels
-            size = (RESOLUTION, RESOLUTION)
-            return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BICUBIC))
+            with Image.open(file) as image:
+                size = (RESOLUTION, RESOLUTION)
+                return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BICUBIC))
     except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise OSError(f"cannot decode {file}: {error}") from error
 
@@ -68,7 +69,8 @@ class ImageArray:
     Raises
     ------
     ValueError
-        If the folder holds the array of other files, or of another resolution.
+        If the folder holds the array of other files, or of another resolution, or a file there
+        that was cut off.
 
     Examples
     --------
@@ -98,7 +100,7 @@ class ImageArray:
                 "annotations); move it away or delete it"
             )
         if self._array.is_file():
-            check_resolution(np.load(self._array, mmap_mode="r"), self._array)
+            check_resolution(_open(self._array, "r"), self._array)
 
     @property
     def _fingerprint(self) -> str:
@@ -119,7 +121,7 @@ class ImageArray:
         """Rows that are not decoded yet, int64."""
         if not self._status.is_file():
             return np.arange(len(self.files))
-        return np.flatnonzero(np.load(self._status) == WAITING)
+        return np.flatnonzero(_open(self._status) == WAITING)
 
     def reserve(self) -> None:
         """Take the disk space that the array needs, before any work.
@@ -202,11 +204,11 @@ class ImageArray:
         stopped: what was moved is not read again.
         """
         if not self.is_closing:
-            _save(self._kept, np.load(self._status) == DONE)
-        kept = np.load(self._kept)
+            _save(self._kept, _open(self._status) == DONE)
+        kept = _open(self._kept)
         sources = np.flatnonzero(kept)
-        array = np.load(self._array, mmap_mode="r+")
-        status = np.load(self._status, mmap_mode="r+")
+        array = _open(self._array, "r+")
+        status = _open(self._status, "r+")
         for row in range(int((status == MOVED).sum()), len(sources)):
             if sources[row] != row:
                 array[row] = array[sources[row]]
@@ -237,6 +239,15 @@ class ImageArray:
         self._kept.unlink()
 
 
+def require_an_image(root: Path, files: Sequence[str]) -> None:
+    """Raise FileNotFoundError unless one or more of the files are in a folder."""
+    if not any((root / file).is_file() for file in files):
+        raise FileNotFoundError(
+            f"expected images in {root}, got none of {len(files)}, the first tried is "
+            f"{root / files[0]}; --images names the folder that such paths begin in"
+        )
+
+
 def check_resolution(array: np.ndarray, file: Path) -> None:
     """Raise ValueError unless an array holds RGB images of 256 x 256 pixels as uint8."""
     expected = (RESOLUTION, RESOLUTION, 3)
@@ -263,6 +274,17 @@ def _decode_rows(
         else:
             status[row] = DONE
     return len(rows), problems
+
+
+def _open(file: Path, mode: str | None = None) -> np.ndarray:
+    """Load an array; ValueError where the file was cut off."""
+    try:
+        return np.load(file, mmap_mode=mode)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"expected {file} as a whole array, but it cannot be read ({error}); delete "
+            f"{file.parent} and run the command again, which decodes all images anew"
+        ) from error
 
 
 def _save(path: Path, array: np.ndarray) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets.selection import Corpus
+from prslib.datasets.images import require_an_image
+from prslib.datasets.selection import Corpus, read_table
 
 HALVES = ("Train", "Test")
 
@@ -98,7 +99,13 @@ def at_hand(corpus: Corpus, root: Path) -> Corpus:
     -------
     Corpus
         Without the others, which `left_out` counts.
+
+    Raises
+    ------
+    FileNotFoundError
+        If none is there.
     """
+    require_an_image(root, corpus.files)
     there = np.array([(root / name).is_file() for name in corpus.files], dtype=bool)
     return replace(
         corpus,
@@ -123,14 +130,19 @@ def read_label_table(file: Path) -> Corpus:
     -------
     Corpus
         Without image files.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read.
     """
-    with np.load(file) as stored:
-        is_test = stored["split"] == 1
-        return Corpus(
-            key=np.where(is_test, is_test.cumsum(), (~is_test).cumsum()).astype(np.int64) - 1,
-            is_test=is_test,
-            files=np.full(len(is_test), ""),
-            labels=stored["labels"].astype(bool),
-            names=tuple(stored["names"].tolist()),
-            left_out={},
-        )
+    stored = read_table(file, ("split", "labels", "names"))
+    is_test = stored["split"] == 1
+    return Corpus(
+        key=np.where(is_test, is_test.cumsum(), (~is_test).cumsum()).astype(np.int64) - 1,
+        is_test=is_test,
+        files=np.full(len(is_test), ""),
+        labels=stored["labels"].astype(bool),
+        names=tuple(stored["names"].tolist()),
+        left_out={},
+    )

@@ -119,7 +119,7 @@ def derive(corpus: Corpus, per_class: int = PER_CLASS) -> tuple[Selection, dict[
     Returns
     -------
     selection : Selection
-        The same for every call on the same images.
+        The same for the same images in the same order.
     left_out : dict of str to int
         Images without any of the 49 concepts, and with concepts of several tasks.
 
@@ -174,12 +174,17 @@ def load_nuswideseq(images: bool) -> SequentialDataset:
     SequentialDataset
         What ``python -m prslib prepare nuswideseq`` has made in ``nuswideseq/``. Where there is no
         such folder and no images are wanted, the split of ``nuswideseq_ids/`` (our derivation if
-        there are none, with a warning) on the labels of ``nuswide_labels.npz``.
+        there are none) on the labels of ``nuswide_labels.npz``.
 
     Raises
     ------
     FileNotFoundError
         If there is neither.
+
+    Warns
+    -----
+    UserWarning
+        If the split is our derivation.
     """
     return load_prepared_or_select(
         NAME,

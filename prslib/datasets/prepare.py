@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from prslib.datasets import coco, cocoseq, nuswide, nuswideseq, single_label_download
 from prslib.datasets.id_download import download_ids
-from prslib.datasets.images import ImageArray
+from prslib.datasets.images import ImageArray, require_an_image
 from prslib.datasets.selection import PARTS, Corpus, Selection
 from prslib.paths import data_dir
 
@@ -95,11 +96,12 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         parser.add_argument(
             "--images", type=Path, metavar="DIR", help="without it only the labels are prepared"
         )
-        parser.add_argument(
+        ids = parser.add_mutually_exclusive_group()
+        ids.add_argument(
             "--ids", type=Path, metavar="DIR", help="released id files; else a split is derived"
         )
         if source.download_ids is not None:
-            parser.add_argument(
+            ids.add_argument(
                 "--download-ids", action="store_true",
                 help="fetch the released id files into $PRSLIB_DATA/<name>_ids and use them",
             )  # fmt: skip
@@ -122,7 +124,7 @@ def run_command(options: argparse.Namespace) -> int:
     """Prepare a set and say what came of it; 1 where something is wrong with the input."""
     try:
         ids = options.ids
-        if ids is None and getattr(options, "download_ids", False):
+        if getattr(options, "download_ids", False):
             ids = SOURCES[options.name].download_ids(data_dir() / f"{options.name}_ids")
         prepare(
             options.name,
@@ -176,27 +178,54 @@ def prepare(
     Raises
     ------
     FileNotFoundError
-        If a folder or a file is missing.
+        If a folder, a file or every image is missing.
     OSError
         If the disk is too small.
+    TimeoutError
+        If another process prepares the set.
     ValueError
-        If the files contradict each other, or too many images are missing or broken. Images that
-        were decoded stay.
+        If `per_class` is below 1, the files contradict each other or what was prepared before, or
+        too many images are missing or broken. Images that were decoded stay.
     """
     source = SOURCES[name]
+    per_class = source.per_class if per_class is None else per_class
+    if per_class < 1:
+        raise ValueError(f"expected --test-per-class of 1 or more, got {per_class}")
     folder = data_dir() / name
     _check_folders(source, annotations, images, ids)
     corpus = source.read(annotations)
     if ids is None and images is not None and source.at_hand is not None:
         corpus = source.at_hand(corpus, images)
-    selection, left_out = source.select(corpus, ids, per_class or source.per_class)
+    selection, left_out = source.select(corpus, ids, per_class)
     print(f"{name}: the {selection.origin} split, {_describe(selection)}")
     for reason, count in (corpus.left_out | left_out).items():
         print(f"  {count} images {reason}")
+    folder.mkdir(exist_ok=True)
+    try:
+        with FileLock(folder / "prepare.lock", timeout=0):
+            return _make(folder, corpus, selection, images, allow_missing, workers)
+    except Timeout as error:
+        raise TimeoutError(
+            f"another prepare is at work in {folder}; run the command again when it has ended"
+        ) from error
+
+
+def _make(
+    folder: Path,
+    corpus: Corpus,
+    selection: Selection,
+    images: Path | None,
+    allow_missing: bool,
+    workers: int | None,
+) -> Selection:
+    """Write labels and images into a folder that no other process writes to."""
+    _check_origin(folder, selection)
     array = ImageArray(folder, selection.files.tolist())
     if array.is_finished:
         print(f"nothing to do: {array.finished} is there; delete {folder} to make it again")
         return Selection.load(folder / "labels.npz")
+    if images is not None and len(array.waiting) == len(selection):
+        require_an_image(images, array.files)
     corpus.save(folder / "corpus.npz")
     selection.save(folder / "labels.npz")  # studies of labels can begin
     if images is None:
@@ -228,6 +257,17 @@ def _check_folders(
         raise FileNotFoundError(
             f"expected the folders {' and '.join(source.folders)} in {images}, got "
             f"{', '.join(held) or 'an empty folder'}; --images names the folder that holds both"
+        )
+
+
+def _check_origin(folder: Path, selection: Selection) -> None:
+    file = folder / "labels.npz"
+    held = Selection.load(file).origin if file.is_file() else selection.origin
+    if held != selection.origin:
+        before = "pass --ids DIR" if held == "released" else "leave the ids out"
+        raise ValueError(
+            f"expected the {selection.origin} split in {file}, as asked for, got the {held} one; "
+            f"{before}, as before, to go on with it, or delete {folder}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from prslib.datasets.selection import Corpus, Selection, lay_out
 
 FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # part -> name in the files
+PLACES = {"coco": "COCOseq/ids", "nuswide": "NUSWIDEseq/ids"}  # in the authors' repository
 
 
 def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
@@ -34,21 +36,24 @@ def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
     ValueError
         If a file is not a list of integers, or names one twice.
     """
-    tasks = len(list(folder.glob(f"train_task*_id_{ending}.json")))
+    pattern = re.compile(rf"(?:{'|'.join(FILES.values())})_task(\d+)_id_{ending}\.json")
+    matches = [pattern.fullmatch(file.name) for file in folder.glob("*.json")]
+    last = max((int(match[1]) for match in matches if match), default=0)
     return {
         part: [
-            _read_list(folder / f"{begin}_task{task}_id_{ending}.json")
-            for task in range(max(tasks, 1))
+            _read_list(folder / f"{begin}_task{task}_id_{ending}.json", ending)
+            for task in range(last + 1)
         ]
         for part, begin in FILES.items()
     }
 
 
-def _read_list(file: Path) -> np.ndarray:
+def _read_list(file: Path, ending: str) -> np.ndarray:
     if not file.is_file():
         raise FileNotFoundError(
             f"expected the id file {file}, got none; put the released files there (folder "
-            "data_source of github.com/cdjkim/PRS), or leave --ids out to derive a split"
+            f"dataset/data_source/{PLACES[ending]} of github.com/cdjkim/PRS), or leave --ids out "
+            "to derive a split"
         )
     try:
         ids = json.loads(file.read_text())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from prslib.datasets.sequential import SequentialDataset, Split
 from prslib.paths import data_dir
 
 PARTS = ("train", "balanced", "imbalanced")
+BROKEN = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +120,8 @@ class Selection:
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote; ValueError where it cannot be read."""
         try:
-            with open(file, "rb") as stream, np.load(stream) as stored:
-                values = {field.name: stored[field.name] for field in fields(cls)}
-        except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            values = _read_arrays(file, [field.name for field in fields(cls)])
+        except BROKEN as error:
             raise ValueError(
                 f"expected {file} as `python -m prslib prepare` writes it, but it cannot be read "
                 f"({error}); delete it and prepare the set again"
@@ -148,12 +149,46 @@ class Selection:
         )
 
 
+def _read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    with open(file, "rb") as stream, np.load(stream) as stored:
+        return {name: stored[name] for name in names}
+
+
 def _write_whole(file: Path, arrays: dict[str, np.ndarray]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".writing")
     with open(beside, "wb") as stream:
         np.savez_compressed(stream, **arrays)
     os.replace(beside, file)
+
+
+def read_table(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Read some arrays of a table of labels; our own.
+
+    Parameters
+    ----------
+    file : Path
+        The npz file.
+    names : sequence of str
+        Which arrays.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        The arrays by name.
+
+    Raises
+    ------
+    ValueError
+        If the file is cut off or no such table.
+    """
+    try:
+        return _read_arrays(file, names)
+    except BROKEN as error:
+        raise ValueError(
+            f"expected {file} as a table of labels with {', '.join(names)}, but it cannot be read "
+            f"({error}); delete it, and download it or prepare the set again"
+        ) from error
 
 
 def find_table(name: str, download: str) -> Path:
@@ -185,7 +220,8 @@ def find_table(name: str, download: str) -> Path:
 def _nothing_of(name: str) -> FileNotFoundError:
     return FileNotFoundError(
         f"expected {name} in {data_dir() / name}, got nothing; run `python -m prslib prepare "
-        f"{name} --annotations DIR --images DIR` (without --images for labels alone)"
+        f"{name} --annotations DIR --images DIR [--ids DIR]` (without --images for labels alone, "
+        "without --ids for a derived split)"
     )
 
 
@@ -214,12 +250,17 @@ def load_prepared_or_select(
     -------
     SequentialDataset
         What ``python -m prslib prepare`` has made; where there is no such folder and no images are
-        wanted, the split of ``<name>_ids/``, or a derived one with a warning.
+        wanted, the split of ``<name>_ids/`` or a derived one.
 
     Raises
     ------
     FileNotFoundError
         If there is neither.
+
+    Warns
+    -----
+    UserWarning
+        If the split is derived.
     """
     prepared = load_prepared(name, stands_for, images)
     if prepared is not None:
@@ -228,12 +269,16 @@ def load_prepared_or_select(
     if images or not table.is_file():
         raise _nothing_of(name)
     if not ids.is_dir():
-        warnings.warn(
-            f"no released id files in {ids}: {stands_for} is our own derivation of the split, "
-            "which `prslib.datasets` describes",
-            stacklevel=2,
-        )
+        _warn_of_derivation(f"no released id files in {ids}", stands_for)
     return select(table, ids if ids.is_dir() else None).dataset(name, stands_for, None)
+
+
+def _warn_of_derivation(why: str, stands_for: str) -> None:
+    warnings.warn(
+        f"{why}: {stands_for} is our own derivation of the split, which `prslib.datasets` "
+        "describes",
+        stacklevel=3,
+    )
 
 
 def lay_out(train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray):
@@ -288,20 +333,31 @@ def load_prepared(name: str, stands_for: str, images: bool) -> SequentialDataset
         If images are wanted and not ready.
     ValueError
         If a file cannot be read, or the array has another resolution or length.
+
+    Warns
+    -----
+    UserWarning
+        If the split is derived.
     """
     folder = data_dir() / name
     if not (folder / "labels.npz").is_file():
         return None
     selection = Selection.load(folder / "labels.npz")
-    if not images:
-        return selection.dataset(name, stands_for, None)
+    array = _open_images(name, folder, selection) if images else None
+    if selection.origin == "derived":
+        _warn_of_derivation(f"{folder} was prepared without released id files", stands_for)
+    return selection.dataset(name, stands_for, array)
+
+
+def _open_images(name: str, folder: Path, selection: Selection) -> np.ndarray:
     file = folder / "images.npy"
     if not file.is_file():
         begun = (folder / "images.part.npy").is_file()
+        ids = " --ids DIR" if selection.origin == "released" else ""
         raise FileNotFoundError(
             f"expected the images of {name} in {file}, got "
             + ("an unfinished array; go on with" if begun else "labels alone; run")
-            + f" `python -m prslib prepare {name} --images DIR --annotations DIR` (what is "
+            + f" `python -m prslib prepare {name} --images DIR --annotations DIR{ids}` (what is "
             "decoded stays), or load the set with images=False"
         )
     try:
@@ -317,4 +373,4 @@ def load_prepared(name: str, stands_for: str, images: bool) -> SequentialDataset
             f"expected {len(selection)} images in {file}, one a row of labels.npz, got "
             f"{len(array)}; delete {folder} and prepare the set again"
         )
-    return selection.dataset(name, stands_for, array)
+    return array
