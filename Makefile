@@ -1,11 +1,9 @@
 # `make help` lists the targets. Without PYTHON everything is installed into .venv first;
 # `make figures PYTHON=python` uses the environment you are in (see environment.yml).
 PROFILE ?= quick
-SOURCES := $(shell find prslib -name '*.py' -o -name '*.csv' -o -name '*.mplstyle' -o -name '*.pth')
-DRAWN := $(or $(PRSLIB_CACHE),cache)/executed/$(PROFILE)/drawn
 
 ifdef DATA
-export PRSLIB_DATA := $(abspath $(DATA))
+export PRSLIB_DATA := $(DATA)
 endif
 
 ifdef RAY_ADDRESS
@@ -19,6 +17,10 @@ PYTHON := .venv/bin/python
 READY := .venv/installed
 endif
 
+# the README's tables are those of the profile with ten seeds
+RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -newer README.md)" ]; \
+	then $(PYTHON) -m prslib readme && touch README.md; fi
+
 .DEFAULT_GOAL := help
 .PHONY: help figures report test lab lint bench clean
 
@@ -28,15 +30,9 @@ help:  ## list the targets
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
 
-figures: $(DRAWN) README.md  ## train what is missing and draw every figure into figures/PROFILE
-
-$(DRAWN): $(wildcard notebooks/*.ipynb params/$(PROFILE)/*.yaml) $(SOURCES) $(READY)
+figures: $(READY)  ## train what is missing and draw every figure into figures/PROFILE
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
-	touch $@
-
-# the README's tables are those of the profile with ten seeds
-README.md: $(if $(filter seeds,$(PROFILE)),$(DRAWN))
-	$(if $(filter seeds,$(PROFILE)),$(PYTHON) -m prslib readme && touch $@)
+	$(if $(filter seeds,$(PROFILE)),$(RENEW))
 
 report: figures  ## the README and the executed notebooks as web pages in cache/report/PROFILE
 	$(PYTHON) -m prslib report --profile $(PROFILE)
@@ -60,7 +56,7 @@ bench: $(READY)  ## measure the speed of the samplers and what they cost in trai
 	$(PYTHON) bench/gss.py
 	$(PYTHON) bench/many.py
 
-clean:  ## remove the environment, the runs and the executed notebooks
+clean:  ## remove .venv, figures/custom and cache/: runs, executed notebooks, pages, data sets made
 	rm -rf .venv cache figures/custom
 
 .venv/installed: pyproject.toml

@@ -2,7 +2,7 @@
 
 Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
 and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
-another seed each. "Processes" are as many as the machine has cores, each with one thread; all
+another seed each. "Processes" are as many as a sweep begins here, each with one thread; all
 others are one process with one thread. "numpy" is `prslib.runs.mlp_loop`, which knows this network
 alone and gives its accuracy alone. The contestants take turns; the clock is the wall's, so that
 nothing else should be at work.
@@ -29,7 +29,9 @@ from prslib import load_dataset, plots  # noqa: E402
 from prslib.config import configs  # noqa: E402
 from prslib.experiment import run  # noqa: E402
 from prslib.paths import figures_dir  # noqa: E402
+from prslib.runs.cluster import gpu_share  # noqa: E402
 from prslib.runs.mlp_loop import Loop  # noqa: E402
+from prslib.runs.pool import side_by_side  # noqa: E402
 from prslib.runs.stacked import run_stacked  # noqa: E402
 
 DATASET, STACKS = "imbal-digits", (4, 16, 64)
@@ -62,10 +64,15 @@ def stacked(count):
     return train
 
 
-def side_by_side(pool):
+def at_once(device):
+    """Return how many processes a sweep begins on this machine."""
+    return side_by_side(gpu_share(wanted(1), device))
+
+
+def processes(pool, count):
     def train(device):
-        pool(delayed(run)(config, device) for config in wanted(cpu_count()))
-        return cpu_count()
+        pool(delayed(run)(config, device) for config in wanted(count))
+        return count
 
     return train
 
@@ -74,7 +81,7 @@ def measure(device, rounds, pool):
     """Return a row for every contestant and round: runs an hour."""
     contestants = {
         "one at a time": one_at_a_time,
-        f"{cpu_count()} processes": side_by_side(pool),
+        f"{pool.n_jobs} processes": processes(pool, pool.n_jobs),
         **{f"stack of {count}": stacked(count) for count in STACKS},
     }
     if device == "cpu":
@@ -111,7 +118,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    with Parallel(n_jobs=cpu_count()) as pool:
+    with Parallel(n_jobs=at_once(options.device)) as pool:
         rows = measure(options.device, options.rounds, pool)
     table = rows.groupby("way", sort=False)["runs_an_hour"].median().to_frame()
     table["times"] = table["runs_an_hour"] / table["runs_an_hour"].iloc[0]

@@ -37,6 +37,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib import configs, notebook
+from prslib.grids import seeds_told
 
 settings = notebook.settings("rho_sweep", globals())
 wanted = configs(
@@ -58,14 +59,13 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib import plots, report, run_all
-from prslib.grids import seeds_told
 
 plt.style.use(plots.STYLE)
 rows = report.final(report.scores_of(run_all(wanted, device=settings.device)))
 rows = rows[rows["measure"] == "score"]
+overall = rows[rows["group"] == "overall"]
 for name in settings.dataset:
-    shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
-    figure, ax = plt.subplots()
+    shown, (figure, ax) = overall[overall["dataset"] == name], plt.subplots()
     plots.plot_sweep(shown, ax).set_title(f"{name}: overall, {seeds_told(settings.seeds)}")
     plots.share_legend(figure)
     settings.save(figure, shown, f"rho_sweep_{name}")
@@ -95,7 +95,7 @@ from IPython.display import Markdown, display
 
 from prslib.report.allocation import best_rho
 
-best = best_rho(rows[rows["group"] == "overall"])
+best = best_rho(overall)
 settings.save(None, best, "rho_sweep_best")
 display(best.drop(columns="sentence").round(2))
 display(Markdown("\n".join(f"- {sentence}" for sentence in best["sentence"])))

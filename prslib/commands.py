@@ -4,12 +4,13 @@ import argparse
 import sys
 from functools import partial
 
-from prslib.models.weights import EMBEDDED
-from prslib.paths import known_notebooks
+from prslib.paths import known_notebooks, known_profiles
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add ``runs``, ``plan`` and ``pretrain`` to the command line."""
+    from prslib.models.weights import EMBEDDED
+
     runs = commands.add_parser(
         "runs",
         help="what is stored, running and failed, and how large it is",
@@ -53,11 +54,13 @@ def list_or_remove(options: argparse.Namespace) -> int:
         return 0
     try:
         chosen = select(kept, options.remove)
-        remove(store, chosen)
+        removed = remove(store, chosen)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"removed {len(chosen)} runs, {in_bytes(sum(one.size for one in chosen))}")
+    print(f"removed {len(removed)} runs, {in_bytes(sum(one.size for one in removed))}")
+    if stays := [one.hash for one in chosen if one not in removed]:
+        print(f"another process has changed {', '.join(stays)} meanwhile: left as it is")
     return 0
 
 
@@ -75,6 +78,8 @@ def show_plan(options: argparse.Namespace) -> int:
 
 def write_weights(options: argparse.Namespace) -> int:
     """Learn weights again and write them, with a progress bar; 1 for an unknown name."""
+    from prslib.models.weights import EMBEDDED
+
     unknown = [name for name in options.name if name not in EMBEDDED]
     if unknown:
         print(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}", file=sys.stderr)
@@ -101,10 +106,18 @@ def notebooks(options: argparse.Namespace) -> list[str] | None:
     Returns
     -------
     list of str or None
-        None, and an error on the terminal, where there are no parameters for one.
+        None, and an error on the terminal, where the profile is unknown or there are no
+        parameters for one.
     """
+    profiles = known_profiles()
+    if options.profile not in profiles:
+        print(
+            f"unknown profile {options.profile!r}; known profiles: {', '.join(profiles)}",
+            file=sys.stderr,
+        )
+        return None
     known = known_notebooks(options.profile)
-    for name in options.notebook or known or ["any"]:
+    for name in options.notebook:
         if name not in known:
             print(
                 f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "

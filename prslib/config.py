@@ -3,9 +3,12 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+
+import numpy as np
 
 from prslib.checks import finite, one_of, power, whole
 from prslib.datasets import (
@@ -19,6 +22,7 @@ from prslib.datasets import (
 from prslib.methods import METHODS
 from prslib.models import MODELS
 from prslib.models.weights import NONE, identity_of
+from prslib.stream import task_name, tasks_together
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # what each is, `prslib.precision` says
 PROTOCOL = 3  # part of every hash: raised when the code changes what a run gives
@@ -26,6 +30,27 @@ PROTOCOL = 3  # part of every hash: raised when the code changes what a run give
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
 # fields that say what is looked at, and leave the training as it is
 LOOKED_AT = ("test_set", "features_per_class", "variance_points")
+
+
+def _real(check: Callable) -> Callable:
+    return lambda name, value: check(name, value) + 0.0  # -0.0 is 0.0
+
+
+COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
+# the fields that are numbers: what refuses a wrong one and returns it as Python's int or float
+NUMBERS = {
+    "seed": COUNT,
+    "epochs": SIZE,
+    "frozen_stages": COUNT,
+    "features_per_class": COUNT,
+    "variance_points": COUNT,
+    "memory_size": SIZE,
+    "batch_size": SIZE,
+    "replay_batch_size": SIZE,
+    "rho": _real(power),
+    "ewc_lambda": _real(finite),
+    "learning_rate": _real(finite),
+}
 
 
 @dataclass(frozen=True)
@@ -125,31 +150,29 @@ class RunConfig:
             one_of("precision", self.precision, PRECISIONS)
         if self.test_set is not None:
             one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
-        whole("seed", self.seed, least=0)
-        whole("epochs", self.epochs, least=1)
-        for name in ("frozen_stages", "features_per_class", "variance_points"):
-            whole(name, getattr(self, name), least=0)
-        power("rho", self.rho)
-        if self.ewc_lambda is not None:
-            finite("ewc_lambda", self.ewc_lambda)
-            if self.ewc_lambda < 0:
-                raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda}")
-        for name in ("memory_size", "batch_size", "replay_batch_size"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), least=1)
         if self.model is not None:
             one_of("model", self.model, MODELS)
-        if self.learning_rate is not None:
-            finite("learning_rate", self.learning_rate)
-            if self.learning_rate <= 0:
-                raise ValueError(f"learning_rate must be above 0, got {self.learning_rate}")
+        self._check_numbers()
         if self.schedule is not None:
+            if isinstance(self.schedule, str) or not isinstance(self.schedule, Iterable):
+                raise TypeError(
+                    "schedule must be the tasks in their order, such as (0, 3, 1, 2), or None, "
+                    f"got {self.schedule!r}"
+                )
             schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
             object.__setattr__(self, "schedule", schedule)
-        for name in ("rho", "ewc_lambda"):  # 1 and 1.0 are one configuration, and -0.0 is 0.0
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
         self._check_model()
+
+    def _check_numbers(self) -> None:
+        """Refuse numbers out of range; 1, 1.0 and numpy's are one configuration."""
+        for name, check in NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None or getattr(RunConfig, name) is not None:  # else it is left open
+                object.__setattr__(self, name, check(name, value))
+        if self.ewc_lambda is not None and self.ewc_lambda < 0:
+            raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
+        if self.learning_rate is not None and self.learning_rate <= 0:
+            raise ValueError(f"learning_rate must be above 0, got {self.learning_rate:g}")
 
     def _check_model(self) -> None:
         if self.weights is not None and not isinstance(self.weights, str):
@@ -225,6 +248,23 @@ class RunConfig:
                 f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
                 f"{self.test_set!r}; leave it out for the data set's own"
             )
+        self._check_batch(dataset)
+
+    def _check_batch(self, dataset: SequentialDataset) -> None:
+        """Refuse batches that a part of the stream cannot fill: it would be left out in silence."""
+        settings, offline = self.resolved, METHODS[self.method].offline
+        tasks = dataset.train.task
+        sizes = np.bincount(tasks, minlength=len(settings["schedule"]))
+        together = tasks_together(settings["schedule"], settings["tasks_at_once"])
+        images, part = min((int(sizes[list(group)].sum()), group) for group in together)
+        if offline:
+            images, part = len(tasks), settings["schedule"]
+        if settings["batch_size"] > images:
+            raise ValueError(
+                f"batch_size must be at most the smallest part of the stream, {images} images of "
+                f"task {task_name(part)} in {self.dataset}, got {settings['batch_size']}: an "
+                "incomplete batch is left out; choose a smaller one"
+            )
 
 
 def _digest(identity: dict) -> str:
@@ -283,7 +323,7 @@ def check_all(configs: Iterable[RunConfig]) -> None:
     Raises
     ------
     ValueError
-        If a memory is larger than its stream.
+        If a memory is larger than its stream, or a batch than a part of it.
     """
     datasets = {}
     for config in configs:

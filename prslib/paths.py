@@ -16,12 +16,15 @@ def cache_dir() -> Path:
     """Return the folder of what can be made again: data sets, runs, executed notebooks.
 
     The environment variable ``PRSLIB_CACHE`` moves it; otherwise it is ``cache/`` in the checkout.
+    A relative path is one in `project_root`, wherever a process was started.
     """
-    return Path(os.environ.get("PRSLIB_CACHE") or project_root() / "cache")
+    return project_root() / (os.environ.get("PRSLIB_CACHE") or "cache")
 
 
 def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:
     """Return the folder of what a user has downloaded, ``PRSLIB_DATA`` in the environment.
+
+    A relative path is one in `project_root`, wherever a process was started.
 
     Parameters
     ----------
@@ -39,25 +42,32 @@ def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Pa
             "expected the environment variable PRSLIB_DATA to name the folder of downloaded data "
             f"sets, it is not set; set it (`make figures DATA=/path`) and put there {wanted}"
         )
-    if not Path(named).is_dir():
+    folder = project_root() / named
+    if not folder.is_dir():
         raise FileNotFoundError(
-            f"expected PRSLIB_DATA to name a folder, got {named}, which is none; create it and put "
-            f"there {wanted}"
+            f"expected PRSLIB_DATA to name a folder, got {folder}, which is none; create it and "
+            f"put there {wanted}"
         )
-    return Path(named)
+    return folder
 
 
 def figures_dir(profile: str) -> Path:
     """Return the folder of a profile's pictures and CSV files, ``figures/<profile>``.
 
-    The environment variable ``PRSLIB_FIGURES`` replaces ``figures/`` in the checkout.
+    The environment variable ``PRSLIB_FIGURES`` replaces ``figures/`` in the checkout. A relative
+    path is one in `project_root`, wherever a process was started.
     """
-    return Path(os.environ.get("PRSLIB_FIGURES") or project_root() / "figures") / profile
+    return project_root() / (os.environ.get("PRSLIB_FIGURES") or "figures") / profile
 
 
 def params_file(profile: str, notebook: str) -> Path:
     """Return the YAML file with a notebook's parameters under a profile."""
     return project_root() / "params" / profile / f"{notebook}.yaml"
+
+
+def known_profiles() -> list[str]:
+    """Return the names of the profiles, the folders of ``params/``."""
+    return sorted(file.name for file in (project_root() / "params").glob("*") if file.is_dir())
 
 
 def known_notebooks(profile: str) -> list[str]:

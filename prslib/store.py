@@ -9,7 +9,6 @@ import tempfile
 import traceback
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -98,7 +97,9 @@ class Store:
                 }
         except FileNotFoundError:
             return None
-        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError) as error:
+        except NewerStoreError:
+            raise
+        except Exception as error:  # whatever a damaged file leads to, the run can start over
             warnings.warn(
                 f"the stored run {path} cannot be read ({error}); it will be trained again",
                 stacklevel=2,

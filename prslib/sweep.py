@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Sequence
+from numbers import Real
 
+from prslib.checks import whole
 from prslib.config import RunConfig, check_all
 from prslib.results import Run
 from prslib.store import SAVE_EVERY, Store
@@ -43,15 +45,17 @@ def run_all(
 
     Raises
     ------
+    TypeError
+        If ``workers`` is no whole number or ``save_every`` no number; raised before any training.
     ValueError
-        If a configuration does not fit its data set, or runs are missing and the device is not
-        there; raised before any training.
+        If a configuration does not fit its data set, ``workers`` is below 1, ``save_every`` is not
+        above 0, or runs are missing and the device is not there; likewise.
     NewerStoreError
         If a newer version of prslib stored one of the runs; raised before any training.
     OSError
         If runs are missing and the store cannot be written or its disk is full; likewise.
     RuntimeError
-        If runs failed; raised when all others are stored.
+        If runs failed, or someone removed one that was trained; raised when all others are stored.
     ModuleNotFoundError, ConnectionError, ClusterError
         If there is an address and no Ray, no cluster, or one that lacks a data set or a GPU; before
         any training.
@@ -68,6 +72,14 @@ def run_all(
     it. On one GPU every process has its own copy of the images where they fit beside what the
     others took, and fetches them from the host where they do not.
     """
+    if workers is not None:
+        workers = whole("workers", workers, least=1)
+    if isinstance(save_every, bool) or not isinstance(save_every, Real):
+        raise TypeError(f"save_every must be a number of seconds, got {save_every!r}")
+    if not save_every > 0:
+        raise ValueError(
+            f"save_every must be above 0 seconds, got {save_every}; choose for example 300"
+        )
     store, address = store or Store(), address or os.environ.get("RAY_ADDRESS")
     check_all(configs)
     found = {config.hash: store.load(config) for config in configs}
@@ -78,4 +90,11 @@ def run_all(
         store.check_writable()
         train(missing, store, workers, device, save_every, address)
         found |= {config.hash: store.load(config) for config in missing}
+        gone = [config.hash for config in missing if found[config.hash] is None]
+        if gone:
+            raise RuntimeError(
+                f"expected {', '.join(gone)} in {store.folder}, where they were stored, and they "
+                "can no longer be read: someone has removed or changed the files; ask again to "
+                "train them again"
+            )
     return [found[config.hash] for config in configs]

@@ -20,9 +20,9 @@ from prslib import sweep
 from prslib.config import RunConfig, configs
 from prslib.paths import project_root
 from prslib.runs import attempt, cluster, pool
-from prslib.store import Store
+from prslib.store import NewerStoreError, Store
 
-TINY = {"dataset": "digits49tiny", "batch_size": 50}
+TINY = {"dataset": "digits49tiny", "batch_size": 15}
 RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on loopback, on every system
@@ -175,12 +175,70 @@ def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_pa
     assert len(stored(store.folder)) == 6
 
 
+class Inline:
+    """Ray's calls, each answered at once in this process."""
+
+    def __init__(self):
+        self.trained = []
+
+    def remote(self, work):
+        inline = self
+
+        class Task:
+            def options(self, **_options):
+                return self
+
+            def remote(self, configs, *arguments):
+                inline.trained.append(configs)
+                return (work, configs, *arguments)
+
+        return Task()
+
+    def get(self, answer):
+        work, *arguments = answer
+        return work(*arguments)
+
+    def wait(self, answers, timeout):
+        return answers[:1], answers[1:]
+
+
+def test_a_run_that_cannot_be_claimed_or_kept_ends_alone(tmp_path, monkeypatch):
+    wanted, store, ray = (
+        configs(**TINY, method="Finetune", seed=[0, 1, 2]),
+        Store(tmp_path),
+        Inline(),
+    )
+
+    def load(store, config, load=Store.load):
+        if config == wanted[0]:
+            raise NewerStoreError("a newer version wrote it")
+        return load(store, config)
+
+    def save(store, run, save=Store.save):
+        if run.config == wanted[1]:
+            raise OSError("Disk quota exceeded")
+        return save(store, run)
+
+    monkeypatch.setattr(Store, "load", load)
+    monkeypatch.setattr(Store, "save", save)
+    units = [wanted[:1], wanted[1:2], wanted[2:]]
+    outcomes = list(cluster._collect(ray, units, store, "cpu", wait=False))
+    errors = {outcome.config.seed: outcome.error for outcome in outcomes}
+    assert errors == {
+        0: "NewerStoreError: a newer version wrote it",
+        1: "OSError: Disk quota exceeded",
+        2: None,
+    }
+    assert [configs[0].seed for configs in ray.trained] == [1, 2]
+    assert len(stored(tmp_path)) == 1
+
+
 def test_a_gpu_is_shared_by_small_networks_only():
     small, large = RunConfig("imbal-digits"), RunConfig("imbal-digits", model="resnet18")
     assert cluster.gpu_share([small, large], "cpu") == 0
     assert cluster.gpu_share([small], "cuda") < cluster.gpu_share([small, large], "cuda") == 1
-    assert pool._side_by_side(1.0) == 1
-    assert pool._side_by_side(0.5) == min(2, pool.cpu_count())
+    assert pool.side_by_side(1.0) == 1
+    assert pool.side_by_side(0.5) == min(2, pool.cpu_count())
 
 
 def test_a_machine_that_makes_other_runs_refuses():

@@ -1,9 +1,10 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
-from prslib.config import RunConfig, configs
+from prslib.config import RunConfig, check_all, configs
 from prslib.datasets import DATASETS
 from prslib.methods import METHODS
 
@@ -32,6 +33,10 @@ TINY = "digits70tiny"
         ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
         ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
         ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
+        ({"seed": None}, TypeError, "seed must be a whole number, got None"),
+        ({"rho": None}, TypeError, "rho must be a number, got None"),
+        ({"schedule": 5}, TypeError, r"schedule must be the tasks in their order, .* got 5"),
+        ({"schedule": "0123"}, TypeError, r"schedule must be the tasks in their order, .* '0123'"),
         ({"schedule": (0, 1, 2)}, ValueError, "3"),
         ({"schedule": (0, 1, 2, 2)}, ValueError, "3"),
         ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "4"),
@@ -50,6 +55,31 @@ def test_unknown_field_lists_the_known():
 def test_memory_larger_than_the_stream_is_refused_before_training():
     with pytest.raises(ValueError, match="at most the stream's length, 8"):
         configs(dataset=TINY, memory_size=[50, 5000])
+
+
+def test_batches_that_a_part_cannot_fill_are_refused_before_training():
+    said = r"smallest part of the stream, 174 images of task 3 in digits70tiny, got 175: an inc"
+    with pytest.raises(ValueError, match=said):
+        configs(dataset=TINY, batch_size=[174, 175])
+    assert configs(dataset=TINY, batch_size=838, method="Multitask")  # all is shuffled together
+    with pytest.raises(ValueError, match="got 839"):
+        configs(dataset=TINY, batch_size=839, method="Multitask")
+    pairs = {"dataset": "imbal-digits-tiny", "schedule": tuple(range(10))}
+    smallest = configs(**pairs, batch_size=15)[0]  # trained in pairs, of which the least counts
+    with pytest.raises(ValueError, match=r"images of task \d\+\d in imbal-digits-tiny, got 600"):
+        check_all([smallest, dataclasses.replace(smallest, batch_size=600)])
+
+
+def test_equal_numbers_of_any_type_are_one_configuration():
+    fields = {"memory_size": 50, "batch_size": 10, "frozen_stages": 1, "variance_points": 2}
+    plain = RunConfig(dataset=TINY, seed=3, learning_rate=1.0, rho=0.5, **fields)
+    arrays = {name: np.int64(value) for name, value in fields.items()}
+    other = RunConfig(
+        dataset=TINY, seed=np.int64(3), learning_rate=1, rho=np.float32(0.5), **arrays
+    )
+    assert other == plain
+    assert other.hash == plain.hash
+    assert {type(value) for value in vars(other).values()} <= {str, int, float, type(None)}
 
 
 def test_hash_covers_what_changes_the_result_and_nothing_else():

@@ -1,5 +1,9 @@
 """``python -m prslib runs``: what a store holds."""
 
+import json
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +11,7 @@ import pytest
 from prslib.__main__ import main
 from prslib.config import RunConfig, configs
 from prslib.results import Run
-from prslib.runs.inventory import inventory, table
+from prslib.runs.inventory import inventory, remove, table
 from prslib.store import CHECKPOINT, FAILURE, LOCK, Store
 
 WANTED = configs(dataset="imbal-digits-tiny", method="CRS", seed=[0, 1, 2, 3, 4])
@@ -71,6 +75,48 @@ def test_failed_runs_and_single_ones_are_removed(store, capsys):
     assert main(["runs", "--remove", "nothing"]) == 1
     assert "got 'nothing', with which no hashes begin" in capsys.readouterr().err
     assert len(states(store)) == 3
+
+
+def test_foreign_files_are_no_runs_and_stay(store, capsys):
+    foreign = [".DS_Store", "notes.txt", f"{WANTED[0].hash}.zip.bak", "0123456789ab.txt"]
+    for name in foreign:
+        (store.folder / name).write_text("mine")
+    (store.folder / "0123456789ac.zip").mkdir()
+    (store.folder / f"{WANTED[1].hash}.checkpoint.01234567.part").write_bytes(bytes(10))
+    assert set(states(store)) == {config.hash for config in WANTED}
+    assert main(["runs", "--remove", "all"]) == 0
+    assert "removed 5 runs" in capsys.readouterr().out
+    left = {file.name for file in store.folder.iterdir()}
+    assert left == {*foreign, "0123456789ac.zip"}
+
+
+def test_what_cannot_be_read_has_no_words(store, monkeypatch):
+    newer = store.path(WANTED[4])
+    with zipfile.ZipFile(newer, "w") as file:
+        file.writestr("config.json", json.dumps({"format": 99, "what": "else"}))
+    store.path(WANTED[2], FAILURE).write_text('{"config": [')
+
+    def refuse(path, *arguments, read=Path.read_text, **options):
+        if path.suffix == LOCK:
+            raise PermissionError(f"{path} is another user's")
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    words = {one.state: one.run for one in inventory(store)}
+    assert words.pop("stored").startswith("CRS on imbal-digits-tiny")
+    assert words == {"interrupted": "", "failed": "", "damaged": "", "newer": ""}
+
+
+def test_a_run_that_was_finished_meanwhile_is_not_removed(store, capsys):
+    interrupted, failed = WANTED[1:3]
+    seen = [one for one in inventory(store) if one.state in ("interrupted", "failed")]
+    store.save(Run(failed, pd.DataFrame({"seed": [0]}), np.zeros((2, 10), bool)))
+    assert [one.hash for one in remove(store, seen)] == [interrupted.hash]
+    assert states(store)[failed.hash] == "stored"
+    assert not store.path(failed, LOCK).exists()
+    assert not list(store.folder.glob(f"{interrupted.hash}*"))
+    assert remove(store, seen) == []
+    assert not store.path(interrupted, LOCK).exists()
 
 
 def test_looking_changes_nothing(store):

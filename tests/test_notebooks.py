@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from prslib import notebook
+from prslib.__main__ import main
 from prslib.config import RunConfig
 from prslib.notebook import PARAMETERS, PROFILES
 from prslib.paths import project_root
-from prslib.runs import execution
+from prslib.runs import executed, execution
 from prslib.store import Store
 from prslib.sweep import run_all
 
@@ -201,27 +202,87 @@ def test_notebooks_say_ahead_what_they_train(smoke, name):
     assert not [o for o in outputs if "training:" in o.get("text", "")]
 
 
-def test_only_what_changed_is_executed_again(smoke, monkeypatch):
-    monkeypatch.setattr(execution, "cache_dir", lambda: smoke / "cache")
-    assert not any(execution.stale("smoke", name) for name in NAMES)
-    executed = execution.executed_file("smoke", "rho_sweep")
-    os.utime(executed, (0, 0))
-    assert [name for name in NAMES if execution.stale("smoke", name)] == ["rho_sweep"]
+def test_only_what_changed_is_executed_again(smoke, monkeypatch, tmp_path):
+    monkeypatch.setattr(executed, "cache_dir", lambda: smoke / "cache")
+    assert not any(executed.stale("smoke", name) for name in NAMES)
+    done = execute(["-X", "importtime", "-m", "prslib", "figures", "--profile", "smoke"])
+    assert done.returncode == 0
+    assert "nothing to draw" in done.stdout
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "prslib.runs.executed" in imported
+    assert not {"numpy", "yaml", "papermill"} & imported  # it takes a tenth of a second
+    file = executed.executed_file("smoke", "rho_sweep")
+    os.utime(file, (0, 0))
+    assert [name for name in NAMES if executed.stale("smoke", name)] == ["rho_sweep"]
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    assert all(executed.stale("smoke", name) for name in NAMES)
 
 
-def test_one_notebook_that_stops_leaves_the_others(tmp_path, monkeypatch):
-    good = yaml.safe_load((ROOT / "params" / "smoke" / "datasets.yaml").read_text())
-    for name, values in {
-        "datasets": good,
-        "rho_sweep": {"profile": "smoke", "rhos": [".nan"]},
-    }.items():
-        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(values))
-    monkeypatch.setattr(execution, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
+@pytest.fixture
+def params(tmp_path, monkeypatch):
+    """Write parameters of notebooks, under whatever profile."""
+
+    def write(**texts):
+        for name, text in texts.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
+
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
-    errors = execution.execute("smoke", ["datasets", "rho_sweep"])
-    assert list(errors) == ["rho_sweep"]
+    return write
+
+
+GOOD = (ROOT / "params" / "smoke" / "datasets.yaml").read_text()
+
+
+def test_one_notebook_that_stops_leaves_the_others(params):
+    params(
+        datasets=GOOD,
+        rho_sweep="{profile: smoke, rhos: ['.nan']}",
+        single_label="a: b: c",
+        tail_forgetting="",
+    )
+    broken = ["rho_sweep", "single_label", "tail_forgetting"]
+    errors = execution.execute("smoke", ["datasets", *broken])
+    assert sorted(errors) == broken
     assert "rhos must be a number" in errors["rho_sweep"]
-    assert execution.executed_file("smoke", "datasets").is_file()
+    assert "as far as it came: " in errors["rho_sweep"]
+    assert "single_label.yaml cannot be read as YAML: " in errors["single_label"]
+    assert "expected parameters and their values in " in errors["tail_forgetting"]
+    assert executed.executed_file("smoke", "datasets").is_file()
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, ConnectionError, RuntimeError])
+def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys, error):
+    def stop(_configs, device):
+        raise error(f"no {device}")
+
+    def draw(_profile, name):
+        if name == "rho_sweep":
+            raise RuntimeError("Kernel died")
+        return 0.0
+
+    params(datasets=GOOD, rho_sweep=(ROOT / "params" / "smoke" / "rho_sweep.yaml").read_text())
+    monkeypatch.setattr(execution, "run_all", stop)
+    monkeypatch.setattr(execution, "_draw", draw)
+    assert main(["figures", "--profile", "smoke", "datasets", "rho_sweep"]) == 1
+    said = capsys.readouterr().err
+    assert f"training on cpu stopped: {error.__name__}: no cpu" in said
+    assert "rho_sweep stopped: RuntimeError: Kernel died" in said
+    assert said.endswith("1 notebooks stopped: rho_sweep\n")
+
+
+def test_a_misspelt_parameter_is_refused_before_training(params):
+    params(datasets=f"{GOOD}\nmemory-size: 3\nsedes: [1]")
+    said = "unknown parameter 'memory-size', 'sedes'; parameters of datasets: profile, "
+    with pytest.raises(ValueError, match=said):
+        notebook.wanted("datasets", "smoke")
+
+
+def test_an_unknown_profile_names_the_known_ones(capsys):
+    for profile in ("nope", "paper/", ""):
+        for command in ("figures", "plan", "report"):
+            assert main([command, "--profile", profile]) == 1
+            said = f"unknown profile {profile!r}; known profiles: paper, quick, seeds, smoke\n"
+            assert capsys.readouterr().err == said
 
 
 def test_drawing_what_is_stored_does_not_load_torch(tmp_path):

@@ -100,4 +100,4 @@ def test_the_command_says_where_the_pages_are_and_what_has_none(executed, capsys
     assert "run `make figures PROFILE=quick` first" in capsys.readouterr().err
     assert not report_dir("quick").exists()
     assert main(["report", "--profile", "quack"]) == 1
-    assert "no parameters for notebook 'any' under profile 'quack'" in capsys.readouterr().err
+    assert "unknown profile 'quack'; known profiles: paper, quick" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_blanks_stand_in_within_the_context_only():
 
 @pytest.mark.parametrize("method", ["CRS", "GSS", "Multitask"])
 def test_work_is_what_a_run_does(method, monkeypatch):
-    config = RunConfig(**MLP, method=method, batch_size=60)
+    config = RunConfig(**MLP, method=method, batch_size=30)
     steps, scored = [], []
 
     def count(saved, progress):
@@ -140,8 +140,8 @@ def quick_paces(monkeypatch):
 def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick_paces):
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     wanted = {
-        "main_results": configs(**MLP, method=["CRS", "PRS"], batch_size=60),
-        "rho_sweep": configs(**MLP, method="PRS", rho=[0.0, 1.0], batch_size=60),
+        "main_results": configs(**MLP, method=["CRS", "PRS"], batch_size=30),
+        "rho_sweep": configs(**MLP, method="PRS", rho=[0.0, 1.0], batch_size=30),
     }
     monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
     steps = work_of(wanted["rho_sweep"][0]).steps
@@ -156,7 +156,7 @@ def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick
 
 
 def test_a_plan_counts_the_hours_of_a_training_once(tmp_path, monkeypatch, quick_paces):
-    fields = MLP | {"method": "CRS", "batch_size": 60}
+    fields = MLP | {"method": "CRS", "batch_size": 30}
     plain, watched, other = (RunConfig(**fields, variance_points=n) for n in (0, 5, 2))
     wanted = {"main_results": [plain], "gradient_variance": [watched, other]}
     monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
@@ -175,6 +175,43 @@ def test_a_plan_says_what_data_are_missing(tmp_path, monkeypatch, capsys, quick_
     assert "cocoseq" not in output
     assert main(["plan", "--profile", "paper", "nothing"]) == 1
     assert "known notebooks: " in capsys.readouterr().err
+
+
+def test_hours_side_by_side_are_each_devices_own(tmp_path, monkeypatch, quick_paces):
+    fields = MLP | {"method": "CRS", "batch_size": 30}
+    on_cpu, on_gpu = (configs(**fields, seed=list(range(*ends))) for ends in ((0, 8), (8, 40)))
+    wanted = {"rho_sweep": on_cpu, "main_results": on_gpu}
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
+    device = {"rho_sweep": "cpu", "main_results": "cuda"}
+    monkeypatch.setattr(planning, "given", lambda profile, name: {"device": device[name]})
+    monkeypatch.setattr(planning.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("prslib.runs.pool.cpu_count", lambda: 16)
+    table, (said, *_) = planning.plan("smoke", list(wanted), Store(tmp_path))
+    assert "with 8 side by side on the CPU and then 8 side by side on the GPU, in all: " in said
+    hours = table["hours"][0] / 8 + table["hours"][1] / 8
+    assert said.endswith(f" {planning.in_hours(hours)}.")
+
+
+def test_a_notebook_that_cannot_say_what_it_wants_leaves_the_others(
+    tmp_path, monkeypatch, quick_paces
+):
+    def wanted(name, profile):
+        if name == "rho_sweep":
+            raise ZeroDivisionError("what a cell does")
+        return configs(**MLP, method="CRS")
+
+    monkeypatch.setattr(planning, "wanted", wanted)
+    table, remarks = planning.plan("smoke", ["rho_sweep", "main_results"], Store(tmp_path))
+    assert table["missing"].tolist() == [1, 1]
+    assert "rho_sweep cannot say what it wants: ZeroDivisionError: what a cell does" in remarks
+
+
+def test_unknown_hours_are_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(planning.Paces, "_measure", lambda *_: None)
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: configs(**MLP, method="CRS"))
+    text = planning.as_text(*planning.plan("smoke", ["main_results"], Store(tmp_path)))
+    assert "in all: unknown." in text
+    assert "nan" not in text.lower()
 
 
 def break_down(config, device):

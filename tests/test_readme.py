@@ -1,6 +1,7 @@
 import pandas as pd
 import pytest
 
+from prslib.__main__ import main
 from prslib.paths import project_root
 from prslib.report import GROUPS, METRICS, readme
 
@@ -79,6 +80,17 @@ def test_a_readme_without_markers_is_left_alone(checkout):
     (checkout / "README.md").write_text("".join(MARKERS[:3]))
     with pytest.raises(ValueError, match="<!-- ledger: end -->; put them back"):
         readme.renew()
+
+
+def test_without_figures_the_readme_is_left_alone(checkout, capsys):
+    before = (checkout / "README.md").read_text()
+    (checkout / "figures" / readme.REPORTED / "ledger_cells.csv").unlink()
+    assert main(["readme"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("expected ")
+    assert "ledger_cells.csv" in said
+    assert "run `make figures PROFILE=seeds` first" in said
+    assert (checkout / "README.md").read_text() == before
 
 
 def test_the_readme_says_what_the_paper_profile_costs(monkeypatch):

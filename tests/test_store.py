@@ -3,6 +3,7 @@ import errno
 import json
 import os
 import shutil
+import warnings
 import zipfile
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from interrupted import attempt
 
 from prslib.config import RunConfig
 from prslib.results import Run
+from prslib.runs.inventory import inventory
 from prslib.store import FAILURE, FORMAT, LOCK, NewerStoreError, Store
 from prslib.sweep import run_all
 
@@ -104,6 +106,41 @@ def test_a_flipped_byte_is_noticed(tmp_path, finished):
     path.write_bytes(content)
     with pytest.warns(UserWarning, match="cannot be read"):
         assert store.load(finished.config) is None
+
+
+def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    content, hurt = path.read_bytes(), 0
+    for position in range(0, len(content), 3):
+        for bits in (0x01, 0xFF):
+            flipped = bytearray(content)
+            flipped[position] ^= bits
+            path.write_bytes(flipped)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                loaded = store.load(finished.config)
+            (kept,) = inventory(store)
+            assert kept.state in ("stored", "damaged")
+            if loaded is None:
+                assert "it will be trained again" in str(said[0].message)
+                hurt += 1
+            else:
+                pd.testing.assert_frame_equal(loaded.scores, finished.scores, check_exact=True)
+                np.testing.assert_array_equal(loaded.memory_labels, finished.memory_labels)
+    assert hurt > len(content) / 3
+
+
+def test_a_file_that_is_encrypted_is_damaged(tmp_path, finished):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    content = bytearray(path.read_bytes())
+    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(signature) + flags] |= 1
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match=r"encrypted.*it will be trained again"):
+        assert store.load(finished.config) is None
+    assert [one.state for one in inventory(store)] == ["damaged"]
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path, finished, monkeypatch):

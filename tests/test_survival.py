@@ -135,7 +135,7 @@ WATCHED = [name for name, row in METHODS.items() if row.sampler]
 )
 def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
     """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
-    config = RunConfig(**MLP, method=method, batch_size=60, variance_points=points)
+    config = RunConfig(**MLP, method=method, batch_size=30, variance_points=points)
     store, steps = Store(tmp_path), []
     whole = wholly(config, tmp_path / "whole")
     while not store.path(config).exists():
@@ -145,7 +145,7 @@ def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method,
 
 
 def test_a_convolutional_net_goes_on_with_its_running_statistics(tmp_path, monkeypatch):
-    config = RunConfig(dataset="digits49tiny", method="ExStream", batch_size=50)
+    config = RunConfig(dataset="digits49tiny", method="ExStream", batch_size=15)
     interrupted_at(7, config, Store(tmp_path), monkeypatch)
     assert Store(tmp_path).path(config, CHECKPOINT).exists()
     interrupted_at(None, config, Store(tmp_path), monkeypatch)
@@ -185,6 +185,15 @@ def test_a_checkpoint_of_other_code_is_not_used(half_way, monkeypatch):
     monkeypatch.setattr("prslib.runs.checkpoint.code_version", lambda: "another")
     with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
         assert len(interrupted_at(None, config, store, monkeypatch)) == 113
+
+
+def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
+    monkeypatch.setattr("prslib.runs.checkpoint.code_version", lambda: "old")
+    saved = Checkpoint(tmp_path / "file", "run", 1e-9)
+    monkeypatch.setattr("prslib.runs.checkpoint.code_version", lambda: "new")  # edited meanwhile
+    saved.after_step(Progress(_Nothing()))
+    with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
+        Checkpoint(tmp_path / "file", "run").resume(Progress(_Nothing()))
 
 
 def test_a_checkpoint_of_another_run_is_refused(half_way):

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -13,8 +14,8 @@ from prslib.paths import project_root
 from prslib.runs import attempt, pool
 from prslib.store import FAILURE, Store
 
-TINY = {"dataset": "digits49tiny", "batch_size": 50}
-MLP = {"dataset": "imbal-digits-tiny", "batch_size": 60}
+TINY = {"dataset": "digits49tiny", "batch_size": 15}
+MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 
 
 def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
@@ -138,3 +139,50 @@ def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
     assert store.path(wanted[1], FAILURE).exists()
     assert len(sweep.run_all(wanted, store, workers=1)) == 3
     assert not store.path(wanted[1], FAILURE).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"workers": "2"}, TypeError, "workers must be a whole number, got '2'"),
+        ({"workers": 1.5}, TypeError, "workers must be a whole number, got 1.5"),
+        ({"workers": -3}, ValueError, "workers must be at least 1, got -3"),
+        ({"save_every": 0}, ValueError, "save_every must be above 0 seconds, got 0"),
+        ({"save_every": float("nan")}, ValueError, "save_every must be above 0 seconds, got nan"),
+        ({"save_every": "5"}, TypeError, "save_every must be a number of seconds, got '5'"),
+    ],
+)
+def test_bad_options_are_refused_before_any_training(tmp_path, options, error, message):
+    with pytest.raises(error, match=message):
+        sweep.run_all([RunConfig(**MLP)], Store(tmp_path), **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_has_vanished_is_named(tmp_path, monkeypatch):
+    store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
+    monkeypatch.setattr(pool, "train", lambda *_: None)
+    with pytest.raises(RuntimeError, match=rf"expected {config.hash} in .*ask again"):
+        sweep.run_all([config], store)
+
+
+def test_a_run_that_cannot_be_stored_is_not_trained_again(tmp_path, monkeypatch):
+    store, trained = Store(tmp_path), []
+    unit = [RunConfig(**MLP, method="CRS", variance_points=points) for points in (0, 2, 3)]
+
+    def train(some, *arguments, train=attempt.train):
+        trained.append(len(some))
+        return train(some, *arguments)
+
+    def save(store, run, save=Store.save):
+        if run.config.variance_points == 2:
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+        return save(store, run)
+
+    monkeypatch.setattr(attempt, "train", train)
+    monkeypatch.setattr(Store, "save", save)
+    outcomes = attempt.attempt_unit(unit, store)
+    assert trained == [3]
+    assert [outcome.error is None for outcome in outcomes] == [True, False, True]
+    assert "Disk quota exceeded" in outcomes[1].error
+    assert store.path(unit[1], FAILURE).exists()
+    assert [store.load(config) is not None for config in unit] == [True, False, True]

@@ -59,9 +59,9 @@ def attempt_unit(
     Returns
     -------
     list of Outcome
-        One for each run. If an error ends several, each is attempted for itself; that of a single
-        one is told in its outcome and recorded in the store, not raised, so that it ends this run
-        and no other.
+        One for each run. If an error ends the training of several, each is attempted for itself;
+        that of a single one, and one that keeps a trained run from being stored, is told in its
+        outcome and recorded in the store, not raised, so that it ends this run and no other.
     """
     start = time.perf_counter()
     mine, others = list(unit), []
@@ -70,16 +70,20 @@ def attempt_unit(
             mine, others = claim(unit, store, wait, held)
             if mine:
                 checkpoint = min(store.path(config, CHECKPOINT) for config in mine)
-                keep(train(mine, device, checkpoint, save_every), store)
+                runs = train(mine, device, checkpoint, save_every)
+                others += keep(runs, store, time.perf_counter() - start)
     except Exception as error:
         if len(mine) > 1:
             how = store, device, save_every, wait
             return others + [attempt_unit((config,), *how)[0] for config in mine]
-        store.record_failure(mine[0], error)
-        said = f"{type(error).__name__}: {error}"
-        return [*others, Outcome(mine[0], time.perf_counter() - start, error=said)]
-    seconds = (time.perf_counter() - start) / max(len(mine), 1)
-    return others + [Outcome(config, seconds) for config in mine]
+        return [*others, failed(mine[0], store, error, time.perf_counter() - start)]
+    return others
+
+
+def failed(config: RunConfig, store: Store, error: Exception, seconds: float = 0.0) -> Outcome:
+    """Record the error that ended a run in the store, and return it as the run's outcome."""
+    store.record_failure(config, error)
+    return Outcome(config, seconds, error=f"{type(error).__name__}: {error}")
 
 
 def claim(
@@ -128,12 +132,35 @@ def claim(
     return mine, others
 
 
-def keep(runs: Sequence[Run], store: Store) -> None:
-    """Store runs whose locks this process holds, then remove what they needed on the way."""
+def keep(runs: Sequence[Run], store: Store, seconds: float) -> list[Outcome]:
+    """Store runs whose locks this process holds, then remove what they needed on the way.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        What was trained as one.
+    store : Store
+        Where they are kept.
+    seconds : float
+        How long all of them took.
+
+    Returns
+    -------
+    list of Outcome
+        One for each run; where one cannot be written, the error, and the others are stored.
+    """
+    outcomes, each = [], seconds / len(runs)
     for finished in runs:
-        store.save(finished)
-    for finished in runs:
-        _settle(finished.config, store)
+        try:
+            store.save(finished)
+        except Exception as error:
+            outcomes.append(failed(finished.config, store, error, each))
+        else:
+            outcomes.append(Outcome(finished.config, each))
+    for outcome in outcomes:
+        if outcome.error is None:
+            _settle(outcome.config, store)
+    return outcomes
 
 
 def _settle(config: RunConfig, store: Store) -> None:

@@ -142,6 +142,7 @@ class Checkpoint:
         self.training = training
         self.leaves = sorted(leaves)
         self.save_every = save_every
+        self.code = code_version()  # now: the files may change while this process goes on
         self._due = time.monotonic() + save_every
 
     def resume(self, progress: Progress) -> None:
@@ -171,7 +172,7 @@ class Checkpoint:
                 f"the checkpoint {self.path} belongs to training {content['training']}, expected "
                 f"{self.training}; give every run a file of its own"
             )
-        if content["code"] != code_version():
+        if content["code"] != self.code:
             self._starts_over("other code wrote it")
             return
         if not set(self.leaves) <= set(content["leaves"]):
@@ -191,7 +192,7 @@ class Checkpoint:
         content = {
             "training": self.training,
             "leaves": self.leaves,
-            "code": code_version(),
+            "code": self.code,
             "progress": progress.state(),
         }
         buffer = io.BytesIO()

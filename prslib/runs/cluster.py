@@ -18,7 +18,7 @@ from prslib.datasets import fingerprint, load_dataset
 from prslib.models import MODELS
 from prslib.results import Run
 from prslib.runs import units as training
-from prslib.runs.attempt import Outcome, claim, keep
+from prslib.runs.attempt import Outcome, claim, failed, keep
 from prslib.store import Store
 
 RETRIES = 3  # of a run whose process or machine is lost
@@ -205,8 +205,13 @@ def _collect(ray, units, store, device, wait) -> Iterator[Outcome]:
     with ExitStack() as everything:  # however this ends, the locks are freed
         while waiting or under_way:
             while waiting and len(under_way) < IN_FLIGHT:
-                held = everything.enter_context(ExitStack())
-                mine, others = claim(waiting.popleft(), store, wait, held)
+                unit, held = waiting.popleft(), everything.enter_context(ExitStack())
+                try:
+                    mine, others = claim(unit, store, wait, held)
+                except Exception as error:
+                    held.close()
+                    yield from _ended(error, unit, store, waiting)
+                    continue
                 if mine:
                     under_way[_submit(ray, mine, device)] = mine, held
                 else:
@@ -215,12 +220,21 @@ def _collect(ray, units, store, device, wait) -> Iterator[Outcome]:
             done, _ = ray.wait(list(under_way), timeout=POLL) if under_way else ([], [])
             for answer in done:
                 mine, held = under_way.pop(answer)
-                outcomes = _stored(ray, answer, mine, store)
+                try:
+                    runs, seconds = _fetched(ray, answer)
+                    outcomes = keep(runs, store, seconds)
+                except Exception as error:
+                    outcomes = _ended(error, mine, store, waiting)
                 held.close()
-                if len(mine) > 1 and outcomes[0].error:  # one of them, or all: each for itself
-                    waiting.extend((config,) for config in mine)
-                else:
-                    yield from outcomes
+                yield from outcomes
+
+
+def _ended(error: Exception, unit: Sequence[RunConfig], store: Store, waiting: deque):
+    """Return the outcome of a run that an error ended; of several, each waits for itself."""
+    if len(unit) > 1:
+        waiting.extend((config,) for config in unit)
+        return []
+    return [failed(unit[0], store, error)]
 
 
 def _submit(ray: ModuleType, configs: Sequence[RunConfig], device: str):
@@ -271,17 +285,13 @@ def train(
     return training.train(configs, device), time.perf_counter() - start
 
 
-def _stored(ray: ModuleType, answer, configs: Sequence[RunConfig], store: Store) -> list[Outcome]:
-    """Store what came back; an error ends these runs and no others."""
+def _fetched(ray: ModuleType, answer) -> tuple[list[Run], float]:
+    """Return what a machine sent back, or raise what the run raised there, and say where."""
     try:
-        runs, seconds = ray.get(answer)
-        keep(runs, store)
+        return ray.get(answer)
     except Exception as raised:
-        error = getattr(raised, "cause", None) or raised
-        if error is not raised:  # what the run itself raised, and where
-            error.add_note(str(raised))
-        for config in configs:
-            store.record_failure(config, error)
-        said = f"{type(error).__name__}: {error}"
-        return [Outcome(config, error=said) for config in configs]
-    return [Outcome(config, seconds / len(configs)) for config in configs]
+        error = getattr(raised, "cause", None)
+        if error is None:
+            raise
+        error.add_note(str(raised))
+        raise error from None

@@ -10,34 +10,18 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import papermill
-import yaml
 from jupyter_core.utils import ensure_event_loop
 from tqdm import tqdm
 from traitlets.config import Config
 
-from prslib.notebook import wanted
-from prslib.paths import PACKAGE, cache_dir, params_file, project_root
+from prslib.notebook import given, wanted
+from prslib.paths import project_root
+from prslib.runs.executed import executed_file
 from prslib.sweep import run_all
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 # begun first, so that no core waits for the last of them
 LONGEST = ("single_label", "ledger", "datasets", "feature_tsne", "main_results", "walkthrough")
-
-
-def executed_file(profile: str, name: str) -> Path:
-    """Return where a notebook's executed copy is kept."""
-    return cache_dir() / "executed" / profile / f"{name}.ipynb"
-
-
-def stale(profile: str, name: str) -> bool:
-    """Whether a notebook, its parameters or the package changed since it was last executed."""
-    executed = executed_file(profile, name)
-    if not executed.is_file():
-        return True
-    read = (".py", ".csv", ".mplstyle", ".pth")
-    sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
-    sources += [project_root() / "notebooks" / f"{name}.ipynb", params_file(profile, name)]
-    return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
 
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
@@ -53,7 +37,8 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The error of each notebook that stopped with one; the others are executed all the same.
+        The error of each notebook that stopped with one, under its name, and under "training on
+        DEVICE" what ended a sweep; the others are executed all the same.
     """
     errors = _train(profile, names)
     with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
@@ -65,8 +50,10 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
             name = under_way[done]
             try:
                 bar.write(f"{name}: {done.result():.0f} s", file=sys.stderr)
-            except papermill.PapermillExecutionError as error:
-                errors[name] = f"{error}\nas far as it came: {_partial(profile, name)}"
+            except Exception as error:  # its own, its kernel's or of its parameters
+                partial = _partial(profile, name)
+                reached = f"\nas far as it came: {partial}" if partial.exists() else ""
+                errors[name] = _said(error) + reached
             else:
                 errors.pop(name, None)  # what stopped its training did not come back
     return errors
@@ -76,17 +63,22 @@ def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train what is missing, one sweep a device; a notebook that cannot say what it wants waits."""
     errors, by_device = {}, {}
     for name in names:
-        values = yaml.safe_load(params_file(profile, name).read_text())
         try:
-            by_device.setdefault(values.get("device", "cpu"), []).extend(wanted(name, profile))
-        except (FileNotFoundError, ValueError, TypeError) as error:
-            errors[name] = str(error)
+            runs = wanted(name, profile)
+            by_device.setdefault(given(profile, name).get("device", "cpu"), []).extend(runs)
+        except Exception as error:  # told when it is drawn, if it still cannot then
+            errors[name] = _said(error)
     for device, configurations in by_device.items():
         try:
             run_all(configurations, device=device)
-        except RuntimeError as error:  # some runs failed: notebooks without them can be drawn
-            errors[f"training on {device}"] = str(error)
+        except Exception as error:  # notebooks whose runs are stored can be drawn all the same
+            errors[f"training on {device}"] = _said(error)
     return errors
+
+
+def _said(error: Exception) -> str:
+    told = isinstance(error, papermill.PapermillExecutionError)  # it names the notebook's error
+    return str(error) if told else f"{type(error).__name__}: {error}"
 
 
 def _partial(profile: str, name: str) -> Path:
@@ -97,11 +89,12 @@ def _draw(profile: str, name: str) -> float:
     """Execute a notebook and return the seconds it took."""
     start, partial, loop = time.perf_counter(), _partial(profile, name), ensure_event_loop()
     partial.parent.mkdir(parents=True, exist_ok=True)
+    partial.unlink(missing_ok=True)
     with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
         papermill.execute_notebook(
             project_root() / "notebooks" / f"{name}.ipynb",
             partial,
-            yaml.safe_load(params_file(profile, name).read_text()),
+            given(profile, name),
             kernel_name="python3",
             cwd=project_root(),
             progress_bar=False,

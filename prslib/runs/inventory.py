@@ -1,9 +1,9 @@
 """What a store holds: every run that is stored, under way, interrupted or failed."""
 
 import json
+import re
 import zipfile
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,8 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from prslib.runs.attempt import in_words
-from prslib.store import FAILURE, FORMAT, LOCK, RESULT, Store
+from prslib.runs.files import PART
+from prslib.store import CHECKPOINT, FAILURE, FORMAT, LOCK, RESULT, Store
 
 STATES = {
     "stored": "finished",
@@ -22,6 +23,9 @@ STATES = {
     "damaged": "its file cannot be read; asked for again, it is trained again",
     "newer": "a newer version of prslib wrote its file",
 }
+KINDS = "|".join(map(re.escape, (RESULT, CHECKPOINT, FAILURE, LOCK)))
+# a run's file, or what an interrupted writing of it left
+NAME = re.compile(rf"([0-9a-f]{{12}})({KINDS})(\.[0-9a-f]{{8}}{re.escape(PART)})?")
 
 
 class Kept(NamedTuple):
@@ -62,18 +66,16 @@ def inventory(store: Store) -> list[Kept]:
     Returns
     -------
     list of Kept
-        In the order of `STATES`, in each the oldest first.
+        In the order of `STATES`, in each the oldest first. Files that no store has written do not
+        count.
 
     Examples
     --------
     >>> inventory(Store("nowhere"))
     []
     """
-    files = {}
-    for path in store.folder.glob("*.*"):
-        files.setdefault(path.name.split(".")[0], []).append(path)
     kept = []
-    for name, paths in files.items():
+    for name, paths in _files(store.folder, "*").items():
         try:
             kept.append(_look(store.folder, name, paths))
         except FileNotFoundError:  # it has just been finished or removed
@@ -82,33 +84,61 @@ def inventory(store: Store) -> list[Kept]:
     return sorted(kept, key=lambda one: (order.index(one.state), one.changed))
 
 
+def _files(folder: Path, name: str) -> dict[str, list[Path]]:
+    """Return the files of runs by hash; name is a run's hash, or "*" for those of all."""
+    files = {}
+    for path in folder.glob(f"{name}.*"):
+        if (found := NAME.fullmatch(path.name)) and path.is_file():
+            files.setdefault(found[1], []).append(path)
+    return files
+
+
 def _look(folder: Path, name: str, paths: list[Path]) -> Kept:
     found = [path.stat() for path in paths]
     changed = datetime.fromtimestamp(max(one.st_mtime for one in found), UTC)
+    state, identity, error = _state(folder, name, is_held)
+    identity = identity or _content(folder / f"{name}{LOCK}")
+    return Kept(name, state, _words(identity), sum(one.st_size for one in found), changed, error)
+
+
+def _state(folder: Path, name: str, held: Callable[[Path], bool]) -> tuple[str, dict, str]:
     result, failure, lock = (folder / f"{name}{kind}" for kind in (RESULT, FAILURE, LOCK))
-    identity, error = {}, ""
     if result.exists():
-        state, identity = _read_result(result)
-    elif is_held(lock):
-        state = "running"
-    elif failure.exists():
-        state, record = "failed", json.loads(failure.read_text())
-        identity, error = record["config"], record["error"]
-    else:
-        state = "interrupted"
-    if not identity and lock.exists() and (said := lock.read_text()):
-        identity = json.loads(said)
-    words = in_words(identity) if identity else ""
-    return Kept(name, state, words, sum(one.st_size for one in found), changed, error)
+        return *_read_result(result), ""
+    if held(lock):
+        return "running", {}, ""
+    if failure.exists():
+        record = _content(failure)
+        return "failed", record.get("config", {}), str(record.get("error", ""))
+    return "interrupted", {}, ""
 
 
 def _read_result(path: Path) -> tuple[str, dict]:
     try:
         with zipfile.ZipFile(path) as file:
             identity = json.loads(file.read("config.json"))
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError):
+            newer = identity.get("format", FORMAT) > FORMAT
+    except FileNotFoundError:
+        raise
+    except Exception:  # whatever a damaged file leads to
         return "damaged", {}
-    return ("newer" if identity.get("format", FORMAT) > FORMAT else "stored"), identity
+    return ("newer" if newer else "stored"), identity
+
+
+def _content(path: Path) -> dict:
+    """Return what a file beside a result says; nothing where it is not there or not readable."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _words(identity: dict) -> str:
+    try:
+        return in_words(identity)
+    except (KeyError, TypeError, ValueError):  # none, or that of another version
+        return ""
 
 
 def is_held(lock: Path) -> bool:
@@ -212,8 +242,8 @@ def select(kept: Sequence[Kept], wanted: Sequence[str]) -> list[Kept]:
     return list(chosen.values())
 
 
-def remove(store: Store, kept: Sequence[Kept]) -> None:
-    """Remove all files of runs.
+def remove(store: Store, kept: Sequence[Kept]) -> list[Kept]:
+    """Remove all files of runs that are still in the state in which they were seen.
 
     Parameters
     ----------
@@ -222,6 +252,12 @@ def remove(store: Store, kept: Sequence[Kept]) -> None:
     kept : sequence of Kept
         Which ones.
 
+    Returns
+    -------
+    list of Kept
+        Those that were removed. One that another process has finished, or removed, meanwhile is
+        left as it is.
+
     Raises
     ------
     TimeoutError
@@ -229,7 +265,17 @@ def remove(store: Store, kept: Sequence[Kept]) -> None:
     OSError
         If the folder cannot be written.
     """
+    removed = []
     for one in kept:
-        with FileLock(store.folder / f"{one.hash}{LOCK}", timeout=0):
-            for path in store.folder.glob(f"{one.hash}.*"):
-                path.unlink()
+        lock = store.folder / f"{one.hash}{LOCK}"
+        begun = lock.exists()
+        if not _files(store.folder, one.hash):
+            continue
+        with FileLock(lock, timeout=0):
+            if _state(store.folder, one.hash, held=lambda _: False)[0] == one.state:
+                for path in _files(store.folder, one.hash)[one.hash]:
+                    path.unlink()
+                removed.append(one)
+            elif not begun:
+                lock.unlink()
+    return removed

@@ -12,15 +12,14 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pandas as pd
 import torch
-import yaml
-from joblib import cpu_count
 from tqdm import tqdm
 
 from prslib.config import RunConfig
 from prslib.datasets.blank import NOTHING, blanks_for_missing
-from prslib.notebook import wanted
-from prslib.paths import params_file
+from prslib.notebook import given, wanted
+from prslib.runs.cluster import gpu_share
 from prslib.runs.estimate import Pace, image_shape, kind_of, measure, work_of
+from prslib.runs.pool import side_by_side
 from prslib.store import Store
 
 COLUMNS = ["notebook", "wanted", "missing", "steps", "hours"]
@@ -49,17 +48,17 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
         counts once, and so do steps and hours of runs that are trained as one: notebook, wanted,
         missing, steps of training, hours (one run after another).
     list of str
-        What a reader should know beside it: missing data, notebooks that cannot say what they
-        want, what could not be measured.
+        What a reader should know beside it: the hours side by side, missing data, notebooks that
+        cannot say what they want, what could not be measured.
     """
-    rows, remarks, missing, every, used = [], [], {}, {}, {}
+    rows, remarks, missing, every, used, on = [], [], {}, {}, {}, {}
     with Paces() as paces, blanks_for_missing() as absent:
         for name in names:
-            device = yaml.safe_load(params_file(profile, name).read_text()).get("device", "cpu")
             try:
+                device = given(profile, name).get("device", "cpu")
                 runs = {config.hash: config for config in wanted(name, profile)}
-            except (FileNotFoundError, ValueError, TypeError) as error:
-                remarks.append(f"{name} cannot say what it wants: {error}")
+            except Exception as error:  # whatever is wrong with it, the others can be counted
+                remarks.append(f"{name} cannot say what it wants: {type(error).__name__}: {error}")
                 continue
             missing[name] = (
                 len(runs),
@@ -75,13 +74,13 @@ def plan(profile: str, names: Sequence[str], store: Store) -> tuple[pd.DataFrame
             costs = {key: (run[0].training, paces.cost(*run)) for key, run in runs.items()}
             rows.append((name, count, len(costs), *_in_all(costs.values())))
             every |= costs
+            on |= {key: (paces.here(device), config) for key, (config, device) in runs.items()}
     rows.append(("all, each run once", len(used), len(every), *_in_all(every.values())))
     named = set(used.values())
     remarks += [f"{name}: {SAID[what]}" for name, what in absent.items() if name in named]
-    return pd.DataFrame(rows, columns=COLUMNS), [
-        *remarks,
-        *dict.fromkeys(paces.remarks),
-    ]
+    together = [_together(every, on)] if every else []
+    remarks = [*together, *remarks, *dict.fromkeys(paces.remarks)]
+    return pd.DataFrame(rows, columns=COLUMNS), remarks
 
 
 def _in_all(costs: Iterable[tuple[str, tuple[int, float]]]) -> tuple[int, float]:
@@ -91,6 +90,24 @@ def _in_all(costs: Iterable[tuple[str, tuple[int, float]]]) -> tuple[int, float]
         trainings[training] = np.maximum(trainings.get(training, 0), cost)
     steps, hours = sum(trainings.values(), np.zeros(2))
     return int(steps), hours
+
+
+def _together(
+    costs: dict[str, tuple[str, tuple[int, float]]], on: dict[str, tuple[str, RunConfig]]
+) -> str:
+    """Say how long all take with as many processes on each device as a sweep begins there."""
+    hours, said = 0.0, []
+    for device, name in (("cpu", "the CPU"), ("cuda", "the GPU")):
+        configs = {key: config for key, (where, config) in on.items() if where == device}
+        if configs:
+            at_once = side_by_side(gpu_share(list(configs.values()), device))
+            at_once = min(at_once, len({costs[key][0] for key in configs}))
+            hours += _in_all(costs[key] for key in configs)[1] / at_once
+            said.append(f"{at_once} side by side on {name}")
+    return (
+        f"Hours are for one run after another; with {' and then '.join(said)}, in all: "
+        f"{in_hours(hours)}."
+    )
 
 
 class Paces:
@@ -120,9 +137,9 @@ class Paces:
         """Measure a pace for every kind among runs and their devices, with a progress bar."""
         kinds = {}
         for config, device in runs:
-            if self._here(device) != device:
+            if self.here(device) != device:
                 self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
-            kinds.setdefault(self._kind(config, device), (config, self._here(device)))
+            kinds.setdefault(self._kind(config, device), (config, self.here(device)))
         with tqdm(kinds.items(), desc="measuring", unit="kind", disable=not kinds) as bar:
             for kind, run in bar:
                 bar.set_postfix_str(_in_words(run[0]))
@@ -136,11 +153,12 @@ class Paces:
         pace, work = self.known[self._kind(config, device)], work_of(config)
         return work.steps, math.nan if pace is None else pace.seconds(work) / 3600
 
-    def _here(self, device: str) -> str:
+    def here(self, device: str) -> str:
+        """Return the device that stands for another on this machine: the CPU without a GPU."""
         return device if device == "cpu" or torch.cuda.is_available() else "cpu"
 
     def _kind(self, config: RunConfig, device: str) -> tuple:
-        return *kind_of(config), self._here(device)
+        return *kind_of(config), self.here(device)
 
     def _measure(self, config: RunConfig, device: str) -> Pace | None:
         if self._process is None:
@@ -179,8 +197,7 @@ def _measure_on_blanks(config: RunConfig, device: str) -> Pace:
 
 
 def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
-    """Return a plan as text: the table, hours one run after another and side by side, remarks."""
-    total, workers = table["hours"].iloc[-1], cpu_count()
+    """Return a plan as text: the table and the remarks."""
     lines = [
         table.to_string(
             index=False,
@@ -189,19 +206,19 @@ def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
             formatters={"steps": "{:,}".format},
         ),
         "",
-        f"Hours are for one run after another; {workers} processes side by side, one a core, take "
-        f"about {in_hours(total / workers)} in all.",
         *remarks,
     ]
     return "\n".join(lines)
 
 
 def in_hours(hours: float) -> str:
-    """Return hours with three digits, or all of them where there are more.
+    """Return hours with three digits, or all of them where there are more; NaN is unknown.
 
     Examples
     --------
-    >>> in_hours(0.0542), in_hours(12.345), in_hours(1264.4)
-    ('0.0542', '12.3', '1,264')
+    >>> in_hours(0.0542), in_hours(12.345), in_hours(1264.4), in_hours(math.nan)
+    ('0.0542', '12.3', '1,264', 'unknown')
     """
+    if math.isnan(hours):
+        return "unknown"
     return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"

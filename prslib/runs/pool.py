@@ -80,7 +80,7 @@ def _attempt_here(units, store, workers, device, save_every, wait) -> Iterator[O
     configs = [config for unit in units for config in unit]
     for name in dict.fromkeys(config.dataset for config in configs):
         load_dataset(name)  # made once here, not once in each process
-    workers = workers or _side_by_side(gpu_share(configs, device))
+    workers = workers or side_by_side(gpu_share(configs, device))
     left, workers = {unit[0].hash: unit for unit in units}, min(workers, len(units))
     how = store, device, save_every, wait
     while left:
@@ -112,6 +112,22 @@ def _attempt_alone(unit: Sequence[RunConfig], store: Store, *how) -> list[Outcom
         return [Outcome(config, error=KILLED) for config in unit]
 
 
-def _side_by_side(share: float) -> int:
-    """Return how many processes a machine takes whose runs need this part of its GPU."""
+def side_by_side(share: float) -> int:
+    """Return how many processes this machine takes whose runs need this part of its GPU.
+
+    Parameters
+    ----------
+    share : float
+        As `prslib.runs.cluster.gpu_share` gives it; 0.0 for runs on the CPU.
+
+    Returns
+    -------
+    int
+        One for each core that this process may use, and no more than the GPU has room for.
+
+    Examples
+    --------
+    >>> side_by_side(1.0)
+    1
+    """
     return min(cpu_count(), int(1 / share)) if share else cpu_count()

@@ -39,7 +39,7 @@ def units_of(configs: Sequence[RunConfig], device: str) -> list[tuple[RunConfig,
     """
     groups = {}
     for config in configs:
-        key = shape(config) if device in STACKED_ON else None
+        key = shape(config) if device.split(":")[0] in STACKED_ON else None
         groups.setdefault(key or config.training, []).append(config)
     return [
         tuple(group[start : start + AT_ONCE])
