@@ -97,9 +97,7 @@ def test_a_notebook_about_one_kind_of_data_refuses_the_other():
     single = namespace(dataset=["imbal-digits"])
     single["In"] = ['dataset: list = ["imbal-digits"]']
     assert notebook.settings("any", single, single_label=True).dataset == ["imbal-digits"]
-    with pytest.raises(
-        ValueError, match="several labels an image, got the data"
-    ):
+    with pytest.raises(ValueError, match="several labels an image, got the data"):
         notebook.settings("any", single, single_label=False)
 
 
