@@ -63,9 +63,8 @@ from prslib import plots, report, run_all
 plt.style.use(plots.STYLE)
 rows = report.final(report.scores_of(run_all(wanted, device=settings.device)))
 rows = rows[rows["measure"] == "score"]
-overall = rows[rows["group"] == "overall"]
 for name in settings.dataset:
-    shown, (figure, ax) = overall[overall["dataset"] == name], plt.subplots()
+    shown, (figure, ax) = rows.query("dataset == @name and group == 'overall'"), plt.subplots()
     plots.plot_sweep(shown, ax).set_title(f"{name}: overall, {seeds_told(settings.seeds)}")
     plots.share_legend(figure)
     settings.save(figure, shown, f"rho_sweep_{name}")
@@ -95,7 +94,7 @@ from IPython.display import Markdown, display
 
 from prslib.report.allocation import best_rho
 
-best = best_rho(overall)
+best = best_rho(rows[rows["group"] == "overall"])
 settings.save(None, best, "rho_sweep_best")
 display(best.drop(columns="sentence").round(2))
 display(Markdown("\n".join(f"- {sentence}" for sentence in best["sentence"])))

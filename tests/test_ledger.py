@@ -194,7 +194,7 @@ def test_matching(cells, table, method, group, metric, filters, theirs, ours):
     assert (row["theirs"], row["seeds"]) == (theirs, 3)
     assert row["ours"] == pytest.approx(ours)
     assert row["difference"] == pytest.approx(ours - theirs)
-    assert row["sd"] == pytest.approx(100 * np.std([0, 0.01], ddof=1))
+    assert row["sd"] == pytest.approx(100 * np.std([0, 0.005, 0.01], ddof=1))
 
 
 def test_accuracy_is_that_of_the_whole_test_set(cells):
