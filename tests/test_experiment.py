@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,7 +8,7 @@ import torch
 from prslib.batches import plan
 from prslib.config import RunConfig
 from prslib.datasets import load_dataset
-from prslib.experiment import run
+from prslib.experiment import conditions, make_learner, run
 from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.methods import METHODS
@@ -136,3 +138,14 @@ def test_making_a_model_leaves_the_global_generator_alone():
     assert torch.equal(torch.rand(3), expected)
     with pytest.raises(ValueError, match="unknown model 'convent'; known models: convnet"):
         make_model("convent", (32, 32, 3), 70, seed=5)
+
+
+def test_learners_of_earlier_runs_have_left_the_gpu_when_the_next_begins(monkeypatch):
+    emptied = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
+    config = RunConfig(dataset=TINY)
+    learner = weakref.ref(make_learner(config, load_dataset(TINY)))
+    assert learner() is not None  # a cycle: nothing else holds it
+    with conditions(config):
+        assert learner() is None and emptied
