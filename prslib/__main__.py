@@ -4,7 +4,9 @@ import argparse
 import sys
 
 from prslib import commands as run_commands
+from prslib.datasets import prepare
 from prslib.runs.executed import stale
+from prslib.samplers.compiling import compiling
 
 DESCRIPTION = "Train what is missing, draw the report, and look after its runs, data and weights."
 
@@ -21,13 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     -------
     int
         0 on success, 1 when a notebook stopped with an error.
-
-    Notes
-    -----
-    What a command needs is imported when it is called: with nothing to draw, ``figures`` takes a
-    tenth of a second.
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser("python -m prslib", description=DESCRIPTION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     figures = commands.add_parser("figures", help="execute notebooks: train what is missing, draw")
@@ -46,11 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     report.set_defaults(command=make_pages, notebook=[])
     readme = commands.add_parser("readme", help="renew what the README says in numbers")
     readme.set_defaults(command=renew_readme)
-    if arguments[:1] != ["figures"]:
-        from prslib.datasets import prepare
-
-        run_commands.add_commands(commands)
-        prepare.add_command(commands)
+    run_commands.add_commands(commands)
+    prepare.add_command(commands)
     options = parser.parse_args(arguments)
     return options.command(options)
 
@@ -65,8 +58,6 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     if not names:
         print(f"nothing to draw: all of profile {options.profile!r} is up to date")
         return 0
-    from prslib.samplers.compiling import compiling
-
     with compiling():  # the samplers, while this process loads the rest
         from prslib.runs import execution
 

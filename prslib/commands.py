@@ -4,13 +4,12 @@ import argparse
 import sys
 from functools import partial
 
+from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add ``runs``, ``plan`` and ``pretrain`` to the command line."""
-    from prslib.models.weights import EMBEDDED
-
     runs = commands.add_parser(
         "runs",
         help="what is stored, running and failed, and how large it is",
@@ -78,8 +77,6 @@ def show_plan(options: argparse.Namespace) -> int:
 
 def write_weights(options: argparse.Namespace) -> int:
     """Learn weights again and write them, with a progress bar; 1 for an unknown name."""
-    from prslib.models.weights import EMBEDDED
-
     unknown = [name for name in options.name if name not in EMBEDDED]
     if unknown:
         print(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}", file=sys.stderr)

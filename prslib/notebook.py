@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -31,10 +32,7 @@ def _name(known: Iterable[str]) -> Callable:
 
 
 def _integer(least: int) -> Callable:
-    def check(name, value):
-        return whole(name, value, least)
-
-    return check
+    return partial(whole, least=least)
 
 
 def _fraction(name, value):
@@ -201,11 +199,8 @@ class Settings:
 
         figure.savefig(file, metadata={"Software": None})
         plt.close(figure)
-        width, alt = (
-            figure.get_figwidth() * figure.dpi,
-            f"{file.stem}; its numbers: {file.stem}.csv",
-        )
-        display(Image(file, width=round(width), alt=alt))
+        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.stem}, as in its CSV file"
+        display(Image(file, width=width, alt=alt))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
@@ -245,7 +240,7 @@ def settings(notebook: str, namespace: dict, single_label: bool | None = None) -
     """
     cells = [_parsed(source) for source in namespace.get("In", ())]
     own = next((cell for cell in reversed(cells) if _annotates(cell)), [])
-    given = [
+    injected = [
         cell
         for source, cell in zip(namespace.get("In", ()), cells, strict=True)
         if source.lstrip().startswith("# Parameters")
@@ -256,16 +251,19 @@ def settings(notebook: str, namespace: dict, single_label: bool | None = None) -
             f"expected a cell of the parameters of {notebook} to have been run, each in a line "
             "`name: type = value` and nothing else in the cell; got none"
         )
-    unknown = [name for cell in given for name in _assigned(cell) if name not in allowed]
-    if unknown:
-        raise ValueError(
-            f"unknown parameter {', '.join(map(repr, unknown))}; "
-            f"parameters of {notebook}: {', '.join(allowed)}"
-        )
+    _check_known(notebook, [name for cell in injected for name in _assigned(cell)], allowed)
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
     if single_label is not None:
         _check_kind(notebook, values["dataset"], single_label)
     return Settings(notebook, values)
+
+
+def _check_known(notebook: str, names: Iterable[str], allowed: list[str]) -> None:
+    if unknown := [name for name in names if name not in allowed]:
+        raise ValueError(
+            f"unknown parameter {', '.join(map(repr, unknown))}; "
+            f"parameters of {notebook}: {', '.join(allowed)}"
+        )
 
 
 def _check_kind(notebook: str, names: list[str], single_label: bool) -> None:
@@ -313,12 +311,7 @@ def wanted(notebook: str, profile: str) -> list[RunConfig]:
     namespace, values = {"In": sources[:1]}, given(profile, notebook)
     exec(sources[0], namespace)
     allowed = [statement.target.id for statement in _parsed(sources[0])]
-    unknown = [name for name in values if name not in allowed]
-    if unknown:
-        raise ValueError(
-            f"unknown parameter {', '.join(map(repr, unknown))}; "
-            f"parameters of {notebook}: {', '.join(allowed)}"
-        )
+    _check_known(notebook, values, allowed)
     namespace |= values
     with contextlib.redirect_stdout(io.StringIO()):
         exec(sources[1], namespace)
