@@ -16,6 +16,7 @@ VERDICTS = {  # colour and what to look for without colours
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
 ROW = 0.3  # between the data sets of one claim, in rows
+FLOOR = -30  # percent: of forgetting, which has no lower end
 
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -32,8 +33,12 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     -------
     Axes
         A mark for each cell, filled for the paper's own data and network and open for stand-ins;
-        on the dashed line ours is the paper's.
+        on the dashed line ours is the paper's. Marks below `FLOOR` stand on it, and are counted.
     """
+    below = int((frame["ours"] < FLOOR).sum())
+    frame = frame.assign(ours=frame["ours"].clip(FLOOR))
+    if below:
+        ax.text(103, FLOOR, f"{below} lower", ha="right", va="center", color="0.35", fontsize=8)
     for method in in_order(frame["method"]):
         for stand_in, rows in frame[frame["method"] == method].groupby("stand_in"):
             fill = "none" if stand_in else INK[method]
