@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from prslib import notebook
-from prslib.notebook import PARAMETERS
+from prslib.parameters import PARAMETERS
 from prslib.paths import params_file
 
 CELL = """profile: str = "smoke"  # which
@@ -18,9 +18,7 @@ seeds: list = [0, 1]  # seeds"""
 def namespace(injected="", **values):
     given = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]}
     others = [
-        f"\n{name}: list = None  # other"
-        for name in values
-        if name in notebook.PARAMETERS.keys() - given
+        f"\n{name}: list = None  # other" for name in values if name in PARAMETERS.keys() - given
     ]
     given |= values
     cells = ["", CELL + "".join(others)] + ([f"# Parameters\n{injected}"] if injected else [])
@@ -117,7 +115,7 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     named = yaml.safe_load(params_file("smoke", "rho_sweep").read_text())
     exact = notebook.Settings(
-        "rho_sweep", {name: notebook.PARAMETERS[name](name, value) for name, value in named.items()}
+        "rho_sweep", {name: PARAMETERS[name](name, value) for name, value in named.items()}
     )
     assert exact.folder == tmp_path / "smoke"
     other = notebook.Settings("rho_sweep", exact.values | {"seeds": [7]})

@@ -13,7 +13,7 @@ import yaml
 from prslib import notebook
 from prslib.__main__ import main
 from prslib.config import RunConfig
-from prslib.notebook import PARAMETERS, PROFILES
+from prslib.parameters import PARAMETERS, PROFILES
 from prslib.paths import project_root
 from prslib.runs import executed, execution
 from prslib.store import Store
