@@ -248,6 +248,10 @@ class RunConfig:
                 f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
                 f"{self.test_set!r}; leave it out for the data set's own"
             )
+        try:  # a Recipe stands apart from the data it is for
+            validate_schedule(self.resolved["schedule"], dataset.num_tasks)
+        except ValueError as error:
+            raise ValueError(f"the Recipe of {self.dataset} does not fit it: {error}") from error
         self._check_batch(dataset)
 
     def _check_batch(self, dataset: SequentialDataset) -> None:

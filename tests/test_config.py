@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from prslib.config import RunConfig, check_all, configs
-from prslib.datasets import DATASETS
+from prslib.datasets import DATASETS, load_dataset
 from prslib.methods import METHODS
 
 TINY = "digits70tiny"
@@ -55,6 +55,15 @@ def test_unknown_field_lists_the_known():
 def test_memory_larger_than_the_stream_is_refused_before_training():
     with pytest.raises(ValueError, match="at most the stream's length, 8"):
         configs(dataset=TINY, memory_size=[50, 5000])
+
+
+def test_a_recipe_that_leaves_out_a_task_is_refused_before_training(monkeypatch):
+    entry = DATASETS[TINY]
+    recipe = dataclasses.replace(entry.recipe, schedule=(1, 0))
+    shorter = dataclasses.replace(entry, recipe=recipe)
+    monkeypatch.setitem(DATASETS, TINY, shorter)
+    with pytest.raises(ValueError, match=f"Recipe of {TINY} does not fit it: .*missing tasks"):
+        RunConfig(dataset=TINY).check(load_dataset(TINY, images=False))
 
 
 def test_batches_that_a_part_cannot_fill_are_refused_before_training():
