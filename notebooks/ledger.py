@@ -62,6 +62,7 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots
+from prslib.portable import versions
 
 plt.style.use(plots.STYLE)
 observations = ledger.gather(asked, settings.missing, device=settings.device)
@@ -126,6 +127,13 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in ledger.sentences(deci
 display(Markdown(ledger.as_markdown(ledger.account(decided))))
 
 # %% [markdown]
+# All of it was drawn with:
+
+# %%
+settings.save(None, versions(), "versions")
+display(versions())
+
+# %% [markdown]
 # ## How to read it
 #
 # - A row that does not hold on a stand-in does not refute the paper. It says that the claim needs
@@ -135,6 +143,10 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # - Some claims fail in the paper's own tables too. Multitask is called the upper bound and has a
 #   lower C-F1 than PRS; and just after a task PRS is not always ahead of ExStream. The ticks in the
 #   picture show these.
+# - The runs can be repeated to the byte with the same packages (`versions.csv`, above), on any
+#   x86-64 processor that has AVX2 (`prslib.portable`). With others the last digit is rounded
+#   otherwise, every run drifts apart from its twin, and a claim near its limit may be decided
+#   otherwise.
 # - Intervals are over seeds. They say nothing of other data sets, other sizes or other settings.
 # - Some fifty claims are tested at once, on few seeds each. Of the intervals over three seeds up to
 #   one in four may miss by chance alone.

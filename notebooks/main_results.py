@@ -121,7 +121,8 @@ for name in settings.dataset:
 # ## What holds
 #
 # Differences are taken seed by seed, on the same stream and the same initial network. "Clearly"
-# means by more than one standard deviation of the difference over seeds.
+# means that the whole interval of the difference is on one side of 0: the interval is that of
+# `ledger`, a bootstrap over seeds, and of fewer than three seeds nothing is clear.
 
 # %%
 cells = [(g, m) for g in report.GROUPS for m in report.METRICS]

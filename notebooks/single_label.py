@@ -103,8 +103,9 @@ for name in names:
 # %% [markdown]
 # ## What holds
 #
-# Differences are taken seed by seed; "above" means by more than one standard deviation over seeds.
-# The paper says that "PRS starts to outperform after four tasks have been trained".
+# Differences are taken seed by seed; "above" means that the whole interval of the difference is
+# above 0, as in `ledger`. The paper says that "PRS starts to outperform after four tasks have been
+# trained".
 
 # %%
 for name in names:
@@ -206,11 +207,11 @@ for name, second, third, order in found:
 #   5040 would agree somewhat by chance. The first column speaks for {1, 2}: Finetune has
 #   21.47 ± 0.09 there (paper 21.47) and 21.12 ± 0.06 with {1, 7}.
 # - **PRS above CRS is a matter of the method.** It is so in 198 of 200 random orders, one seed
-#   each, by 16.8 points in the middle (paper 15.9). The plain order {0, 1}, {2, 3}, ... is an
-#   exception, 38.7 against 40.4, a difference with an s.d. of 11 over seeds: PRS falls by 12 points
+#   each, by 16.9 points in the middle (paper 15.9). The plain order {0, 1}, {2, 3}, ... is an
+#   exception, 38.4 against 40.4, a difference with an s.d. of 11 over seeds: PRS falls by 12 points
 #   over its last pair, which has 331 images. One order, as the paper has it, says little about
 #   height.
 # - **"After four tasks" is the order's too.** With drawn orders PRS is ahead after three.
-# - **The released reading of PRS is no better here**: 0.8 points lower over 200 orders (standard
+# - **The released reading of PRS is no better here**: 0.7 points lower over 200 orders (standard
 #   error 0.3), although it keeps other samples.
 # - SVHN needs its files and a GPU; its row stands only in the paper's column until someone runs it.

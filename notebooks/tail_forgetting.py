@@ -129,16 +129,16 @@ for name in settings.dataset:
 # On ten seeds (the seeds profile), on the stand-in:
 #
 # - **Holds for CRS.** Small classes are forgotten more in each of the three tasks: the rank
-#   correlation is $-0.41$ with AP and $-0.67$ with F1, and below 0 with every seed. By group 3, 6
-#   and 12 % of mAP are forgotten, from majority to minority (paper 9, 16 and 23 %, with twice the
+#   correlation is $-0.42$ with AP and $-0.70$ with F1, and below 0 with every seed. By group 2, 6
+#   and 10 % of mAP are forgotten, from majority to minority (paper 9, 16 and 23 %, with twice the
 #   memory).
-# - **In points it is so too**, though a rare class has less to lose: $-0.39$ with AP and $-0.29$
+# - **In points it is so too**, though a rare class has less to lose: $-0.40$ with AP and $-0.31$
 #   with F1.
-# - **Holds for EWC in AP**, with a rank correlation of $-0.50$. With all layers but the last frozen
-#   at what they had learned it forgets little: 2, 5 and 7 % of mAP, from majority to minority
-#   (paper 1, 3 and 9). Of F1 all groups lose 98 to 99 %, where the paper has 24 for the majority
+# - **Holds for EWC in AP**, with a rank correlation of $-0.40$. With all layers but the last frozen
+#   at what they had learned it forgets little: 2, 4 and 8 % of mAP, from majority to minority
+#   (paper 1, 3 and 9). Of F1 all groups lose 95 to 100 %, where the paper has 24 for the majority
 #   and 56 for the minority.
-# - **With PRS the order is nearly gone** ($-0.14$ with AP, $-0.08$ with F1). It forgets 6 % of the
-#   minority's mAP where CRS forgets 12, and pays with the majority's, 6 against 3 %: overall the
+# - **With PRS the order is nearly gone** ($-0.08$ with AP, $-0.10$ with F1). It forgets 6 % of the
+#   minority's mAP where CRS forgets 10, and pays with the majority's, 6 against 2 %: overall the
 #   two forget as much, 7 and 7 %. In the paper PRS forgets less mAP in two groups and as much in
 #   the majority.

@@ -34,8 +34,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "pretrain",
         help="learn again the weights that the small network can begin with",
         description="Train the small network on scenes that no stream has, and put its weights "
-        "where runs look for them, prslib/models/embedded; about a minute each. Another processor "
-        "may give other last digits; runs that begin with them are other runs then.",
+        "where runs look for them, prslib/models/embedded; about a minute each. Another version "
+        "of PyTorch may give other last digits; runs that begin with them are other runs then.",
     )
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     pretrain.set_defaults(command=write_weights)

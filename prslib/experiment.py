@@ -18,6 +18,7 @@ from prslib.learner import Learner
 from prslib.memory import Memory
 from prslib.methods import METHODS
 from prslib.models.build import make_model
+from prslib.portable import round_alike
 from prslib.precision import PRECISIONS
 from prslib.residence import Images, check_device, place
 from prslib.results import Run
@@ -27,6 +28,8 @@ from prslib.store import SAVE_EVERY
 from prslib.stream import tasks_together
 from prslib.supply import SUPPLIES
 from prslib.variance import memory_variance, watched
+
+round_alike()  # here, as whoever trains loads this module before the first sum
 
 
 def run(
@@ -63,8 +66,9 @@ def run(
 
     Notes
     -----
-    One thread: the same configuration on the same machine gives the same bytes, and many runs side
-    by side are faster in total than one run on all cores.
+    One thread: the same configuration gives the same bytes, on a CPU on every machine with the same
+    packages (`prslib.portable`), and many runs side by side are faster in total than one run on all
+    cores.
     """
     return run_at_once([config], device, checkpoint, save_every)[0]
 

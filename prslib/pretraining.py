@@ -12,6 +12,7 @@ from prslib.datasets.pretraining import draw_scenes
 from prslib.learner import Learner
 from prslib.models.build import make_model
 from prslib.models.weights import EMBEDDED, NONE
+from prslib.portable import round_alike
 
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
 SEED = 20090363
@@ -38,8 +39,9 @@ def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict[str
     Returns
     -------
     dict of str to Tensor
-        The network's state. The same bytes on the same machine.
+        The network's state. With the same PyTorch the same bytes on every x86-64 processor.
     """
+    round_alike()
     rng = np.random.default_rng(SEED)
     scenes, labels = draw_scenes(name, images, rng)
     network = make_model("convnet", scenes.shape[1:], labels.shape[1], seed=SEED, weights=NONE)

@@ -81,8 +81,8 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     assert gap["sd"] == pytest.approx(1)
     assert gap["published"] == pytest.approx(39.7 - 26.9)
     assert gap["sentence"] == (
-        "digits70tiny, minority mAP: PRS is above CRS, by +11.0 points (s.d. 1.0 over 3 seeds); "
-        "in the paper, on COCOseq, by +12.8."
+        "digits70tiny, minority mAP: PRS is above CRS, by +11.0 points (75 % interval +10.0 to "
+        "+12.0 over 3 seeds); in the paper, on COCOseq, by +12.8."
     )
 
 

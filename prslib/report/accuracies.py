@@ -7,7 +7,7 @@ import pandas as pd
 from prslib import report
 from prslib.config import RunConfig
 from prslib.methods import METHODS
-from prslib.report.bootstrap import DECIDING
+from prslib.report.differences import compared, over_seeds
 from prslib.results import Run
 from prslib.stream import task_name, tasks_together
 
@@ -87,29 +87,26 @@ def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, order, trained_tasks, difference and sd over seeds in points, seeds, published
-        (the paper's difference), and a sentence that says it.
+        dataset, order, trained_tasks; difference, sd, low, high, seeds, coverage and clearly, in
+        points, as `prslib.report.differences.over_seeds` gives them; published (the paper's
+        difference), and a sentence that says it.
     """
-    keys = ["dataset", "order", "trained_tasks", "seed"]
+    keys = ["dataset", "order", "trained_tasks"]
     first, second = (
-        rows[rows["method"] == name].set_index(keys)[["value", "published"]]
+        rows[rows["method"] == name].set_index([*keys, "seed"])[["value", "published"]]
         for name in (method, than)
     )
-    gaps = (first - second).dropna(subset="value").groupby(keys[:3], sort=False)
-    table = gaps["value"].agg(difference="mean", sd="std", seeds="count")
-    table = table.assign(published=gaps["published"].first()).reset_index()
-    return table.assign(sentence=[_sentence(row, method, than) for row in table.itertuples()])
+    gaps = (first - second).dropna(subset="value").reset_index()
+    table = over_seeds(gaps, keys)
+    table["published"] = gaps.groupby(keys, sort=False)["published"].first().to_numpy()
+    said = [_sentence(row, compared(row, method, than)) for _, row in table.iterrows()]
+    return table.assign(sentence=said)
 
 
-def _sentence(row, method: str, than: str) -> str:
-    spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.1f} over {row.seeds} seeds"
-    clear = row.seeds >= DECIDING and abs(row.difference) > row.sd
-    word = ("above" if row.difference > 0 else "below") if clear else "not clearly apart from"
-    paper = "" if pd.isna(row.published) else f"; in the paper by {row.published:+.1f}"
-    return (
-        f"{row.dataset}, order {row.order}, after task {row.trained_tasks}: {method} is {word} "
-        f"{than}, by {row.difference:+.1f} points ({spread}){paper}."
-    )
+def _sentence(row: pd.Series, said: str) -> str:
+    paper = "" if pd.isna(row["published"]) else f"; in the paper by {row['published']:+.1f}"
+    where = f"{row['dataset']}, order {row['order']}, after task {row['trained_tasks']}"
+    return f"{where}: {said}{paper}."
 
 
 def spread_sentences(rows: pd.DataFrame) -> list[str]:

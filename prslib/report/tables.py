@@ -9,7 +9,7 @@ from prslib import published
 from prslib.datasets import load_dataset
 from prslib.forgetting import forgetting
 from prslib.methods import METHODS
-from prslib.report.bootstrap import DECIDING
+from prslib.report.differences import compared, over_seeds
 from prslib.results import Run
 
 GROUPS = ("majority", "moderate", "minority", "overall")
@@ -238,34 +238,23 @@ def contrasts(
     Returns
     -------
     DataFrame
-        dataset, the columns of ``by``, group, metric, difference and sd over seeds in points,
-        seeds, published (the paper's difference in points), and a sentence that says it.
+        dataset, the columns of ``by``, group, metric; difference, sd, low, high, seeds, coverage
+        and clearly, in points, as `prslib.report.differences.over_seeds` gives them; published (the
+        paper's difference in points), and a sentence that says it.
     """
     keys = ["dataset", "stands_for", *by, "group", "metric"]
-    gaps = seed_gaps(rows, method, than, by).groupby(keys, **_KEEP_ALL)
-    table = gaps["value"].agg(difference="mean", sd="std", seeds="count")
-    table["published"] = gaps["published"].first()
-    table = table.reset_index()
-    table = table[[pair in cells for pair in zip(table["group"], table["metric"], strict=True)]]
-    where = ["dataset", *by]
+    gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
+    gaps = gaps[[pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]]
+    table = over_seeds(gaps, keys)
+    table["published"] = gaps.groupby(keys, **_KEEP_ALL)["published"].first().to_numpy()
     table["sentence"] = [
-        _sentence(row, method, than, ", ".join(str(getattr(row, name)) for name in where))
-        for row in table.itertuples()
+        _sentence(row, compared(row, method, than), ["dataset", *by]) for _, row in table.iterrows()
     ]
-    return table.drop(columns="stands_for").reset_index(drop=True)
+    return table.drop(columns="stands_for")
 
 
-def _sentence(row, method: str, than: str, where: str) -> str:
-    spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.1f} over {row.seeds} seeds"
-    few = row.seeds < DECIDING
-    words = ("ahead of", "behind") if few else ("above", "below")
-    word = words[0] if row.difference > 0 else words[1]
-    if not few and abs(row.difference) <= row.sd:
-        word = "not clearly apart from"
-    by = f", by {row.difference:+.1f} points"
-    if few and round(row.difference, 1) == 0:
-        word, by = "level with", ""
-    text = f"{where}, {row.group} {row.metric}: {method} is {word} {than}{by} ({spread})"
-    if pd.isna(row.published):
+def _sentence(row: pd.Series, said: str, where: Sequence[str]) -> str:
+    text = f"{', '.join(str(row[name]) for name in where)}, {row['group']} {row['metric']}: {said}"
+    if pd.isna(row["published"]):
         return text + "."
-    return text + f"; in the paper, on {row.stands_for}, by {row.published:+.1f}."
+    return text + f"; in the paper, on {row['stands_for']}, by {row['published']:+.1f}."

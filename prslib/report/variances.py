@@ -7,14 +7,14 @@ import pandas as pd
 
 from prslib.datasets import load_dataset
 from prslib.methods import METHODS
-from prslib.report.bootstrap import DECIDING
+from prslib.report.differences import NEITHER, over_seeds, spread
 
 # with whom the paper's figures compare PRS, and find it above: by the data set they are of
 COMPARED = {
     "Imbal-MNISTseq": ("CRS", "GSS"),
     "COCOseq": ("CRS", "GSS", "ExStream"),
 }
-NEITHER = "not clearly apart from"  # neither above nor below
+KEYS = ["dataset", "than"]
 
 
 def variances_of(runs: Sequence) -> pd.DataFrame:
@@ -63,11 +63,12 @@ def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        dataset, than (the other method), difference and sd over seeds of the decimal logarithms'
-        means over all points, ratio (10 to the difference), seeds, points_above (percent of the
-        points, of all seeds, at which ``method`` is above), claimed ("above" where the paper's
-        figure compares the two, else ""), and a sentence that says it. Only what both have measured
-        counts, seed by seed and point by point; a method with nothing in common has no row.
+        dataset, than (the other method); difference, sd, low, high, seeds, coverage and clearly of
+        the decimal logarithms' means over all points, as `prslib.report.differences.over_seeds`
+        gives them; ratio (10 to the difference), points_above (percent of the points, of all seeds,
+        at which ``method`` is above), claimed ("above" where the paper's figure compares the two,
+        else ""), and a sentence that says it. Only what both have measured counts, seed by seed and
+        point by point; a method with nothing in common has no row.
 
     Notes
     -----
@@ -84,14 +85,10 @@ def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
             gaps = (wide[method] - wide[than]).dropna()
             if gaps.empty:
                 continue
-            means = gaps.groupby("seed").mean()
-            row = {
-                "dataset": dataset,
-                "than": than,
-                "difference": means.mean(),
-                "sd": means.std(),
-                "ratio": 10 ** means.mean(),
-                "seeds": len(means),
+            means = gaps.groupby("seed").mean().rename("value").reset_index()
+            (row,) = over_seeds(means.assign(dataset=dataset, than=than), KEYS).to_dict("records")
+            row |= {
+                "ratio": 10 ** row["difference"],
                 "points_above": 100 * (gaps > 0).mean(),
                 "claimed": "above" if than in claims else "",
             }
@@ -100,10 +97,7 @@ def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def _sentence(row: dict, method: str) -> str:
-    seeds, gap = row["seeds"], row["difference"]
-    spread = "one seed" if seeds == 1 else f"s.d. {row['sd']:.2f} over {seeds} seeds"
-    clear = seeds >= DECIDING and abs(gap) > row["sd"]
-    word = ("above" if gap > 0 else "below") if clear else NEITHER
+    word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:
         verdict = {row["claimed"]: "holds", NEITHER: "is not shown"}.get(word, "does not hold")
@@ -111,6 +105,6 @@ def _sentence(row: dict, method: str) -> str:
     return (
         f"{row['dataset']}: the gradient variance of {method} is {word} that of {row['than']}, "
         f"{row['ratio']:.2f} times as large in the geometric mean over the stream (decimal "
-        f"logarithm {gap:+.2f}, {spread}), and above at {row['points_above']:.0f} % of the points; "
-        f"{claim}."
+        f"logarithm {row['difference']:+.2f}, {spread(row, digits=2)}), and above at "
+        f"{row['points_above']:.0f} % of the points; {claim}."
     )

@@ -16,6 +16,7 @@ from traitlets.config import Config
 
 from prslib.notebook import given, wanted
 from prslib.paths import project_root
+from prslib.portable import round_alike
 from prslib.runs.executed import executed_file
 from prslib.sweep import run_all
 
@@ -40,6 +41,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
         The error of each notebook that stopped with one, under its name, and under "training on
         DEVICE" what ended a sweep; the others are executed all the same.
     """
+    round_alike()  # before the notebooks' processes load numpy
     errors = _train(profile, names)
     with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
         in_order = [name for name in LONGEST if name in names]

@@ -36,7 +36,7 @@ def leads():
 
 
 def clearly_above_crs():
-    return all((ahead(metric) > ahead(metric, column="sd")).all() for metric in METRICS)
+    return all((ahead(metric, column="clearly") == "above").all() for metric in METRICS)
 
 
 def minus_plain(network, column="difference", profile="seeds"):
@@ -94,7 +94,7 @@ SAID = {
         "mAP", "minority"
     ).agg(["min", "max"]),
     "**Holds: Attention Consistency is below the plain network**": lambda: (
-        minus_plain(AC) < -minus_plain(AC, "sd")
+        minus_plain(AC, "clearly") == "below"
     ).all(),
     "together, by {:.0f} to {:.0f} points (paper {:.0f} to {:.0f})": lambda: below_plain(
         AC, "difference", "published"

@@ -1,4 +1,4 @@
-"""The numbers in `figures/` as they were committed: on another processor yours may differ a bit."""
+"""The numbers in `figures/` as they were committed: with other packages yours may differ a bit."""
 
 import io
 import subprocess

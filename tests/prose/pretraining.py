@@ -3,12 +3,14 @@
 from functools import partial
 
 from prose import evidence
+from prslib.report.differences import over_seeds
 
 rows = partial(evidence.rows, profile="seeds")
 DOCUMENT = "notebooks/pretraining.py"
 SECTION = ("## In short\n", "")
 SETS = ("digits70seq", "digits49seq")
 METRICS = ("C-F1", "O-F1", "mAP")
+F1 = METRICS[:2]
 
 
 def gaps(weights, group, metric, column="difference", profile="seeds"):
@@ -37,9 +39,10 @@ def scores(method, metric, weights, dataset):
 
 
 def mean_gap(than, metric, weights, dataset, method="PRS"):
-    """Return the mean over common seeds of a difference, and its s.d."""
+    """Return a difference over common seeds, as `over_seeds` gives it."""
     found = scores(method, metric, weights, dataset) - scores(than, metric, weights, dataset)
-    return found.mean(), found.std()
+    found = found.dropna().rename("value").reset_index().assign(dataset=dataset)
+    return over_seeds(found, ["dataset"]).iloc[0]
 
 
 def paper(method, metric, dataset):
@@ -140,14 +143,14 @@ def all_differences(metric):
 
 
 def level_with_multitask():
-    return abs(mean_gap("Multitask", "C-F1", "digits", SETS[0])[0]) < 0.5
+    return abs(mean_gap("Multitask", "C-F1", "digits", SETS[0])["difference"]) < 0.5
 
 
 def ahead_of_gss():
     """Return the lead in C-F1 where it is clear and the other metrics are level."""
-    (lead, spread), *others = (mean_gap("GSS", metric, "digits", SETS[1]) for metric in METRICS)
-    assert lead > spread and all(abs(difference) < sd for difference, sd in others)
-    return [lead]
+    found = [mean_gap("GSS", metric, "digits", SETS[1]) for metric in METRICS]
+    assert [gap["clearly"] for gap in found] == ["above", "", ""]
+    return [found[0]["difference"]]
 
 
 def gains(method):
@@ -167,8 +170,8 @@ def exstream_and_crs():
         [mean_gap("CRS", "mAP", weights, name, "ExStream") for name in SETS]
         for weights in ("none", "digits")
     )
-    assert abs(before[1][0]) < before[1][1]  # level
-    return -before[0][0], -after[0][0], after[1][0]
+    assert not before[1]["clearly"]  # level
+    return -before[0]["difference"], -after[0]["difference"], after[1]["difference"]
 
 
 def ewc_and_finetune(weights):
@@ -211,7 +214,7 @@ SAID = {
     "random weights": behind_on_unbalanced,
     "On `digits70seq` the moderate classes lose {:.0f} points of mAP": moderate_loss,
     "GSS, ahead of it in F1 from random weights": lambda: (
-        max(mean_gap("GSS", metric, "none", SETS[1])[0] for metric in ("C-F1", "O-F1")) < 0
+        max(mean_gap("GSS", metric, "none", SETS[1])["difference"] for metric in F1) < 0
     ),
     "From `digits` PRS loses {:.1f} and {:.1f} points of majority mAP against CRS, where it loses "
     "{:.1f} and {:.1f} from random weights; in the paper it loses {:.1f} and {:.1f}": majority,
@@ -236,10 +239,10 @@ SAID = {
     "on `digits70seq` they gain more mAP than any other method": two_gain_most,
     "EWC gains {:.0f} and {:.0f} points": lambda: gains("EWC"),
     "from random weights, where nothing of it is frozen, it is level with Finetune": lambda: all(
-        abs(difference) < sd for difference, sd in ewc_and_finetune("none")
+        not gap["clearly"] for gap in ewc_and_finetune("none")
     ),
     "from `digits` {:.0f} and {:.0f} points above (paper {:.0f} and {:.0f})": lambda: [
-        *(difference for difference, _ in ewc_and_finetune("digits")),
+        *(gap["difference"] for gap in ewc_and_finetune("digits")),
         *paper_gaps("EWC", "Finetune"),
     ],
     "ExStream gains {:.0f} and {:.0f}": lambda: gains("ExStream"),

@@ -130,8 +130,8 @@ def difference(order, task, column="difference"):
 
 
 def ahead_after(order):
-    """Return the tasks after which PRS is above CRS by more than the seeds' spread."""
-    return [t for t in range(1, 6) if difference(order, t) > difference(order, t, "sd")]
+    """Return the tasks after which PRS is clearly above CRS."""
+    return [t for t in range(1, 6) if difference(order, t, "clearly") == "above"]
 
 
 def released():
