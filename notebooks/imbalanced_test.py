@@ -140,13 +140,13 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in between["sentence"]))
 #   to 10).
 # - **Better than CRS holds in C-F1 alone**, by 2.7 points, s.d. 1.2 (paper $+1.6$). In mAP the two
 #   are level (paper $+2.3$), and in O-F1, where the majority has half of the labels, PRS is 2.1
-#   points behind, within the seeds' spread (paper $+0.3$). The paper's own margins over CRS are
+#   points behind (paper $+0.3$). The paper's own margins over CRS are
 #   small.
 # - **"Very competitive on the majority" does not hold here**: PRS is 1.5 to 3.1 points behind CRS
 #   in all three metrics, and 0.1 to 0.4 in the paper.
 # - **The power of allocation was fitted to the test set.** On the unbalanced one $\rho = 0.5$ has
-#   3.8 points more of O-F1 than $\rho = 0$ and as much of the others; on the balanced one it has
-#   less in all three, by 0.2 to 1.8 points. With $\rho = 0$ PRS would be 5.9 points of O-F1 below
-#   CRS on unbalanced images.
+#   3.8 points more of O-F1 than $\rho = 0$ and no clear difference in the others; on the balanced
+#   one it has less in all three, by 0.2 to 1.8 points. With $\rho = 0$ PRS would be 5.9 points of
+#   O-F1 below CRS on unbalanced images.
 #
 # The quick profile's two seeds, without GSS, have the same directions.

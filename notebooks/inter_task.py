@@ -154,7 +154,7 @@ held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "co
 #   too. PRS is 3 points of C-F1 above ExStream, s.d. 6, and 5 below GSS, s.d. 8, of whose memory
 #   this task is 33 %.
 # - **The later samplers balance the memory as well**, and stand beside PRS in mAP; in F1 CBRS and
-#   OCDM are 3 to 4 points above it, within the spread.
+#   OCDM are 3 to 4 points above it, CBRS clearly.
 # - **What it costs** stands on the left of the picture by task: on the largest task CRS has a C-F1
 #   of 86 and PRS one of 55, while in mAP the gap is 99 to 97.
 # - **The task is learnt while others go by.** With PRS's balanced memory its mAP rises from 76

@@ -186,8 +186,8 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in told)))
 #
 # - **"Comparatively robust" holds on `digits49seq` against GSS and ExStream, and not against CRS.**
 #   There the schedules move PRS by 3.0 to 4.6 points, CRS by 2.1 to 2.3, ExStream by 4.9 to 6.4 and
-#   GSS by 10.4 to 10.6, which is above PRS in O-F1 with the standard one alone. On `digits70seq`
-#   they move all methods by less than 2 points, PRS more than CRS, though not clearly.
+#   GSS by 10.4 to 10.6, which comes near PRS in F1 with the standard one alone. On `digits70seq`
+#   they move all methods by less than 3 points, and whether PRS or CRS less is undecided.
 # - **In the paper's own numbers it holds against ExStream and GSS, and in part against CRS.** Over
 #   the same schedules PRS has the smallest spread in C-F1 and mAP on both sets, in mAP on COCOseq
 #   by a tenth of a point; in O-F1 it is CRS, by less than half a point. ExStream and GSS move more
@@ -196,9 +196,10 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in told)))
 #   it holds but for one schedule of `digits70seq`, where PRS is 0.5 behind, s.d. 1.1.
 # - **So it is at all six memory sizes** in all three metrics, in mAP on `digits70seq` by 0.4 to 1.7
 #   points, the least of which the `ledger` leaves undecided. Above GSS and ExStream PRS is at all
-#   sizes as well, but for the O-F1 of GSS at the standard size of `digits49seq`.
+#   sizes as well, but for GSS in O-F1 and mAP at the two larger sizes of `digits49seq`, by 2 points
+#   at most.
 # - **Less and less to gain**: so it is in the means of all three metrics, for CRS and PRS on both
-#   sets. On `digits49seq`, for whose like the paper says it, the `ledger` leaves it undecided.
+#   sets. On `digits49seq`, for whose like the paper says it, it holds in the `ledger` too.
 #
 # The quick profile has one seed for every setting but the standard one, too few to decide any of
 # this.

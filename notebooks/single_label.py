@@ -211,7 +211,7 @@ for name, second, third, order in found:
 #   exception, 38.4 against 40.4, a difference with an s.d. of 11 over seeds: PRS falls by 12 points
 #   over its last pair, which has 331 images. One order, as the paper has it, says little about
 #   height.
-# - **"After four tasks" is the order's too.** With drawn orders PRS is ahead after three.
+# - **"After four tasks" is the order's too.** With drawn orders PRS is ahead after two.
 # - **The released reading of PRS is no better here**: 0.7 points lower over 200 orders (standard
 #   error 0.3), although it keeps other samples.
 # - SVHN needs its files and a GPU; its row stands only in the paper's column until someone runs it.

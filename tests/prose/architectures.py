@@ -35,8 +35,15 @@ def leads():
     ]
 
 
-def clearly_above_crs():
-    return all((ahead(metric, column="clearly") == "above").all() for metric in METRICS)
+def above_crs_but_for_one():
+    """Return whether PRS is clearly above CRS everywhere but in O-F1 on the plain network."""
+    unclear = [
+        (metric, network)
+        for metric in METRICS
+        for network, word in ahead(metric, column="clearly").items()
+        if word != "above"
+    ]
+    return unclear == [("O-F1", "ResNet101")] and ahead("O-F1").min() > 0
 
 
 def minus_plain(network, column="difference", profile="seeds"):
@@ -82,9 +89,8 @@ def one_seed_agrees():
 
 SAID = {
     "On three seeds (the seeds profile)": lambda: set(ahead("mAP", column="seeds")) == {3},
-    "**Holds: PRS leads on every network.** It is above CRS in all three metrics on all three": (
-        clearly_above_crs
-    ),
+    "**Holds, but for one number: PRS leads on every network.** It is above CRS in all three "
+    "metrics on all three, on the plain one not clearly in O-F1": above_crs_but_for_one,
     "by {:.0f} to {:.0f} points of C-F1 (paper {:.0f} to {:.0f}), {:.0f} to {:.0f} of O-F1 (paper "
     "{:.0f} to {:.0f}) and {:.0f} to {:.0f} of mAP (paper {:.0f} to {:.0f})": leads,
     "and above ExStream as well": lambda: (
@@ -106,7 +112,9 @@ SAID = {
     "{:.1f} points of mAP above it offline, s.d. {:.1f}": lambda: [
         minus_plain(RA, column)["mAP"] for column in ("difference", "sd")
     ],
-    "and 3 points or less from it in F1": lambda: minus_plain(RA)[["C-F1", "O-F1"]].abs().max() < 3,
+    "and not clearly apart from it in F1": lambda: (
+        minus_plain(RA, "clearly")[["C-F1", "O-F1"]].isna().all()
+    ),
     "with PRS it is ahead online as well": ra_ahead_online,
     "In the paper it is {:.0f} to {:.0f} points behind after one epoch": lambda: below_plain(
         RA, "published"

@@ -11,6 +11,7 @@ SECTION = ("## In short\n", "")
 SETS = ("digits70seq", "digits49seq")
 METRICS = ("C-F1", "O-F1", "mAP")
 F1 = METRICS[:2]
+WEIGHTS = ("none", "turned_digits", "digits")
 
 
 def gaps(weights, group, metric, column="difference", profile="seeds"):
@@ -25,11 +26,11 @@ def majority():
     return [-value for pair in (*ours, theirs) for value in pair]
 
 
-def turned_are_between():
+def turned_are_as_good():
     none, turned, digits = (
         gaps(weights, "majority", "mAP") for weights in ("none", "turned_digits", "digits")
     )
-    return none[0] < turned[0] < digits[0] and abs(turned[1] - digits[1]) < 0.5
+    return max(none) < min(turned) and abs(turned[0] - digits[0]) < 0.5 < turned[1] - digits[1]
 
 
 def scores(method, metric, weights, dataset):
@@ -113,9 +114,21 @@ def varies_less_than_two():
     )
 
 
-def varies_less_than_none():
+def varies_less_than_gss():
     claims = [f"steadier_{name}" for name in ("crs", "gss", "exstream")]
-    return "holds" not in [verdict(claim, "digits", SETS[0]) for claim in claims]
+    found = [verdict(claim, "digits", SETS[0]) for claim in claims]
+    return found == ["undecided", "holds", "undecided"]
+
+
+def ahead_of_all():
+    """Return whether PRS is clearly ahead of every online method but of CRS in mAP."""
+    gaps = {
+        (name, metric): mean_gap(name, metric, "digits", SETS[0])
+        for name in ("Finetune", "EWC", "CRS", "GSS", "ExStream")
+        for metric in METRICS
+    }
+    unclear = [cell for cell, gap in gaps.items() if gap["clearly"] != "above"]
+    return unclear == [("CRS", "mAP")] and gaps["CRS", "mAP"]["difference"] > 0
 
 
 def seeds_elsewhere():
@@ -193,22 +206,31 @@ SAID = {
         *counts("holds"),
         *counts("does not hold"),
     ),
-    "it is undecided on both sets from random weights, and holds on both from `digits`": lambda: (
-        verdict("above_crs", "none") == "undecided" and verdict("above_crs", "digits") == "holds"
+    "it holds on `digits49seq` from all three beginnings, and on `digits70seq` from "
+    "`turned_digits` alone": lambda: (
+        {verdict("above_crs", weights, SETS[1]) for weights in WEIGHTS} == {"holds"}
+        and [verdict("above_crs", weights, SETS[0]) for weights in WEIGHTS]
+        == ["undecided", "holds", "undecided"]
+    ),
+    "from `digits` the lead in mAP is too small to be sure": lambda: (
+        [bool(mean_gap("CRS", m, "digits", SETS[0])["clearly"]) for m in METRICS]
+        == [True, True, False]
     ),
     "by {:.0f} and {:.0f} points of C-F1 (paper {:.0f} and {:.0f}), {:.0f} and {:.0f} of O-F1 "
     "(paper {:.0f} and {:.0f}), {:.0f} and {:.0f} of mAP (paper {:.0f} and {:.0f})": lambda: [
         points for metric in METRICS for points in all_differences(metric)
     ],
-    '"Best of all" holds on one set, and is open on the other': lambda: (
-        [verdict("best", "digits", name) for name in SETS] == ["holds", "undecided"]
+    '"Best of all" is open on both sets from `digits`**, and holds on `digits70seq` from '
+    "`turned_digits`": lambda: (
+        [verdict("best", "digits", name) for name in SETS] == ["undecided", "undecided"]
+        and verdict("best", "turned_digits", SETS[0]) == "holds"
     ),
     "holds on `digits49seq` from `digits`, by {:.0f} points where its lead is least, and is "
     "undecided on the other": least_schedule_lead,
     "PRS then varies less than GSS and ExStream on `digits49seq`, but still more than CRS": (
         varies_less_than_two
     ),
-    "on `digits70seq` it does not vary less than any of them": varies_less_than_none,
+    "on `digits70seq` less than GSS alone": varies_less_than_gss,
     "(five seeds, GSS three)": seeds_elsewhere,
     "In the weakest of the three metrics PRS is {:.0f} points below CRS from `digits`, {:.0f} from "
     "random weights": behind_on_unbalanced,
@@ -218,8 +240,8 @@ SAID = {
     ),
     "From `digits` PRS loses {:.1f} and {:.1f} points of majority mAP against CRS, where it loses "
     "{:.1f} and {:.1f} from random weights; in the paper it loses {:.1f} and {:.1f}": majority,
-    "`turned_digits` are between the two on `digits70seq` and as good as `digits` on the other": (
-        turned_are_between
+    "`turned_digits` are as good as `digits` on `digits70seq` and better on the other": (
+        turned_are_as_good
     ),
     "PRS is {:.0f} and {:.0f} points of minority C-F1 above CRS ({:.0f} and {:.0f} from random "
     "weights), and {:.0f} and {:.0f} points of minority mAP ({:.0f} and {:.0f})": lambda: (
@@ -228,9 +250,8 @@ SAID = {
         *gaps("digits", "minority", "mAP"),
         *gaps("none", "minority", "mAP"),
     ),
-    "PRS is above every method that sees one task after another on `digits70seq`": lambda: (
-        verdict("best", "digits", SETS[0]) == "holds"
-    ),
+    "PRS is ahead there of every method that sees one task after another, of CRS in mAP not "
+    "clearly": ahead_of_all,
     "level with Multitask in C-F1": level_with_multitask,
     "in the paper it is {:.0f} points above": lambda: [
         paper("PRS", "C-F1", SETS[0]) - paper("Multitask", "C-F1", SETS[0])
@@ -238,8 +259,8 @@ SAID = {
     "is {:.0f} points of C-F1 behind and level with it in O-F1 and mAP": ahead_of_gss,
     "on `digits70seq` they gain more mAP than any other method": two_gain_most,
     "EWC gains {:.0f} and {:.0f} points": lambda: gains("EWC"),
-    "from random weights, where nothing of it is frozen, it is level with Finetune": lambda: all(
-        not gap["clearly"] for gap in ewc_and_finetune("none")
+    "from random weights, where nothing of it is frozen, it is within a point of Finetune": (
+        lambda: all(abs(gap["difference"]) < 1 for gap in ewc_and_finetune("none"))
     ),
     "from `digits` {:.0f} and {:.0f} points above (paper {:.0f} and {:.0f})": lambda: [
         *(gap["difference"] for gap in ewc_and_finetune("digits")),

@@ -64,7 +64,11 @@ def clearly(metric, than="CRS"):
 def leads_every_method():
     found = rows("main_prs_minus_others", dataset=SETS[0], group="overall")
     found = found[found["than"].isin(["Finetune", "EWC", "CRS", "GSS", "ExStream"])]
-    return (found["clearly"] == "above").all() and len(found) == 15
+    unclear = found[found["clearly"] != "above"]
+    assert len(found) == 15
+    return unclear[["than", "metric"]].values.tolist() == [["CRS", "mAP"]] and all(
+        found["difference"] > 0
+    )
 
 
 def level_with(than, metric, dataset):
@@ -75,7 +79,7 @@ def level_with(than, metric, dataset):
 
 def multitask_is_ahead():
     leads = [ahead(metric=metric, than="Multitask")[0] for metric in ("O-F1", "mAP")]
-    return level_with("Multitask", "C-F1", SETS[0]) and [round(lead) for lead in leads] == [-2, -2]
+    return level_with("Multitask", "C-F1", SETS[0]) and [round(lead) for lead in leads] == [-3, -2]
 
 
 def gss_on_smallest_task():
@@ -119,7 +123,7 @@ def moves_more_than_crs_alone():
         index=["dataset", "metric"], columns="method", values="sd"
     )
     less = spread.loc[SETS[1], ["GSS", "ExStream"]].min(axis=1) > spread.loc[SETS[1], "PRS"]
-    return (spread["PRS"] > spread["CRS"]).all() and less.all()
+    return (spread["PRS"] > spread["CRS"]).loc[SETS[1]].all() and less.all()
 
 
 def from_random_weights(metric):
@@ -164,10 +168,11 @@ SAID = {
     "The network tells rare classes apart better": lambda: (
         verdict("features") == verdict("features", "imbal-digits") == "holds"
     ),
-    "**Holds: PRS above CRS.**": lambda: (
-        [verdict("above_crs", dataset) for dataset in SETS] == ["holds", "holds"]
-        and all(clearly("C-F1") + clearly("O-F1") + clearly("mAP"))
+    "**Holds, but for mAP on one set: PRS above CRS.**": lambda: (
+        [verdict("above_crs", dataset) for dataset in SETS] == ["undecided", "holds"]
+        and all(clearly("C-F1") + clearly("O-F1"))
     ),
+    "the 1 too little to be sure": lambda: clearly("mAP") == [False, True],
     "It is ahead in C-F1 by {:.0f} and {:.0f} points (paper {:.0f} and {:.0f}), in O-F1 by {:.0f} "
     "and {:.0f} ({:.0f} and {:.0f}) and in mAP by {:.0f} and {:.0f} ({:.0f} and {:.0f})": lambda: [
         points
@@ -175,19 +180,22 @@ SAID = {
         for column in ("difference", "published")
         for points in ahead(metric=metric, column=column)
     ],
-    "at all memory sizes, by too little to be sure at one of `digits70seq`": lambda: (
+    "So it is at all memory sizes": lambda: (
         min(schedules_and_memory.size_leads(m)[0] for m in architectures.METRICS) > 0
-        and [verdict("memory_crs", dataset) for dataset in SETS] == ["undecided", "holds"]
     ),
-    "on all three networks": lambda: verdict("architectures_crs") == "holds",
+    "on all three networks": lambda: (
+        min(architectures.ahead(metric).min() for metric in architectures.METRICS) > 0
+    ),
     "in all eight schedules but for the mAP of one": lambda: (
         schedules_and_memory.f1_leads()[0] > 0 and schedules_and_memory.schedule_behind()[0] > 0
     ),
-    "**Holds on one set, open on the other: PRS best of all.**": lambda: (
-        [verdict("best", dataset) for dataset in SETS] == ["holds", "undecided"]
+    "**Open: PRS best of all.**": lambda: (
+        [verdict("best", dataset) for dataset in SETS] == ["undecided", "undecided"]
     ),
-    "it leads every method of the paper but Multitask": leads_every_method,
-    "which is level with it in C-F1 and 2 points ahead in the others": multitask_is_ahead,
+    "it is ahead of every method of the paper but Multitask, of CRS in mAP not clearly": (
+        leads_every_method
+    ),
+    "Multitask is level with it in C-F1 and 2 to 3 points ahead in the others": multitask_is_ahead,
     "it is {:.0f} points above GSS in C-F1": lambda: [ahead(metric="C-F1", than="GSS")[1]],
     "and level with it in O-F1 and mAP": lambda: (
         level_with("GSS", "O-F1", SETS[1]) and level_with("GSS", "mAP", SETS[1])
@@ -199,7 +207,8 @@ SAID = {
     "CBRS is above PRS, by {:.1f} and {:.1f} points of mAP": lambda: [
         -points for points in ahead(than="CBRS")
     ],
-    "OCDM level": lambda: all(level_with("OCDM", "mAP", dataset) for dataset in SETS),
+    "OCDM below, by {:.1f} and {:.1f}": lambda: ahead(than="OCDM"),
+    "OCDM below": lambda: clearly("mAP", "OCDM") == [True, True],
     "All three metrics peak at $\\rho = {:g}$": lambda: evidence.both(
         [best_rho(metric) for metric in ("C-F1", "O-F1", "mAP")], 2
     ),
@@ -219,9 +228,10 @@ SAID = {
     "the paper has it lose less than one": lambda: (
         -1 < min(ahead("majority", column="published")) < 0
     ),
-    "PRS moves less than GSS and ExStream on `digits49seq`, and more than CRS there; on "
-    "`digits70seq` it moves more than CRS too": moves_more_than_crs_alone,
-    "it moves more than CRS too, though not clearly": lambda: (
+    "PRS moves less than GSS and ExStream on `digits49seq`, and more than CRS there": (
+        moves_more_than_crs_alone
+    ),
+    "on `digits70seq` neither is clearly steadier than the other": lambda: (
         [verdict("steadier_crs", dataset) for dataset in SETS] == ["undecided", "does not hold"]
     ),
     "it is {:.0f} points behind, where the paper has it {:.0f} ahead": lambda: (
@@ -242,10 +252,10 @@ SAID = {
         pretraining.decided_rows(),
         pretraining.counts("holds")[2],
     ),
-    "PRS is above CRS in mAP and C-F1, in O-F1 not clearly": lambda: (
+    "PRS is above CRS, in O-F1 on `digits70seq` not clearly": lambda: (
         {gap["clearly"] for m in ("mAP", "C-F1") for gap in from_random_weights(m)} == {"above"}
-        and {gap["clearly"] for gap in from_random_weights("O-F1")} == {""}
-        and min(gap["difference"] for gap in from_random_weights("O-F1")) > 0
+        and [gap["clearly"] for gap in from_random_weights("O-F1")] == ["", "above"]
+        and from_random_weights("O-F1")[0]["difference"] > 0
     ),
     "loses {:.0f} and {:.0f} points on the majority": lambda: pretraining.majority()[2:4],
     "GSS is ahead of it in F1 on `digits49seq`": lambda: all(
@@ -256,8 +266,8 @@ SAID = {
         all(26 < gain < 34 for gain in pretraining.gains("ExStream"))
         and all(48 < gain < 53 for gain in pretraining.gains("EWC"))
     ),
-    "EWC is level with Finetune": lambda: all(
-        not gap["clearly"] for gap in pretraining.ewc_and_finetune("none")
+    "EWC is within a point of Finetune": lambda: all(
+        abs(gap["difference"]) < 1 for gap in pretraining.ewc_and_finetune("none")
     ),
     "its penalty adds nothing to the frozen layers": lambda: all(
         main_results.scores(metric)[0] >= main_results.scores(metric).max()

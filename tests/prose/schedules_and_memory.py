@@ -99,14 +99,16 @@ def size_leads(metric, **where):
     return found.min(), found.max()
 
 
-def above_at_all_sizes_but_one():
-    """Return whether the means over all seeds of GSS and ExStream exceed PRS's in one cell."""
+def above_at_all_sizes_but_two():
+    """Return whether the means over all seeds of GSS and ExStream exceed PRS's there alone."""
     found = rows("memory_sizes_overall")
     of = ["dataset", "paper_memory", "metric"]
     means = found.groupby([*of, "method"])["value"].mean().unstack()
     assert len(means) == 18
     above = means[["GSS", "ExStream"]].gt(means["PRS"], axis=0).stack()
-    return above[above].index.tolist() == [("digits49seq", 2000, "O-F1", "GSS")]
+    found = {("digits49seq", size, m, "GSS") for size in (2000, 3000) for m in ("O-F1", "mAP")}
+    least = (means["PRS"] - means["GSS"]).min()
+    return set(above[above].index) == found and least > -2
 
 
 def narrows():
@@ -118,11 +120,12 @@ def narrows():
     return len(steps) == 12 and set(steps["size"]) == {2} and (steps["last"] < steps["first"]).all()
 
 
-def gss_ahead_in_standard_alone():
+def gss_near_in_standard_alone():
     found = rows("schedules_overall", dataset="digits49seq", metric=F1, seed=[0, 1, 2])
     scores = found.pivot_table("value", ["schedule", "metric"], "method")
-    ahead = scores.index[scores["GSS"] > scores["PRS"]]
-    return set(ahead) == {(STANDARD["digits49seq"], "O-F1")}
+    near = scores.index[scores["PRS"] - scores["GSS"] < 10]
+    lead = (scores["PRS"] - scores["GSS"])[near]
+    return set(near) == {(STANDARD["digits49seq"], metric) for metric in F1} and lead.max() < 5
 
 
 SAID = {
@@ -137,13 +140,12 @@ SAID = {
         for method in ("PRS", "CRS", "ExStream", "GSS")
         for points in moved("digits49seq", method)
     ],
-    "which is above PRS in O-F1 with the standard one alone": gss_ahead_in_standard_alone,
-    "On `digits70seq` they move all methods by less than 2 points": lambda: (
-        max(moved("digits70seq", method)[1] for method in METHODS) < 2
+    "which comes near PRS in F1 with the standard one alone": gss_near_in_standard_alone,
+    "On `digits70seq` they move all methods by less than 3 points": lambda: (
+        max(moved("digits70seq", method)[1] for method in METHODS) < 3
     ),
-    "PRS more than CRS, though not clearly": lambda: (
-        moved("digits70seq", "PRS") > moved("digits70seq", "CRS")
-        and evidence.verdict("steadier_crs", "digits70seq") == "undecided"
+    "whether PRS or CRS less is undecided": lambda: (
+        evidence.verdict("steadier_crs", "digits70seq") == "undecided"
     ),
     "PRS has the smallest spread in C-F1 and mAP on both sets": lambda: (
         steadiest_in_paper("C-F1", "mAP") == {"PRS"}
@@ -168,10 +170,12 @@ SAID = {
     "the least of which the `ledger` leaves undecided": lambda: (
         evidence.verdict("memory_crs", "digits70seq") == "undecided"
     ),
-    "but for the O-F1 of GSS at the standard size of `digits49seq`": above_at_all_sizes_but_one,
+    "but for GSS in O-F1 and mAP at the two larger sizes of `digits49seq`, by 2 points at most": (
+        above_at_all_sizes_but_two
+    ),
     "so it is in the means of all three metrics, for CRS and PRS on both sets": narrows,
-    "for whose like the paper says it, the `ledger` leaves it undecided": lambda: (
-        evidence.verdict("memory_flattens", "digits49seq") == "undecided"
+    "for whose like the paper says it, it holds in the `ledger` too": lambda: (
+        evidence.verdict("memory_flattens", "digits49seq") == "holds"
     ),
     "The quick profile has one seed for every setting but the standard one": lambda: all(
         set(evidence.rows(name).loc[lambda f, c=c, v=v: ~f[c].isin(v), "seed"]) == {0}
