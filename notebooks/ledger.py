@@ -147,8 +147,8 @@ display(versions())
 #   x86-64 processor that has AVX2 (`prslib.portable`). With others the last digit is rounded
 #   otherwise, every run drifts apart from its twin, and a claim near its limit may be decided
 #   otherwise.
-# - Intervals are over seeds. They say nothing of other data sets, other sizes or other settings, nor
-#   of the chance in what the stand-ins' network has learned before: all seeds begin with the same
-#   weights.
+# - Intervals are over seeds. They say nothing of other data sets, other sizes or other settings,
+#   nor of the chance in what the stand-ins' network has learned before: all seeds begin with the
+#   same weights.
 # - Some fifty claims are tested at once, on few seeds each. Of the intervals over three seeds up to
 #   one in four may miss by chance alone.
