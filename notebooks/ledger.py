@@ -62,7 +62,6 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots
-from prslib.portable import versions
 
 plt.style.use(plots.STYLE)
 observations = ledger.gather(asked, settings.missing, device=settings.device)
@@ -130,6 +129,8 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # All of it was drawn with:
 
 # %%
+from prslib.portable import versions
+
 settings.save(None, versions(), "versions")
 display(versions())
 
