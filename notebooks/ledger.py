@@ -144,8 +144,8 @@ display(versions())
 # - Some claims fail in the paper's own tables too. Multitask is called the upper bound and has a
 #   lower C-F1 than PRS; and just after a task PRS is not always ahead of ExStream. The ticks in the
 #   picture show these.
-# - The runs can be repeated to the byte with the same packages (`versions.csv`, above), on any
-#   x86-64 processor that has AVX2 (`prslib.portable`). With others the last digit is rounded
+# - The runs are meant to come out to the byte with the same packages (`versions.csv`, above), on
+#   any x86-64 processor that has AVX2 (`prslib.portable`). With others the last digit is rounded
 #   otherwise, every run drifts apart from its twin, and a claim near its limit may be decided
 #   otherwise.
 # - Intervals are over seeds. They say nothing of other data sets, other sizes or other settings,
