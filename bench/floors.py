@@ -12,9 +12,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from prslib.learner import as_input
-from prslib.models.build import make_model, split
-from prslib.precision import PRECISIONS
+from prslib.models.networks import make_model, split
+from prslib.training.device import PRECISIONS
+from prslib.training.learner import as_input
 
 CLASSES = 70  # as in COCOseq
 

@@ -23,15 +23,17 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from prslib import RunConfig, make_model, plots  # noqa: E402
-from prslib.learner import Learner  # noqa: E402
-from prslib.memory import Memory  # noqa: E402
-from prslib.paths import figures_dir  # noqa: E402
-from prslib.samplers import make_sampler  # noqa: E402
-from prslib.stream import replay_plan  # noqa: E402
-from prslib.supply import SUPPLIES  # noqa: E402
+from prslib import RunConfig, make_model, plots
+from prslib.memory import Memory
+from prslib.paths import figures_dir
+from prslib.samplers import make_sampler
+from prslib.training.learner import (
+    SUPPLIES,
+    Learner,
+)
+from prslib.training.replay import replay_plan
 
 FLOOR = (20 + 10 * 10 + 10) / 20
 TARGETS = {"convnet": 1.3 * FLOOR, "mlp": 4.0}

@@ -3,7 +3,7 @@
 Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
 and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
 another seed each. "Processes" are as many as a sweep begins here, each with one thread; all
-others are one process with one thread. "numpy" is `prslib.runs.mlp_loop`, which knows this network
+others are one process with one thread. "numpy" is `prslib.experiments.mlp_loop`, which knows this network
 alone and gives its accuracy alone. The contestants take turns; the clock is the wall's, so that
 nothing else should be at work.
 """
@@ -23,16 +23,18 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from prslib import load_dataset, plots  # noqa: E402
-from prslib.config import configs  # noqa: E402
-from prslib.experiment import run  # noqa: E402
-from prslib.paths import figures_dir  # noqa: E402
-from prslib.runs.cluster import gpu_share  # noqa: E402
-from prslib.runs.mlp_loop import Loop  # noqa: E402
-from prslib.runs.pool import side_by_side  # noqa: E402
-from prslib.runs.stacked import run_stacked  # noqa: E402
+from prslib import (
+    load_dataset,
+    plots,
+)
+from prslib.experiments.mlp_loop import Loop
+from prslib.experiments.stacked import run_stacked
+from prslib.experiments.workers import gpu_share, side_by_side
+from prslib.paths import figures_dir
+from prslib.training.config import configs
+from prslib.training.run import run
 
 DATASET, STACKS = "imbal-digits", (4, 16, 64)
 ALONE = 2  # runs of those that take one after another

@@ -19,13 +19,13 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from prslib import METHODS, RunConfig, load_dataset  # noqa: E402
-from prslib.experiment import make_learner  # noqa: E402
-from prslib.memory import Memory  # noqa: E402
-from prslib.paths import figures_dir  # noqa: E402
-from prslib.samplers import make_sampler  # noqa: E402
-from prslib.stream import online_stream, replay_plan  # noqa: E402
-from prslib.supply import SUPPLIES  # noqa: E402
+from prslib import METHODS, RunConfig, load_dataset
+from prslib.memory import Memory
+from prslib.paths import figures_dir
+from prslib.samplers import make_sampler
+from prslib.training.learner import SUPPLIES
+from prslib.training.replay import online_stream, replay_plan
+from prslib.training.run import make_learner
 
 NEW, REPETITIONS, STEPS = 10, 20, 20
 FILLING = 80  # steps until the memory is full

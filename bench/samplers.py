@@ -34,15 +34,15 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-import cbrs_twin  # noqa: E402
-import ocdm_twin  # noqa: E402
-import prs_twin  # noqa: E402
+import cbrs_twin
+import ocdm_twin
+import prs_twin
 
-from prslib.datasets import DATASETS, load_dataset  # noqa: E402
-from prslib.paths import figures_dir  # noqa: E402
-from prslib.plots import STYLE  # noqa: E402
-from prslib.plots.methods import COLOURS  # noqa: E402
-from prslib.samplers import SAMPLERS, make_sampler  # noqa: E402
+from prslib.datasets import DATASETS, load_dataset
+from prslib.paths import figures_dir
+from prslib.plots import STYLE
+from prslib.report.style import COLOURS
+from prslib.samplers import SAMPLERS, make_sampler
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
 WIDTH, POOL = 6144, 3000  # of ExStream's features; how many of them, used again and again

@@ -31,18 +31,25 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import matplotlib.pyplot as plt  # noqa: E402
-from floors import CLASSES, clock, floors  # noqa: E402
+import matplotlib.pyplot as plt
+from floors import CLASSES, clock, floors
 
-from prslib import make_model, plots  # noqa: E402
-from prslib.capture import WARM_UP, Captured, Graphs  # noqa: E402
-from prslib.learner import Learner  # noqa: E402
-from prslib.memory import Memory  # noqa: E402
-from prslib.paths import figures_dir  # noqa: E402
-from prslib.precision import PRECISIONS  # noqa: E402
-from prslib.residence import place  # noqa: E402
-from prslib.samplers import make_sampler  # noqa: E402
-from prslib.stream import replay_plan  # noqa: E402
+from prslib import (
+    make_model,
+    plots,
+)
+from prslib.memory import Memory
+from prslib.paths import figures_dir
+from prslib.samplers import make_sampler
+from prslib.training.device import (
+    PRECISIONS,
+    WARM_UP,
+    Captured,
+    Graphs,
+    place,
+)
+from prslib.training.learner import Learner
+from prslib.training.replay import replay_plan
 
 NEW, REPLAYED, MEMORY = 10, 10, 2000
 TRAINING = {"optimizer": "adam", "learning_rate": 1e-4, "loss": "multilabel_soft_margin"}

@@ -49,8 +49,8 @@ seeds: list = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import notebook, paired
-from prslib.report import architectures
+from prslib import paired
+from prslib.report import architectures, notebook
 
 settings = notebook.settings("architectures", globals())
 fixed = {"dataset": settings.dataset, "weights": settings.weights, "seed": settings.seeds}
@@ -97,7 +97,7 @@ offline.head(3).round(1)
 # differs.
 
 # %%
-settings.save(None, offline, "architectures_offline")
+settings.save(None, offline, "offline")
 for name in settings.dataset:
     shown = offline[offline["dataset"] == name]
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
@@ -116,14 +116,14 @@ for name in settings.dataset:
         plots.plot_architectures(shown[shown["metric"] == metric], ax, metric)
     plots.share_legend(figure)
     figure.suptitle(f"{name}: Multitask by network [paper's], seeds: {len(settings.seeds)}")
-    settings.save(figure, shown, f"architectures_offline_{name}")
+    settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
 # The other networks against the plain one, with the same data and the same number of epochs:
 
 # %%
 gaps = architectures.between_architectures(offline)
-settings.save(None, gaps, "architectures_minus_plain")
+settings.save(None, gaps, "minus_plain")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
@@ -136,7 +136,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # %%
 online = architectures.beside_methods(rows)
 cells = report.average(online)
-settings.save(None, cells, "architectures_methods")
+settings.save(None, cells, "methods")
 for name in settings.dataset:
     shown = architectures.in_order(cells[cells["dataset"] == name])
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
@@ -151,7 +151,7 @@ for name in settings.dataset:
         plots.plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
     plots.share_legend(figure)
     figure.suptitle(f"{name}: mAP by network [paper's], seeds: {len(settings.seeds)}")
-    settings.save(figure, shown, f"architectures_methods_{name}")
+    settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]
 # ## Does PRS lead on every network?
@@ -161,7 +161,7 @@ for name in settings.dataset:
 # %%
 cells = [(group, metric) for group in ("overall", "minority") for metric in report.METRICS]
 gaps = report.contrasts(online, "PRS", "CRS", cells, by=["network"])
-settings.save(None, gaps, "architectures_prs_minus_crs")
+settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]

@@ -36,8 +36,9 @@ samples: int = 8  # images of each task on the sheet, 0 where only labels are at
 seed: int = 0  # which images the sheet shows
 
 # %%
-from prslib import DATASETS, load_dataset, notebook
-from prslib.report import statistics
+from prslib import DATASETS, load_dataset
+from prslib.report import datasets as statistics
+from prslib.report import notebook
 
 settings = notebook.settings("datasets", globals(), single_label=False)
 sets = {name: load_dataset(name, images=settings.samples > 0) for name in settings.dataset}
@@ -66,7 +67,7 @@ for name, data in sets.items():
     frame = statistics.class_statistics(data)
     figure, ax = plt.subplots(figsize=(12, 4))
     plots.plot_class_statistics(frame, ax)
-    settings.save(figure, frame, f"datasets_classes_{name}")
+    settings.save(figure, frame, f"classes_{name}")
 
 # %% [markdown]
 # The same in numbers, beside the paper's: COCOseq has 35072 training images, 70 classes in 4 tasks
@@ -77,7 +78,7 @@ for name, data in sets.items():
 
 # %%
 sizes = pd.concat([statistics.sizes(data) for data in sets.values()], ignore_index=True)
-settings.save(None, sizes, "datasets_sizes")
+settings.save(None, sizes, "sizes")
 sizes
 
 # %% [markdown]
@@ -91,7 +92,7 @@ frame = pd.concat([statistics.labels_per_image(data) for data in sets.values()])
 figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], sets, strict=True):
     plots.plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
-settings.save(figure, frame, "datasets_labels")
+settings.save(figure, frame, "labels")
 
 # %% [markdown]
 # ## Which classes meet
@@ -106,7 +107,7 @@ for name, data in sets.items():
     figure, ax = plt.subplots(figsize=(9, 7.6))
     task = statistics.class_statistics(data)["task"].to_numpy()
     plots.plot_cooccurrence(matrix, task, ax).set_title(name)
-    settings.save(figure, matrix.reset_index(names="class"), f"datasets_cooccurrence_{name}")
+    settings.save(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
 
 # %% [markdown]
 # ## The clustering, step by step
@@ -127,7 +128,7 @@ frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items(
 figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     plots.plot_clustering_steps(steps, ax).set_title(name)
-settings.save(figure, frame, "datasets_clustering")
+settings.save(figure, frame, "clustering")
 
 # %% [markdown]
 # The first two merges and the last two, in words; all of them are in `datasets_clustering.csv`.
@@ -152,4 +153,4 @@ for name, data in sets.items():
             plots.plot_sample(data.train.images[shown.row], shown.labels, ax)
         for ax, task in zip(axes[:, 0], range(data.num_tasks), strict=True):
             ax.set_ylabel(f"task {task}")
-        settings.save(figure, frame, f"datasets_samples_{name}")
+        settings.save(figure, frame, f"samples_{name}")

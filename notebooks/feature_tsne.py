@@ -44,7 +44,8 @@ others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, notebook, paired
+from prslib import configs, paired
+from prslib.report import notebook
 
 settings = notebook.settings("feature_tsne", globals())
 fixed = {"features_per_class": settings.per_class, "seed": settings.seeds}
@@ -63,7 +64,8 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import features, plots, report, run_all
+from prslib import plots, report, run_all
+from prslib.report import feature_tsne as features
 
 plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)
@@ -92,7 +94,7 @@ for name in settings.dataset:
     plots.share_legend(figure, columns=5)
     told = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
     figure.suptitle(f"{name}: penultimate features of test images, {told}")
-    settings.save(figure, plane, f"feature_tsne_{name}")
+    settings.save(figure, plane, name)
 
 # %% [markdown]
 # ## Numbers with it
@@ -112,7 +114,7 @@ for name in settings.dataset:
         plots.plot_groups(part, ax, metric)
     plots.share_legend(figure)
     figure.suptitle(f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
-    settings.save(figure, rows[rows["dataset"] == name], f"feature_separation_{name}")
+    settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
 # %% [markdown]
 # ## What holds
@@ -123,7 +125,7 @@ for name in settings.dataset:
 # %%
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in report.GROUPS]
 gaps = report.contrasts(rows, "PRS", "CRS", cells)
-settings.save(None, gaps, "feature_separation_prs_minus_crs")
+settings.save(None, gaps, "separation_prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]

@@ -26,7 +26,7 @@
 # network works towards more objectives at once.
 #
 # Here the trace is exact and over the whole memory, from the norms of the samples' gradients
-# (`prslib.variance`); the network is in evaluation mode, because with a batch's own statistics in
+# (`prslib.training.gradients`); the network is in evaluation mode, because with a batch's own statistics in
 # batch norm no sample would have a gradient of its own. The quick profile runs on `imbal-digits`
 # with an MLP, for Imbal-MNISTseq, and on `digits70seq` with a small convolutional net, for COCOseq.
 # Both are **stand-ins**. The paper prints its figures without a number, so that only the order of
@@ -45,7 +45,8 @@ seeds: list = [0, 1]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, load_dataset, notebook, paired
+from prslib import configs, load_dataset, paired
+from prslib.report import notebook
 
 settings = notebook.settings("gradient_variance", globals())
 wanted = []
@@ -75,7 +76,7 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, run_all
-from prslib.report import variances
+from prslib.report import gradient_variance as variances
 
 plt.style.use(plots.STYLE)
 rows = variances.variances_of(run_all(wanted, device=settings.device))
@@ -86,7 +87,7 @@ for ax, name in zip(axes[0], settings.dataset, strict=True):
     plots.plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
 plots.share_legend(figure)
 figure.suptitle(f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
-settings.save(figure, rows, "gradient_variance")
+settings.save(figure, rows, "curves")
 
 # %% [markdown]
 # ## What holds
@@ -97,7 +98,7 @@ settings.save(figure, rows, "gradient_variance")
 
 # %%
 gaps = variances.contrasts(rows, "PRS")
-settings.save(None, gaps, "gradient_variance_prs_minus_others")
+settings.save(None, gaps, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]

@@ -42,8 +42,9 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of, notebook
-from prslib.grids import seeds_told
+from prslib import configs_of
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("imbalanced_test", globals())
 fixed = {"dataset": settings.dataset, "memory_size": settings.memory_size}
@@ -76,7 +77,7 @@ chosen = report.beside(chosen, "imbalanced_test")
 
 # %%
 cells = report.average(chosen)
-settings.save(None, cells, "imbalanced_test_table")
+settings.save(None, cells, "table")
 for name in settings.dataset:
     stands_for = cells.loc[cells["dataset"] == name, "stands_for"].iloc[0]
     display(Markdown(f"**{name}**, unbalanced test set, beside the paper's {stands_for}"))
@@ -91,7 +92,7 @@ for name in settings.dataset:
     plots.share_legend(figure)
     told = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, **few)}"
     figure.suptitle(f"{name}: test images as they come, {told}")
-    settings.save(figure, shown, f"imbalanced_test_{name}")
+    settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## What holds
@@ -105,7 +106,7 @@ import pandas as pd
 pairs = [(group, metric) for group in ["overall", "majority"] for metric in report.METRICS]
 others = [report.contrasts(chosen, "PRS", o, pairs).assign(than=o) for o in settings.method]
 against = pd.concat(others, ignore_index=True)
-settings.save(None, against, "imbalanced_test_prs_minus_others")
+settings.save(None, against, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in against["sentence"])))
 
 # %% [markdown]
@@ -119,7 +120,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in against["sentence"]))
 overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
 power = overall["rho"].map(", rho {:g}".format).where(overall["rho"].notna(), "")
 overall = overall.assign(label=overall["method"] + power)
-settings.save(None, overall, "imbalanced_test_powers")
+settings.save(None, overall, "powers")
 keys = ["dataset", "metric", "test_set"]
 overall.pivot_table("value", keys, "label", sort=False).round(1)
 
@@ -128,7 +129,7 @@ renamed = overall.assign(method=overall["label"], stands_for="", published=float
 names = [f"PRS, rho {power:g}" for power in powers]
 pairs = [("overall", metric) for metric in report.METRICS]
 between = report.contrasts(renamed, *names, pairs, by=["test_set"])
-settings.save(None, between, "imbalanced_test_power_against_power")
+settings.save(None, between, "power_against_power")
 display(Markdown("\n".join(f"- {sentence}" for sentence in between["sentence"])))
 
 # %% [markdown]

@@ -41,8 +41,9 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs_of, notebook
-from prslib.grids import seeds_told
+from prslib import METHODS, configs_of
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("inter_task", globals(), single_label=False)
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
@@ -62,7 +63,8 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, report, run_all
-from prslib.report import inter_task, shares
+from prslib.report import inter_task
+from prslib.report import memory_distribution as shares
 
 plt.style.use(plots.STYLE)
 rows = inter_task.task_scores(report.scores_of(run_all(wanted, device=settings.device)))
@@ -76,7 +78,7 @@ for name in settings.dataset:
     plots.plot_metrics(shown, ax)
     task, images = tasks.loc[name]
     figure.suptitle(f"{name}, task {task} with {images} training images: {told}")
-    settings.save(figure, shown, f"inter_task_{name}")
+    settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## PRS against each of the others
@@ -92,7 +94,7 @@ cells, ends = [("overall", metric) for metric in report.METRICS], least[least["l
 others = [name for name in METHODS if name != "PRS"]
 every = [report.contrasts(ends, "PRS", o, cells, by=["label"]).assign(than=o) for o in others]
 against = pd.concat(every, ignore_index=True)
-settings.save(None, against, "inter_task_prs_minus_others")
+settings.save(None, against, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in against["sentence"])))
 
 # %% [markdown]
@@ -111,7 +113,7 @@ for name in settings.dataset:
     plots.share_legend(figure)
     axes[1].set_xlabel("task (training images); strokes from the lowest to the highest seed")
     figure.suptitle(f"{name}: each task's own test images at the end, {told}")
-    settings.save(figure, shown, f"inter_task_all_{name}")
+    settings.save(figure, shown, f"all_{name}")
 
 # %% [markdown]
 # ## While the other tasks go by
@@ -125,7 +127,7 @@ for name in settings.dataset:
     figure, ax = plt.subplots(figsize=(9.5, 3.8))
     plots.plot_progression(shown, ax, "mAP")
     figure.suptitle(f"{name}, task {tasks.loc[name, 'task']} as the stream goes by: {told}")
-    settings.save(figure, shown, f"inter_task_progression_{name}")
+    settings.save(figure, shown, f"progression_{name}")
 
 # %% [markdown]
 # ## Room in the memory
@@ -138,7 +140,7 @@ for name in settings.dataset:
 held = shares.memory_shares([c for c in wanted if METHODS[c.method].sampler])
 held = held.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum().reset_index()
 held = held[held["task"] == held["dataset"].map(tasks["task"].astype(int))]
-settings.save(None, held, "inter_task_memory")
+settings.save(None, held, "memory")
 held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "count"]).round(1)
 
 # %% [markdown]

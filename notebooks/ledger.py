@@ -36,8 +36,8 @@ missing: str = "train"  # train or leave: what to do with runs that are not stor
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
-from prslib import notebook
-from prslib.report import ledger, numbers
+from prslib.report import ledger, notebook
+from prslib.report import ledger as numbers
 
 settings = notebook.settings("ledger", globals())
 asked, left_out = ledger.all_wanted(settings.profile)
@@ -66,9 +66,9 @@ from prslib import plots
 plt.style.use(plots.STYLE)
 observations = ledger.gather(asked, settings.missing, device=settings.device)
 rows = numbers.cells(observations, settings.profile)
-settings.save(None, rows, "ledger_cells")
+settings.save(None, rows, "cells")
 tables = numbers.summary(rows)
-settings.save(None, tables, "ledger_tables")
+settings.save(None, tables, "tables")
 display(tables.round(2))
 
 # %%
@@ -80,7 +80,7 @@ for ax, kind in zip(axes.flat, numbers.KINDS, strict=True):
 plots.share_legend(figure)
 seeds = f"means over {run['seeds'].min()} to {run['seeds'].max()} seeds"
 figure.suptitle(f"{len(run)} of {len(rows)} published cells, ours against the paper's, {seeds}")
-settings.save(figure, run, "ledger_agreement")
+settings.save(figure, run, "agreement")
 
 # %% [markdown]
 # ## Every claim
@@ -113,7 +113,7 @@ plots.plot_claims(decided, ax)
 data = "on stand-ins" if decided["stand_in"].any() else "on the paper's data"
 most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most"
 figure.suptitle(f"The paper's claims in our runs {data}: {most}")
-settings.save(figure, decided, "ledger_claims")
+settings.save(figure, decided, "claims")
 
 # %% [markdown]
 # What holds in our runs, what does not, and by how much; the claims themselves stand below, with
@@ -129,7 +129,7 @@ display(Markdown(ledger.as_markdown(ledger.account(decided))))
 # All of it was drawn with:
 
 # %%
-from prslib.portable import versions
+from prslib.training.portable import versions
 
 settings.save(None, versions(), "versions")
 display(versions())
@@ -145,7 +145,7 @@ display(versions())
 #   lower C-F1 than PRS; and just after a task PRS is not always ahead of ExStream. The ticks in the
 #   picture show these.
 # - The runs are meant to come out to the byte with the same packages (`versions.csv`, above), on
-#   any x86-64 processor that has AVX2 (`prslib.portable`). With others the last digit is rounded
+#   any x86-64 processor that has AVX2 (`prslib.training.portable`). With others the last digit is rounded
 #   otherwise, every run drifts apart from its twin, and a claim near its limit may be decided
 #   otherwise.
 # - Intervals are over seeds. They say nothing of other data sets, other sizes or other settings,

@@ -43,8 +43,9 @@ ewc_lambdas: list = [0.0, 1.5, 150.0, 15000.0]  # strengths of EWC, 0 or above, 
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs, configs_of, notebook, paired
-from prslib.grids import seeds_told
+from prslib import METHODS, configs, configs_of, paired
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("main_results", globals(), single_label=False)
 fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}
@@ -94,7 +95,7 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %%
 averages = report.beside(report.average(report.final(scores)), "main")
-settings.save(None, averages, "main_table")
+settings.save(None, averages, "table")
 for name in settings.dataset:
     stands_for = averages.loc[averages["dataset"] == name, "stands_for"].iloc[0]
     display(Markdown(f"**{name}**, beside the paper's {stands_for}"))
@@ -115,7 +116,7 @@ for name in settings.dataset:
     plots.share_legend(figure)
     told = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
     figure.suptitle(f"{name}: scores by class group, {told}")
-    settings.save(figure, shown, f"main_groups_{name}")
+    settings.save(figure, shown, f"groups_{name}")
 
 # %% [markdown]
 # ## What holds
@@ -127,7 +128,7 @@ for name in settings.dataset:
 # %%
 cells = [(g, m) for g in report.GROUPS for m in report.METRICS]
 gaps = report.contrasts(rows, "PRS", "CRS", cells)
-settings.save(None, gaps, "main_prs_minus_crs")
+settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
@@ -138,7 +139,7 @@ cells, others = [("overall", metric) for metric in report.METRICS], list(METHODS
 others.remove("PRS")
 every = [report.contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
 against = pd.concat(every, ignore_index=True)
-settings.save(None, against, "main_prs_minus_others")
+settings.save(None, against, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in against["sentence"])))
 
 # %% [markdown]
@@ -158,7 +159,7 @@ for ax, name in zip(axes[0], settings.dataset, strict=True):
     plots.plot_progression(shown, ax, "mAP").set_title(name)
 plots.share_legend(figure)
 figure.suptitle(f"overall mAP task by task, {told}")
-settings.save(figure, steps, "main_progression")
+settings.save(figure, steps, "progression")
 
 # %% [markdown]
 # ## EWC: what it freezes, and how hard it holds on
@@ -171,7 +172,7 @@ settings.save(figure, steps, "main_progression")
 # the highest seed, and the paper's numbers, with its own network, stand at its own strength.
 
 # %%
-from prslib.report.strengths import by_strength
+from prslib.report.main_results import by_strength
 
 strengths = by_strength(runs[len(table) :], rows)
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
@@ -182,4 +183,4 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
     ax.set_xlabel(r"strength $\lambda$ of EWC")
 plots.share_legend(figure)
 figure.suptitle(f"Overall scores, EWC by strength, {seeds_told(few['seed'])}")
-settings.save(figure, strengths, "main_ewc_strengths")
+settings.save(figure, strengths, "ewc_strengths")

@@ -42,8 +42,9 @@ costly: list = ["GSS"]  # methods that run with the first seed only
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
-from prslib import METHODS, configs, notebook
-from prslib.grids import seeds_told
+from prslib import METHODS, configs
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("memory_distribution", globals())
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
@@ -68,7 +69,7 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib import plots
-from prslib.report import shares
+from prslib.report import memory_distribution as shares
 
 plt.style.use(plots.STYLE)
 by_class = shares.memory_shares(memories, device=settings.device)
@@ -85,7 +86,7 @@ for name in settings.dataset:
         ax.remove()
     plots.share_legend(figure)
     figure.suptitle(f"{name}: the memory class by class, {told}")
-    settings.save(figure, shown, f"memory_distribution_{name}")
+    settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## Group by group
@@ -99,7 +100,7 @@ for ax, name in zip(axes[0], settings.dataset, strict=True):
     plots.plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
 plots.share_legend(figure)
 figure.suptitle(f"the memory by class group, {told}")
-settings.save(figure, by_group, "memory_groups")
+settings.save(figure, by_group, "groups")
 
 # %% [markdown]
 # ## How far from the target?
@@ -113,7 +114,7 @@ from IPython.display import Markdown, display
 
 distances = shares.distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
 distances["to stream"] = shares.distance_to(by_class, "stream")["total_variation"]
-settings.save(None, distances, "memory_distance")
+settings.save(None, distances, "distance")
 means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
 display(means.round(1))
 

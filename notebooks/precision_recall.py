@@ -40,8 +40,9 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs_of, notebook, paired
-from prslib.grids import seeds_told
+from prslib import METHODS, configs_of, paired
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("precision_recall", globals())
 wanted, size = [], {"memory_size": settings.memory_size}
@@ -71,7 +72,7 @@ rows = report.beside(rows, "coco_precision_recall", "nus_precision_recall")
 
 # %%
 cells = report.average(rows)
-settings.save(None, cells, "precision_recall")
+settings.save(None, cells, "table")
 for name in settings.dataset:
     stands_for = cells.loc[cells["dataset"] == name, "stands_for"].iloc[0]
     display(Markdown(f"**{name}**, beside the paper's {stands_for}"))
@@ -92,7 +93,7 @@ for name in settings.dataset:
         plots.plot_precision_recall(shown, ax, "C").set_title(group)
     plots.share_legend(figure)
     figure.suptitle(f"{name}: means over classes, {seeds_told(settings.seeds, **few)}")
-    settings.save(figure, cells[cells["dataset"] == name], f"precision_recall_{name}")
+    settings.save(figure, cells[cells["dataset"] == name], name)
 
 # %% [markdown]
 # ## What a balanced memory changes
@@ -104,7 +105,7 @@ for name in settings.dataset:
 groups = ["majority", "moderate", "minority"]
 pairs = [(group, metric) for group in groups for metric in ["C-P", "C-R", "O-P"]]
 gaps = report.contrasts(rows, "PRS", "CRS", pairs)
-settings.save(None, gaps, "precision_recall_prs_minus_crs")
+settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]

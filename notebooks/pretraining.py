@@ -46,8 +46,9 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of, notebook, paired
-from prslib.report import beginnings
+from prslib import configs_of, paired
+from prslib.report import notebook
+from prslib.report import pretraining as beginnings
 
 settings = notebook.settings("pretraining", globals(), single_label=False)
 table, others, ends = [], [], [settings.begun_with[0], settings.begun_with[-1]]
@@ -64,8 +65,8 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, report, run_all
-from prslib.grids import seeds_told
 from prslib.report import ledger
+from prslib.training.config import seeds_told
 
 plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)
@@ -86,7 +87,7 @@ for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
     plots.plot_sample(image, labels, ax)
 for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
     ax.set_ylabel(source)
-settings.save(figure, frame, "pretraining_scenes")
+settings.save(figure, frame, "scenes")
 
 # %% [markdown]
 # ## Table 1, by what the network began with
@@ -96,7 +97,7 @@ settings.save(figure, frame, "pretraining_scenes")
 
 # %%
 cells = report.beside(report.average(rows.drop(columns=["stands_for", "published"])), "main")
-settings.save(None, cells, "pretraining_table")
+settings.save(None, cells, "table")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, beside the paper's {cells['stands_for'].iloc[0]}"))
     display(report.main_table(cells, name, by=["weights"]))
@@ -117,14 +118,14 @@ for name in settings.dataset:
         plots.plot_gaps(shown[shown["metric"] == metric], ax, metric)
     plots.share_legend(figure)
     figure.suptitle(f"{name}: PRS minus CRS by what the network began with, {count}")
-    settings.save(figure, shown, f"pretraining_gaps_{name}")
+    settings.save(figure, shown, f"gaps_{name}")
 
 # %%
 where = [
     (group, metric) for group in ("majority", "minority", "overall") for metric in report.METRICS
 ]
 told = report.contrasts(rows, "PRS", "CRS", where, by=["weights"])
-settings.save(None, told, "pretraining_prs_minus_crs")
+settings.save(None, told, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in told["sentence"])))
 
 # %% [markdown]
@@ -132,7 +133,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in told["sentence"])))
 
 # %%
 moved = beginnings.shifts(gaps, where)
-settings.save(None, moved, "pretraining_shifts")
+settings.save(None, moved, "shifts")
 display(Markdown("\n".join(f"- {sentence}" for sentence in moved["sentence"])))
 
 # %% [markdown]
@@ -152,7 +153,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
     ax.set_xlabel("what the network began with")
 plots.share_legend(figure)
 figure.suptitle(f"Overall, by what the network began with, {count}")
-settings.save(figure, overall, "pretraining_overall")
+settings.save(figure, overall, "overall")
 
 # %% [markdown]
 # ## Which claims depend on it?
@@ -165,7 +166,7 @@ settings.save(figure, overall, "pretraining_overall")
 
 # %%
 decided = beginnings.decide(runs, wanted)
-settings.save(None, decided, "pretraining_claims")
+settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
 

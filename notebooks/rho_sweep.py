@@ -36,8 +36,9 @@ seeds: list = [0, 1]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, notebook
-from prslib.grids import seeds_told
+from prslib import configs
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("rho_sweep", globals())
 wanted = configs(
@@ -67,7 +68,7 @@ for name in settings.dataset:
     shown, (figure, ax) = rows.query("dataset == @name and group == 'overall'"), plt.subplots()
     plots.plot_sweep(shown, ax).set_title(f"{name}: overall, {seeds_told(settings.seeds)}")
     plots.share_legend(figure)
-    settings.save(figure, shown, f"rho_sweep_{name}")
+    settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## By group
@@ -82,7 +83,7 @@ for name in settings.dataset:
         plots.plot_sweep(shown, ax).set_title(group)
     plots.share_legend(figure)
     figure.suptitle(f"{name}: by class group, {seeds_told(settings.seeds)}")
-    settings.save(figure, rows[rows["dataset"] == name], f"rho_sweep_groups_{name}")
+    settings.save(figure, rows[rows["dataset"] == name], f"groups_{name}")
 
 # %% [markdown]
 # ## Is the vicinity of balance best?
@@ -92,9 +93,9 @@ for name in settings.dataset:
 # %%
 from IPython.display import Markdown, display
 
-from prslib.report.allocation import best_rho
+from prslib.report.rho_sweep import best_rho
 
 best = best_rho(rows[rows["group"] == "overall"])
-settings.save(None, best, "rho_sweep_best")
+settings.save(None, best, "best")
 display(best.drop(columns="sentence").round(2))
 display(Markdown("\n".join(f"- {sentence}" for sentence in best["sentence"])))

@@ -47,8 +47,9 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of, notebook, paired
-from prslib.report import variations
+from prslib import configs_of, paired
+from prslib.report import notebook
+from prslib.report import schedules_and_memory as variations
 
 settings = notebook.settings("schedules_and_memory", globals())
 wanted, few = [], {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
@@ -72,7 +73,7 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, report, run_all
-from prslib.report import robustness
+from prslib.report import schedules_and_memory as robustness
 
 plt.style.use(plots.STYLE)
 scores = report.scores_of(run_all(wanted, device=settings.device))
@@ -129,7 +130,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # Ours and in brackets the paper's size of the same rank.
 
 # %%
-settings.save(None, by_memory, "memory_sizes")
+settings.save(None, by_memory, "sizes")
 cells = report.average(by_memory)
 for name in settings.dataset:
     display(Markdown(f"**{name}** with memories of several sizes"))
@@ -145,7 +146,7 @@ for column, name in zip(axes.T, settings.dataset, strict=True):
     ax.set_xlabel("samples in memory [the paper's]")
 plots.share_legend(figure)
 figure.suptitle(f"Memory sizes, overall: {told.format('standard')}")
-settings.save(figure, overall, "memory_sizes_overall")
+settings.save(figure, overall, "sizes_overall")
 
 # %% [markdown]
 # ## Table 2
@@ -173,8 +174,8 @@ for name in cells["dataset"].unique():
 # %%
 gaps = report.contrasts(by_memory, "PRS", "CRS", pairs, by=["memory"])
 gains = robustness.memory_gains(by_memory)
-settings.save(None, gaps, "memory_sizes_prs_minus_crs")
-settings.save(None, gains, "memory_sizes_gains")
+settings.save(None, gaps, "sizes_prs_minus_crs")
+settings.save(None, gains, "sizes_gains")
 told = [*gaps["sentence"], *robustness.narrowing(gains)]
 display(Markdown("\n".join(f"- {sentence}" for sentence in told)))
 

@@ -44,8 +44,9 @@ search: list = None  # orders to keep after the first and second look, None for 
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import DATASETS, configs, load_dataset, notebook
+from prslib import DATASETS, configs, load_dataset
 from prslib.datasets.single_label import at_hand
+from prslib.report import notebook
 
 settings = notebook.settings("single_label", globals(), single_label=True)
 names = at_hand(settings.dataset)
@@ -81,7 +82,8 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, run_all
-from prslib.report import accuracies, class_orders
+from prslib.report import single_label as accuracies
+from prslib.report import single_label as class_orders
 
 plt.style.use(plots.STYLE)
 every = accuracies.by_order(wanted, run_all(wanted, device=settings.device))
@@ -98,7 +100,7 @@ for name in names:
         plots.plot_progression(shown, ax, "accuracy").set_title(order, loc="center")
     plots.share_legend(figure)
     figure.suptitle(f"{name}: whole test set, {len(settings.seeds)} seeds")
-    settings.save(figure, rows[name], f"single_label_{class_orders.table_of(name)}")
+    settings.save(figure, rows[name], class_orders.table_of(name))
 
 # %% [markdown]
 # ## What holds
@@ -110,7 +112,7 @@ for name in names:
 # %%
 for name in names:
     gaps = accuracies.contrasts(rows[name], "PRS", "CRS")
-    settings.save(None, gaps, f"single_label_{class_orders.table_of(name)}_prs_minus_crs")
+    settings.save(None, gaps, f"{class_orders.table_of(name)}_prs_minus_crs")
     display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
@@ -129,7 +131,7 @@ for name in mlps:
     plots.plot_order_spread(last, axes[0])
     plots.plot_order_pairs(last, axes[1], "CRS", "PRS")
     figure.suptitle(f"{name}: accuracy after the last task, {settings.spread} orders")
-    settings.save(figure, by_order[name], f"single_label_{class_orders.table_of(name)}_orders")
+    settings.save(figure, by_order[name], f"{class_orders.table_of(name)}_orders")
 
 # %%
 for name in mlps:
@@ -152,7 +154,7 @@ for name in mlps:
         for variant in ("paper", "authors")
     )
     both, table = pd.concat([paper, authors]), class_orders.table_of(name)
-    settings.save(None, both, f"single_label_{table}_variants")
+    settings.save(None, both, f"{table}_variants")
     display(Markdown(f"- {accuracies.variant_sentence(paper, authors)}"))
 
 # %% [markdown]
@@ -171,7 +173,7 @@ found = []
 for name in mlps if settings.search else []:
     second, third = class_orders.search(name, ["CRS", "PRS"], settings.search, settings.seeds)
     nearest = class_orders.distances(third)
-    settings.save(None, third, f"single_label_{class_orders.table_of(name)}_search")
+    settings.save(None, third, f"{class_orders.table_of(name)}_search")
     said = accuracies.search_sentences(nearest)
     display(nearest.round(1), Markdown("\n".join(f"- {sentence}" for sentence in said)))
     found.append((name, second, third, nearest["schedule"].iloc[0]))
@@ -185,7 +187,7 @@ for name, second, third, order in found:
     plots.plot_order_pairs(last, axes[1], "CRS", "PRS")
     figure.suptitle(f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest")
     table = class_orders.table_of(name)
-    settings.save(figure, pd.concat([shown, last]), f"single_label_{table}_nearest")
+    settings.save(figure, pd.concat([shown, last]), f"{table}_nearest")
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

@@ -41,8 +41,9 @@ seeds: list = [0, 1, 2]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of, notebook
-from prslib.grids import seeds_told
+from prslib import configs_of
+from prslib.report import notebook
+from prslib.training.config import seeds_told
 
 settings = notebook.settings("tail_forgetting", globals(), single_label=False)
 fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
@@ -64,7 +65,7 @@ import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
 from prslib import plots, report, run_all
-from prslib.report import tail
+from prslib.report import tail_forgetting as tail
 
 plt.style.use(plots.STYLE)
 runs = run_all(wanted, device=settings.device)
@@ -79,7 +80,7 @@ for name in settings.dataset:
     for ax, kind in zip(axes[:, 0], settings.method, strict=True):
         plots.plot_tail_forgetting(shown[shown["method"] == kind], ax).label_outer()
     figure.suptitle(f"{name}: forgetting of average precision, {told}")
-    settings.save(figure, shown, f"tail_forgetting_{name}")
+    settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## One number for the picture
@@ -94,8 +95,8 @@ for name in settings.dataset:
 # %%
 correlations = tail.size_correlations(by_class)
 table = tail.tail_table(correlations)
-settings.save(None, correlations, "tail_correlations")
-settings.save(None, table, "tail_table")
+settings.save(None, correlations, "correlations")
+settings.save(None, table, "table")
 display(table.drop(columns="sentence").round(2))
 display(Markdown("\n".join(f"- {sentence}" for sentence in table["sentence"])))
 
@@ -110,7 +111,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in table["sentence"])))
 rows = report.beside(report.final(report.scores_of(runs)), "main")
 rows = rows[rows["measure"] == "forget"]
 averages = report.beside(report.average(rows.drop(columns=["published", "stands_for"])), "main")
-settings.save(None, averages, "tail_groups_table")
+settings.save(None, averages, "groups_table")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, memory {settings.memory_size}, beside the paper's at 2000"))
     display(report.main_table(averages, name))
@@ -121,7 +122,7 @@ for name in settings.dataset:
     figure, ax = plt.subplots(figsize=(8, 3.6))
     plots.plot_groups(shown, ax, "forgetting of mAP")
     ax.set_title(f"{name}, {told}; dashes: Table 1, memory 2000", pad=26)
-    settings.save(figure, shown, f"tail_groups_{name}")
+    settings.save(figure, shown, f"groups_{name}")
 
 # %% [markdown]
 # ## What holds

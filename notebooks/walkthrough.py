@@ -37,7 +37,7 @@ rhos: list = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by side
 samples: int = 35000  # length of the stream behind the sliders, at least 200
 
 # %%
-from prslib import notebook
+from prslib.report import notebook
 
 settings = notebook.settings("walkthrough", globals())
 wanted = []  # nothing is trained here
@@ -55,7 +55,8 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib import plots
-from prslib.report import telling, walkthrough
+from prslib.report import walkthrough
+from prslib.report import walkthrough as telling
 
 plt.style.use(plots.STYLE)
 stream = walkthrough.forty_samples(settings.seed)
@@ -63,7 +64,7 @@ steps = walkthrough.walk(stream, settings.memory_size, settings.rho, settings.se
 fates = walkthrough.fates(steps)
 figure, ax = plt.subplots(figsize=(8, 3))
 plots.plot_fates(fates, settings.memory_size, ax)
-settings.save(figure, fates, "walkthrough_stream")
+settings.save(figure, fates, "stream")
 
 # %% [markdown]
 # ## The partition (Equation 1)
@@ -80,7 +81,7 @@ partition = walkthrough.quotas(stream, settings.memory_size, settings.rhos, sett
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
 plots.plot_frequencies(partition, axes[0])
 plots.plot_quotas(partition, axes[1]).set_title("after forty samples, one seed")
-settings.save(figure, partition, "walkthrough_partition")
+settings.save(figure, partition, "partition")
 
 # %% [markdown]
 # ## Sample-in (Equation 2)
@@ -95,10 +96,10 @@ from IPython.display import Markdown, display
 
 figure, ax = plt.subplots(figsize=(8, 3.2))
 plots.plot_acceptance(fates, settings.memory_size, ax)
-settings.save(figure, fates[fates["sample"] > settings.memory_size], "walkthrough_sample_in")
+settings.save(figure, fates[fates["sample"] > settings.memory_size], "sample_in")
 asked = telling.most_labelled(steps, settings.memory_size)
 terms = telling.contributions(steps[asked])
-settings.save(None, terms, "walkthrough_sample_in_terms")
+settings.save(None, terms, "sample_in_terms")
 display(Markdown(telling.tell_entry(steps, asked)), terms.round(4))
 
 # %% [markdown]
@@ -120,8 +121,8 @@ surpluses, members = telling.surpluses(steps[shown]), telling.candidates(steps[s
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 plots.plot_surpluses(surpluses, telling.shrunk_class(steps[shown]), axes[0])
 plots.plot_candidates(members, axes[1])
-settings.save(figure, members, "walkthrough_sample_out")
-settings.save(None, surpluses, "walkthrough_surplus")
+settings.save(figure, members, "sample_out")
+settings.save(None, surpluses, "surplus")
 display(Markdown(telling.tell_removal(steps, shown)), members)
 
 # %% [markdown]
@@ -134,7 +135,7 @@ display(Markdown(telling.tell_removal(steps, shown)), members)
 distances = walkthrough.distances(steps)
 figure, ax = plt.subplots(figsize=(8, 2.8))
 plots.plot_distances(distances, settings.memory_size, ax)
-settings.save(figure, distances, "walkthrough_distance")
+settings.save(figure, distances, "distance")
 
 # %% [markdown]
 # ## A long stream
@@ -144,14 +145,14 @@ settings.save(figure, distances, "walkthrough_distance")
 # falling with its rank.
 
 # %%
-from prslib.report.live import LiveMemory
+from prslib.report.walkthrough_sliders import LiveMemory
 
 live = LiveMemory(settings.samples, seed=settings.seed)
 long = walkthrough.skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
 kept = walkthrough.quotas(long, live.usual_size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
 plots.plot_quotas(kept, ax, letters=False).set_title(f"memory of {live.usual_size:,}, one seed")
-settings.save(figure, kept, "walkthrough_long_stream")
+settings.save(figure, kept, "long_stream")
 display(Markdown(telling.tell_quotas(kept)))
 
 # %% [markdown]

@@ -14,21 +14,21 @@ from importlib import import_module
 
 _HOME = {
     "DATASETS": "prslib.datasets",
-    "METHODS": "prslib.methods",
+    "METHODS": "prslib.training.methods",
     "MODELS": "prslib.models",
     "Memory": "prslib.memory",
-    "Run": "prslib.results",
-    "RunConfig": "prslib.config",
+    "Run": "prslib.training.config",
+    "RunConfig": "prslib.training.config",
     "SAMPLERS": "prslib.samplers",
-    "Store": "prslib.store",
-    "configs": "prslib.config",
-    "configs_of": "prslib.grids",
+    "Store": "prslib.experiments.store",
+    "configs": "prslib.training.config",
+    "configs_of": "prslib.training.config",
     "load_dataset": "prslib.datasets",
-    "make_model": "prslib.models.build",
+    "make_model": "prslib.models.networks",
     "make_sampler": "prslib.samplers",
-    "paired": "prslib.grids",
-    "run": "prslib.experiment",
-    "run_all": "prslib.sweep",
+    "paired": "prslib.training.config",
+    "run": "prslib.training.run",
+    "run_all": "prslib.experiments.sweep",
 }
 
 __all__ = sorted(_HOME)

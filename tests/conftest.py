@@ -2,7 +2,7 @@
 
 import pytest
 
-collect_ignore = ["ray_machines.py"]  # a program that test_cluster.py starts
+collect_ignore = ["helpers"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,10 +3,13 @@
 import hashlib
 from functools import lru_cache
 
-from prslib.datasets import cocoseq, digits, nuswideseq, single_label
-from prslib.datasets.recipe import Entry, Recipe
-from prslib.datasets.sequential import (
+from prslib.datasets import coco as cocoseq
+from prslib.datasets import digits, single_label
+from prslib.datasets import nuswide as nuswideseq
+from prslib.datasets.base import (
     GROUPS,
+    Entry,
+    Recipe,
     SequentialDataset,
     Split,
     draw_schedule,

@@ -1,12 +1,13 @@
 """Attention Consistency: what a network looks at must follow a flip and a change of scale."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from prslib.models.staged import Backbone, Staged
+from prslib.models.networks import Backbone, Staged, convnet_backbone, resnet_backbone
 
 LARGER = 9 / 8  # 288 to 256 pixels
 FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
@@ -277,3 +278,9 @@ def scale_disagreement(large: Tensor, small: Tensor) -> Tensor:
     """
     resampled = F.interpolate(small, large.shape[2:], mode="bilinear", align_corners=False)
     return F.mse_loss(large, resampled)
+
+
+convnet_consistency = partial(AttentionConsistency, backbone=convnet_backbone)
+resnet101_consistency = partial(
+    AttentionConsistency, backbone=partial(resnet_backbone, name="resnet101")
+)

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from prslib.models.staged import Backbone, Staged
+from prslib.models.networks import Backbone, Staged, convnet_backbone, resnet_backbone
 
 STEPS = 5  # regions that are scored, K
 LARGEST, SMALLEST = 0.5, 0.1  # alpha and beta: sizes of a region, as parts of the map's
@@ -268,3 +269,7 @@ def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
     positive = F.relu(SMALLEST - size).sum(-1)
     anchor = (place - anchors[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()
+
+
+convnet_recurrent = partial(RNNAttention, backbone=convnet_backbone)
+resnet101_recurrent = partial(RNNAttention, backbone=partial(resnet_backbone, name="resnet101"))

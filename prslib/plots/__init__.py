@@ -1,22 +1,31 @@
 """Pictures: each function takes a tidy frame and an axes, draws, and returns the axes."""
 
-from prslib.paths import PACKAGE
-from prslib.plots.architectures import plot_architectures
-from prslib.plots.classes import plot_class_statistics, plot_labels_per_image
-from prslib.plots.curation import plot_clustering_steps, plot_cooccurrence
-from prslib.plots.evidence import plot_features, plot_gradient_variance
-from prslib.plots.groups import plot_gaps, plot_groups, plot_metrics
-from prslib.plots.ledger import plot_agreement, plot_claims
-from prslib.plots.legend import share_legend
-from prslib.plots.memory import plot_class_shares, plot_group_shares
-from prslib.plots.orders import plot_order_pairs, plot_order_spread
-from prslib.plots.precision_recall import plot_precision_recall
-from prslib.plots.progression import plot_progression
-from prslib.plots.samples import plot_sample
-from prslib.plots.sweep import plot_sweep
-from prslib.plots.tail import plot_tail_forgetting
-from prslib.plots.variations import plot_variations
-from prslib.plots.walkthrough import (
+from prslib.report.architectures import plot_architectures
+from prslib.report.datasets import (
+    plot_class_statistics,
+    plot_clustering_steps,
+    plot_cooccurrence,
+    plot_labels_per_image,
+    plot_sample,
+)
+from prslib.report.feature_tsne import plot_features
+from prslib.report.gradient_variance import plot_gradient_variance
+from prslib.report.ledger import plot_agreement, plot_claims
+from prslib.report.memory_distribution import plot_class_shares, plot_group_shares
+from prslib.report.precision_recall import plot_precision_recall
+from prslib.report.rho_sweep import plot_sweep
+from prslib.report.single_label import plot_order_pairs, plot_order_spread
+from prslib.report.style import (
+    STYLE,
+    plot_gaps,
+    plot_groups,
+    plot_metrics,
+    plot_progression,
+    plot_variations,
+    share_legend,
+)
+from prslib.report.tail_forgetting import plot_tail_forgetting
+from prslib.report.walkthrough import (
     plot_acceptance,
     plot_candidates,
     plot_distances,
@@ -25,8 +34,6 @@ from prslib.plots.walkthrough import (
     plot_quotas,
     plot_surpluses,
 )
-
-STYLE = PACKAGE / "plots" / "paper.mplstyle"
 
 __all__ = [
     "STYLE",

@@ -1,20 +1,149 @@
-"""The paper's claims, one row each, with what our runs say about them."""
+"""Every number that the paper prints, a row each, with ours beside it."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from scipy.stats import spearmanr
 
-from prslib import notebook
-from prslib.config import RunConfig
+from prslib.experiments.store import Store
+from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
-from prslib.report.bootstrap import VERDICTS, paired_bootstrap
-from prslib.report.claim import Claim
-from prslib.report.claims import CLAIMS
-from prslib.report.numbers import MATCH, first_dataset
-from prslib.report.observations import observe, published_observations
-from prslib.store import Store
-from prslib.sweep import run_all
+from prslib.report import notebook
+from prslib.report.claims import CLAIMS, Claim
+from prslib.report.observations import SETTING, observe, published_observations
+from prslib.report.statistics import VERDICTS, paired_bootstrap
+from prslib.report.style import INK, MARKERS, in_order
+from prslib.training.config import RunConfig
+
+# fields that the paper's tables vary
+VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
+OF_A_MODEL = {"learning_rate", "model"}  # a network of its own may have a step size of its own
+KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
+MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric", "task"]
+
+
+def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
+    """Set ours beside every published cell (all tables).
+
+    Parameters
+    ----------
+    observations : DataFrame
+        As `prslib.report.observations.observe` gives them.
+    profile : str
+        Under which the runs were asked for.
+
+    Returns
+    -------
+    DataFrame
+        One row for each cell of `prslib.published`, in order: the setting, theirs, ours (mean over
+        seeds), sd (sample standard deviation), seeds, difference (ours less theirs), all in
+        percent; kind (one of `KINDS`), status ("run" or "not run"), dataset, stand_in, profile,
+        note.
+
+    Notes
+    -----
+    Ours is of the same method, architecture, schedule, epochs, test set, group and metric, and of
+    the same memory relative to the standard. Where several data sets stand for one of the paper's,
+    its own counts, else the first. Where the paper's first residual block is frozen, ours is too.
+    """
+    ours = observations[observations["varied"].map(_alike).astype(bool)]
+    ours = ours[ours["dataset"] == ours["stands_for"].map(first_dataset(ours))]
+    keys = {"dropna": False, "sort": False}
+    ours = ours.drop_duplicates([*MATCH, "seed"])
+    found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
+    found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
+    theirs = published_observations().rename(columns={"value": "theirs"})
+    both = theirs.merge(found, how="left", on=MATCH)
+    both = both.assign(
+        seeds=both["seeds"].fillna(0).astype(int),
+        difference=both["ours"] - both["theirs"],
+        status=np.where(both["ours"].notna(), "run", "not run"),
+        profile=profile,
+        kind=[_kind(*pair) for pair in zip(both["measure"], both["metric"], strict=True)],
+    )
+    setting = ["method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
+    cell = ["trained_tasks", "group", "measure", "metric", "kind"]
+    values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
+    origin = ["dataset", "stand_in", "profile", "note"]
+    return both[["table", "stands_for", *setting, *cell, *values, *origin]]
+
+
+def _alike(varied: str) -> bool:
+    names = set(filter(None, varied.split(",")))
+    return names - (OF_A_MODEL if names >= OF_A_MODEL else set()) <= VARIED
+
+
+def _kind(measure: str, metric: str) -> str:
+    kind = dict.fromkeys(("C-P", "C-R", "O-P", "O-R"), "precision and recall")
+    return "forgetting" if measure == "forget" else kind.get(metric, metric)
+
+
+def first_dataset(rows: pd.DataFrame) -> dict[str, str]:
+    """Return which data set counts for each of the paper's: its own, else the first."""
+    rows = rows.drop_duplicates("dataset").sort_values("stand_in", kind="stable")
+    return rows.drop_duplicates("stands_for").set_index("stands_for")["dataset"].to_dict()
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sum up every table: how much was run, how far off, and in which order (all tables).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `cells` gives them.
+
+    Returns
+    -------
+    DataFrame
+        table, cells, run, stand_ins (of those run), mean_difference (mean absolute difference of
+        scores, in points), rank_correlation (Spearman's, of the methods of one column, ours against
+        theirs, mean over columns with three methods or more), columns (how many).
+    """
+    return pd.DataFrame([_sum_up(name, part) for name, part in rows.groupby("table", sort=False)])
+
+
+def _sum_up(table: str, rows: pd.DataFrame) -> dict:
+    run = rows[rows["status"] == "run"]
+    scores = run[run["measure"] == "score"]
+    found = rank_correlations(scores)
+    return {
+        "table": table,
+        "cells": len(rows),
+        "run": len(run),
+        "stand_ins": int(run["stand_in"].fillna(False).astype(bool).sum()),
+        "mean_difference": scores["difference"].abs().mean(),
+        "rank_correlation": np.mean(found) if found else np.nan,
+        "columns": len(found),
+    }
+
+
+def rank_correlations(rows: pd.DataFrame) -> list[float]:
+    """Return Spearman's correlation of the methods' order, column by column (all tables).
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `cells` gives them, only cells that were run.
+
+    Returns
+    -------
+    list of float
+        One for each column in which at least three methods were run and neither side is constant.
+    """
+    by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
+    # memory and schedule mean nothing to some methods of a column, which belong to its standard
+    by += ["group", "measure", "metric"]
+    found = []
+    for _, column in rows.groupby(by, sort=False):
+        for _, part in column.groupby(["memory_size", "schedule"], dropna=False, sort=False):
+            steady = part["ours"].nunique() < 2 or part["theirs"].nunique() < 2
+            if part["method"].nunique() > 2 and not steady:
+                found.append(float(spearmanr(part["ours"], part["theirs"]).statistic))
+    return found
+
 
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
 # the notebooks of the standard settings: the first run of a data set is what others vary
@@ -218,3 +347,139 @@ def _effect(row) -> str:
         return ""
     interval = f" [{row.low:+.1f}, {row.high:+.1f}]" if row.seeds > 1 else ""
     return f"{row.effect:+.1f}{interval} {row.unit}"
+
+
+VERDICT_STYLES = {  # colour and what to look for without colours
+    "holds": ("#0072B2", "o"),
+    "does not hold": ("#D55E00", "X"),
+    "undecided": ("#777777", "D"),
+    "not run": ("#bbbbbb", ""),
+}
+LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
+TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
+ROW = 0.3  # between the data sets of one claim, in rows
+FLOOR = -30  # percent: of forgetting, which has no lower end
+
+
+def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw our value of every published cell against the paper's (all tables).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns method, theirs, ours (percent) and stand_in; cells that were run.
+    ax : Axes
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+        A mark for each cell, filled for the paper's own data and network and open for stand-ins;
+        on the dashed line ours is the paper's. Marks below `FLOOR` stand on it, and are counted.
+    """
+    below = int((frame["ours"] < FLOOR).sum())
+    frame = frame.assign(ours=frame["ours"].clip(FLOOR))
+    if below:
+        ax.text(103, FLOOR, f"{below} lower", ha="right", va="center", color="0.35", fontsize=8)
+    for method in in_order(frame["method"]):
+        for stand_in, rows in frame[frame["method"] == method].groupby("stand_in"):
+            fill = "none" if stand_in else INK[method]
+            style = {"marker": MARKERS[method], "edgecolors": INK[method], "facecolors": fill}
+            ax.scatter(rows["theirs"], rows["ours"], s=16, linewidths=0.9, **style)
+    ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
+    ticks = {"xticks": range(0, 101, 25), "yticks": range(0, 101, 25)}
+    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal", **ticks)
+    lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
+    ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
+    marks = {name: (MARKERS[name], INK[name], "none") for name in in_order(frame["method"])}
+    marks |= {"paper's data": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
+    handles = [
+        Line2D([], [], marker=marker, color=colour, markerfacecolor=fill, ls="", markersize=5)
+        for marker, colour, fill in marks.values()
+    ]
+    ax.legend(handles, list(marks))
+    return ax
+
+
+def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the effect of every claim with its interval, coloured by verdict (all claims).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns claim, statement, stands_for, effect, low, high, published and verdict, as
+        `prslib.report.ledger.decide` gives them; claims from top to bottom, the data sets of a
+        claim below each other in one row.
+    ax : Axes
+        Where to draw; about a quarter of an inch a claim is needed.
+
+    Returns
+    -------
+    Axes
+        A mark for the effect on each data set, a line for its interval, none for a single seed, and
+        a tick for the same measure of the paper's own numbers.
+    """
+    labels = {}
+    for name, rows in frame.groupby("claim", sort=False):
+        middle, letters = (len(rows) - 1) / 2, " ".join(map(_letter, rows["stands_for"]))
+        labels[name] = f"{rows['statement'].iloc[0]} [{letters}]"
+        for i, row in enumerate(rows.itertuples()):
+            _draw_claim(row, len(labels) - 1 + ROW * (i - middle), ax)
+    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+    ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
+    low, high = _limits(frame)
+    ticks = [tick for tick in TICKS if low < tick < high]
+    ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+    ax.minorticks_off()
+    ax.set_yticks(range(len(labels)), labels.values())
+    ax.set(ylim=(len(labels) - 0.4, -0.6), xlim=(low, high))
+    ax.set_xlabel(
+        "against the claim < 0 < for it: effect in points, of the\n"
+        f"gradient variance in %; logarithmic beyond {LINEAR} either side"
+    )
+    ax.grid(axis="x")
+    ax.grid(axis="y", visible=False)
+    for place in range(0, len(labels), 2):
+        ax.axhspan(place - 0.5, place + 0.5, color="0.96", zorder=0, linewidth=0)
+    _explain(frame, ax)
+    return ax
+
+
+def _draw_claim(row, y: float, ax: Axes) -> None:
+    colour, marker = VERDICT_STYLES[row.verdict]
+    ax.plot(row.published, y, marker="|", color="black", markersize=7, linestyle="", zorder=2)
+    if row.verdict == "not run":
+        return
+    ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, zorder=3)
+    several = np.isfinite(row.low)
+    fill = colour if several else "white"
+    ax.plot(row.effect, y, marker=marker, color=colour, markerfacecolor=fill, ms=5, zorder=4)
+
+
+def _letter(stands_for: str) -> str:
+    return stands_for.removeprefix("Imbal-")[0]
+
+
+def _limits(frame: pd.DataFrame) -> tuple[float, float]:
+    values = frame[["effect", "low", "high", "published"]].to_numpy(float)
+    values = np.append(values[np.isfinite(values)], [-LINEAR, LINEAR])
+    return 1.4 * values.min(), 1.4 * values.max()
+
+
+def _explain(frame: pd.DataFrame, ax: Axes) -> None:
+    counts, handles = frame["verdict"].value_counts(), {}
+    for name, (colour, marker) in VERDICT_STYLES.items():
+        if marker and name in counts:
+            title = f"{name} ({counts[name]})"
+            handles[title] = Line2D([], [], color=colour, marker=marker, markersize=5)
+    if "not run" in counts:
+        handles[f"no mark: not run ({counts['not run']})"] = Line2D([], [], linestyle="")
+    open_mark = {"color": "#777777", "marker": "D", "markerfacecolor": "white", "linestyle": ""}
+    handles["open: one seed"] = Line2D([], [], markersize=5, **open_mark)
+    handles["paper's own numbers"] = Line2D([], [], color="black", marker="|", linestyle="")
+    names = [f"{_letter(name)} {name}" for name in frame["stands_for"].unique()]
+    handles["from the top: " + ", ".join(names[:2])] = Line2D([], [], linestyle="")
+    handles[", ".join(names[2:])] = Line2D([], [], linestyle="")
+    ax.legend(
+        handles.values(), handles.keys(), ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0)
+    )

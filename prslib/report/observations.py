@@ -24,14 +24,13 @@ import numpy as np
 import pandas as pd
 
 from prslib import published
-from prslib.config import RunConfig
 from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
-from prslib.features import separation
-from prslib.forgetting import forgetting
-from prslib.methods import METHODS
+from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
-from prslib.results import Run
+from prslib.report.feature_tsne import separation
+from prslib.training.config import Run, RunConfig
+from prslib.training.methods import METHODS
 
 # what a run may leave on top of its scores, and the field that asks for it and changes nothing else
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}

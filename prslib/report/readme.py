@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from prslib.datasets.blank import blanks_for_missing
-from prslib.notebook import wanted
+from prslib.experiments.cost import blanks_for_missing, kind_of, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report import GROUPS, METRICS
-from prslib.report.bootstrap import VERDICTS
-from prslib.runs.estimate import kind_of, work_of
+from prslib.report.notebook import wanted
+from prslib.report.statistics import VERDICTS
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network
@@ -24,7 +23,7 @@ def main_table() -> str:
     str
         A row for each method; ours as mean ± s.d. over seeds, the paper's number in brackets.
     """
-    cells = _numbers(REPORTED, "main_table")
+    cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["measure"] == "score"]
     columns = [("overall", metric) for metric in METRICS] + [
         (group, "mAP") for group in GROUPS if group != "overall"

@@ -7,10 +7,10 @@ import pandas as pd
 
 from prslib import published
 from prslib.datasets import load_dataset
-from prslib.forgetting import forgetting
-from prslib.methods import METHODS
-from prslib.report.differences import compared, over_seeds
-from prslib.results import Run
+from prslib.metrics import forgetting
+from prslib.report.statistics import compared, over_seeds
+from prslib.training.config import Run
+from prslib.training.methods import METHODS
 
 GROUPS = ("majority", "moderate", "minority", "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
@@ -33,7 +33,7 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a score, with the columns of `prslib.results.Run.scores` and the fields.
+        One row a score, with the columns of `prslib.training.config.Run.scores` and the fields.
     """
     frames = [
         run.scores.assign(**{name: run.config.resolved[name] for name in fields}) for run in runs
@@ -239,7 +239,7 @@ def contrasts(
     -------
     DataFrame
         dataset, the columns of ``by``, group, metric; difference, sd, low, high, seeds, coverage
-        and clearly, in points, as `prslib.report.differences.over_seeds` gives them; published (the
+        and clearly, in points, as `prslib.report.statistics.over_seeds` gives them; published (the
         paper's difference in points), and a sentence that says it.
     """
     keys = ["dataset", "stands_for", *by, "group", "metric"]

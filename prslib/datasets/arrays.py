@@ -1,0 +1,374 @@
+"""Keep arrays that take a while to make on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from joblib import Parallel, cpu_count, delayed
+from PIL import Image
+from tqdm import tqdm
+
+from prslib.paths import cache_dir
+
+
+def cached_arrays(
+    name: str, makers: tuple[ModuleType, ...], make: Callable[[], dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """Load arrays from the cache, or make them and store them there; our own choice.
+
+    Parameters
+    ----------
+    name : str
+        Begins the file's name.
+    makers : tuple of module
+        Modules whose source decides what is made. A hash of it is part of the file's name, so
+        that a file made by other code is never read.
+    make : callable
+        Returns the arrays by name.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        The arrays.
+
+    Warns
+    -----
+    UserWarning
+        If the file cannot be read, and is made again, or cannot be written.
+
+    Examples
+    --------
+    >>> from unittest import mock
+    >>> from prslib.datasets import cache
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with mock.patch.dict(os.environ, PRSLIB_CACHE=folder):
+    ...         cached_arrays("doctest", (cache,), lambda: {"three": np.arange(3)})["three"]
+    array([0, 1, 2])
+    """
+    path = cache_dir() / "datasets" / f"{name}-{_fingerprint(makers)}.npz"
+    try:
+        with open(path, "rb") as file, np.load(file) as stored:
+            return {key: stored[key] for key in stored.files}
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        warnings.warn(f"cannot read {path} ({error}); making it again", stacklevel=2)
+    arrays = make()
+    try:
+        _store(path, arrays)
+    except OSError as error:
+        warnings.warn(
+            f"cannot write {path} ({error}); set PRSLIB_CACHE to a folder that can be written",
+            stacklevel=2,
+        )
+    return arrays
+
+
+def _fingerprint(makers: tuple[ModuleType, ...]) -> str:
+    digest = hashlib.sha256(np.__version__.encode())
+    for module in makers:
+        digest.update(Path(module.__file__).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _store(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write to a file beside the target, then move: readers see a whole file or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+RESOLUTION = 256  # pixels of each side; the released code's size
+WAITING, DONE, MOVED = 0, 1, 2  # what the status file says about a row
+BATCH = 64  # images that a process decodes before it reports
+
+
+def read_image(file: str | os.PathLike) -> np.ndarray:
+    """Decode an image as RGB at 256 x 256 pixels, whatever its shape; Sec. 6.1.
+
+    Parameters
+    ----------
+    file : path-like
+        A JPEG or whatever else Pillow reads.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, shape (256, 256, 3)
+        Bicubic, both sides scaled on their own, as in the released code.
+
+    Raises
+    ------
+    OSError
+        If the file is missing or broken.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # odd metadata do no harm to the pixels
+            with Image.open(file) as image:
+                size = (RESOLUTION, RESOLUTION)
+                return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BICUBIC))
+    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise OSError(f"cannot decode {file}: {error}") from error
+
+
+def bytes_needed(count: int) -> int:
+    """Return the size in bytes of an array of so many images."""
+    return count * RESOLUTION * RESOLUTION * 3
+
+
+class ImageArray:
+    """Fill ``images.npy`` in a folder, row by row, in as many sittings as it takes; our own.
+
+    Beside the unfinished array lie a status for every row, the fingerprint of the files that were
+    asked for, and, once rows are being closed up, which rows stay.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the array is made.
+    files : sequence of str
+        The image of each row, relative to the folder of images.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds the array of other files, or of another resolution, or a file there
+        that was cut off.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ImageArray(Path(folder), ["a.jpg", "b.jpg"]).waiting
+    array([0, 1])
+    """
+
+    def __init__(self, folder: Path, files: Sequence[str]):
+        self.files = list(files)
+        self.finished = folder / "images.npy"
+        self._array = folder / "images.part.npy"
+        self._status = folder / "images.status.npy"
+        self._kept = folder / "images.kept.npy"
+        self._asked = folder / "images.files.txt"
+        self.folder = folder
+        self._refuse_other_work()
+
+    def _refuse_other_work(self) -> None:
+        if not self._asked.is_file():
+            return
+        if self._asked.read_text().strip() != self._fingerprint:
+            raise ValueError(
+                f"expected {self.folder} to be empty or to hold these {len(self.files)} images, "
+                "got the work on another selection (other ids, another seed or other "
+                "annotations); move it away or delete it"
+            )
+        if self._array.is_file():
+            check_resolution(_open(self._array, "r"), self._array)
+
+    @property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256("\n".join(self.files).encode()).hexdigest()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the whole array is there."""
+        return self.finished.is_file() and self._asked.is_file()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether decoding is over and rows are being closed up."""
+        return self._kept.is_file()
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """Rows that are not decoded yet, int64."""
+        if not self._status.is_file():
+            return np.arange(len(self.files))
+        return np.flatnonzero(_open(self._status) == WAITING)
+
+    def reserve(self) -> None:
+        """Take the disk space that the array needs, before any work.
+
+        Raises
+        ------
+        OSError
+            If there is too little.
+        """
+        if self._array.is_file() and self._status.is_file():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._array.unlink(missing_ok=True)
+        needed = bytes_needed(len(self.files))
+        free = shutil.disk_usage(self.folder).free
+        if free < needed:
+            raise OSError(
+                f"expected {needed / 1e9:.1f} GB free for {len(self.files)} images in "
+                f"{self.folder}, got {free / 1e9:.1f} GB; free some, or set PRSLIB_DATA to a "
+                "folder on a larger disk"
+            )
+        self._asked.write_text(self._fingerprint + "\n")
+        shape = (len(self.files), RESOLUTION, RESOLUTION, 3)
+        try:
+            np.lib.format.open_memmap(self._array, mode="w+", dtype=np.uint8, shape=shape)
+            if hasattr(os, "posix_fallocate"):  # else a full disk would end in a bus error
+                with open(self._array, "r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, self._array.stat().st_size)
+        except BaseException:
+            self._array.unlink(missing_ok=True)
+            raise
+        _save(self._status, np.full(len(self.files), WAITING, dtype=np.uint8))
+
+    def decode(self, root: Path, workers: int | None = None) -> dict[int, str]:
+        """Decode the rows that wait, in parallel.
+
+        Parameters
+        ----------
+        root : Path
+            Folder of the images.
+        workers : int, optional
+            Processes side by side, by default one for each core.
+
+        Returns
+        -------
+        dict of int to str
+            Rows that could not be read, and why. They wait on, and are tried again next time.
+        """
+        if self.is_closing:
+            return {}
+        self.reserve()
+        waiting = self.waiting
+        tasks = (
+            delayed(_decode_rows)(
+                self._array, self._status, rows, [self.files[i] for i in rows], root
+            )
+            for rows in np.split(waiting, range(BATCH, len(waiting), BATCH))
+            if len(rows)
+        )
+        problems: dict[int, str] = {}
+        count = len(self.files)
+        with tqdm(total=count, initial=count - len(waiting), desc="decoding", unit="image") as bar:
+            pool = Parallel(n_jobs=workers or cpu_count(), return_as="generator_unordered")
+            for tried, failed in pool(tasks):
+                problems |= failed
+                bar.update(tried)
+        return dict(sorted(problems.items()))
+
+    def close(self) -> np.ndarray:
+        """Close up the rows that were decoded, leaving the others out.
+
+        Returns
+        -------
+        numpy.ndarray of bool, shape (N,)
+            The rows that stay, in their order.
+
+        Notes
+        -----
+        A row is moved and then marked, so that after an interruption the move goes on where it
+        stopped: what was moved is not read again.
+        """
+        if not self.is_closing:
+            _save(self._kept, _open(self._status) == DONE)
+        kept = _open(self._kept)
+        sources = np.flatnonzero(kept)
+        array = _open(self._array, "r+")
+        status = _open(self._status, "r+")
+        for row in range(int((status == MOVED).sum()), len(sources)):
+            if sources[row] != row:
+                array[row] = array[sources[row]]
+            status[row] = MOVED
+        array.flush()
+        return kept
+
+    def publish(self) -> None:
+        """Give the array its final length and name."""
+        kept = np.load(self._kept)
+        before = np.lib.format.open_memmap(self._array, mode="r")
+        header = io.BytesIO()
+        shape = (int(kept.sum()), *before.shape[1:])
+        description = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(header, description)
+        offset = before.offset
+        del before
+        if header.tell() != offset:
+            raise RuntimeError(
+                f"expected a header of {offset} bytes, got {header.tell()}; numpy changed between "
+                f"two sittings, delete {self._array} and start again"
+            )
+        with open(self._array, "r+b") as file:
+            file.write(header.getvalue())
+            file.truncate(offset + bytes_needed(shape[0]))
+        os.replace(self._array, self.finished)
+        self._status.unlink()
+        self._kept.unlink()
+
+
+def require_an_image(root: Path, files: Sequence[str]) -> None:
+    """Raise FileNotFoundError unless one or more of the files are in a folder."""
+    if not any((root / file).is_file() for file in files):
+        raise FileNotFoundError(
+            f"expected images in {root}, got none of {len(files)}, the first tried is "
+            f"{root / files[0]}; --images names the folder that such paths begin in"
+        )
+
+
+def check_resolution(array: np.ndarray, file: Path) -> None:
+    """Raise ValueError unless an array holds RGB images of 256 x 256 pixels as uint8."""
+    expected = (RESOLUTION, RESOLUTION, 3)
+    if array.dtype != np.uint8 or array.shape[1:] != expected:
+        raise ValueError(
+            f"expected {file} to hold uint8 images of shape {expected}, got {array.dtype} of "
+            f"{array.shape[1:]}; delete it and run `python -m prslib prepare` again"
+        )
+
+
+def _decode_rows(
+    array_file: Path, status_file: Path, rows: np.ndarray, files: Sequence[str], root: Path
+) -> tuple[int, dict[int, str]]:
+    array = np.load(array_file, mmap_mode="r+")
+    status = np.load(status_file, mmap_mode="r+")
+    problems = {}
+    for row, file in zip(rows.tolist(), files, strict=True):
+        try:
+            array[row] = read_image(root / file)
+        except FileNotFoundError:
+            problems[row] = "missing"
+        except OSError as error:
+            problems[row] = f"broken: {error}"
+        else:
+            status[row] = DONE
+    return len(rows), problems
+
+
+def _open(file: Path, mode: str | None = None) -> np.ndarray:
+    """Load an array; ValueError where the file was cut off."""
+    try:
+        return np.load(file, mmap_mode=mode)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"expected {file} as a whole array, but it cannot be read ({error}); delete "
+            f"{file.parent} and run the command again, which decodes all images anew"
+        ) from error
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    """Write whole or not at all."""
+    beside = path.with_suffix(".writing")
+    with open(beside, "wb") as file:
+        np.save(file, array)
+    os.replace(beside, path)

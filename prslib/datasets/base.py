@@ -1,0 +1,405 @@
+"""The one shape that every data set has: images, multi-hot labels, and the task of each class."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
+
+GROUPS = ("majority", "moderate", "minority")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Hold the images of one part of a data set with their labels and tasks; Sec. 5.
+
+    Parameters
+    ----------
+    images : numpy.ndarray of uint8, shape (N, H, W, channels), or None
+        Pixels, 0 to 255; None where only labels are looked at.
+    labels : numpy.ndarray of bool, shape (N, C)
+        Multi-hot labels; every image has at least one.
+    task : numpy.ndarray of int64, shape (N,)
+        Task of each image.
+
+    Raises
+    ------
+    TypeError
+        If an array has another type than the above.
+    ValueError
+        If the shapes do not fit each other, or an image has no label.
+
+    Examples
+    --------
+    >>> len(Split(None, np.eye(3, dtype=bool), np.zeros(3, dtype=np.int64)))
+    3
+    """
+
+    images: np.ndarray | None
+    labels: np.ndarray
+    task: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together."""
+        _check_array("labels", self.labels, np.bool_, "(images, classes)")
+        _check_array("task", self.task, np.int64, "(images,)")
+        if len(self.task) != len(self.labels):
+            raise ValueError(
+                f"expected one task for each row of labels, got {len(self.task)} tasks for "
+                f"{len(self.labels)} rows"
+            )
+        if self.images is not None:
+            _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
+            if len(self.images) != len(self.labels):
+                raise ValueError(
+                    f"expected one image for each row of labels, got {len(self.images)} images "
+                    f"for {len(self.labels)} rows"
+                )
+        empty = np.flatnonzero(~self.labels.any(axis=1))
+        if len(empty):
+            raise ValueError(
+                f"expected at least one label for every image, got {len(empty)} without any, "
+                f"the first at index {empty[0]}; leave them out"
+            )
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.labels)
+
+    @property
+    def single_label(self) -> bool:
+        """Whether every image has exactly one label."""
+        return bool((self.labels.sum(axis=1) == 1).all())
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialDataset:
+    """Hold a data set whose classes come in tasks, one task after another; Sec. 5.
+
+    Parameters
+    ----------
+    name : str
+        Name in `prslib.datasets.DATASETS`.
+    train : Split
+        The images of the stream, in no particular order; a schedule orders the tasks.
+    tests : dict of str to Split
+        Test sets by name: "balanced" and, where there is one, "imbalanced".
+    class_names : tuple of str, length C
+        Names for people.
+    class_task : numpy.ndarray of int64, shape (C,)
+        Task of each class, 0 to T-1.
+    class_group : tuple of str, length C
+        One of `GROUPS` for each class.
+    stands_for : str or None
+        The paper's data set whose place this one takes in the comparison.
+
+    Raises
+    ------
+    TypeError
+        If an array has another type than the above.
+    ValueError
+        If the parts do not fit each other: counts of classes, task ids that are not 0 to T-1,
+        an unknown group, or an image with a label outside its task.
+
+    Examples
+    --------
+    >>> split = Split(None, np.eye(2, dtype=bool), np.array([0, 1]))
+    >>> SequentialDataset("two", split, {"balanced": split}, ("a", "b"), np.array([0, 1]),
+    ...                   ("majority", "minority")).num_tasks
+    2
+    """
+
+    name: str
+    train: Split
+    tests: dict[str, Split]
+    class_names: tuple[str, ...]
+    class_task: np.ndarray
+    class_group: tuple[str, ...]
+    stands_for: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit together."""
+        _check_array("class_task", self.class_task, np.int64, "(classes,)")
+        if not self.tests:
+            raise ValueError("expected at least one test set, got none; pass tests={'balanced': …}")
+        found = np.unique(self.class_task).tolist()
+        if not found or found != list(range(len(found))):
+            raise ValueError(
+                f"expected task ids 0 to T-1 in class_task, each used, got {found}; "
+                "number the tasks anew"
+            )
+        for what, values in (("class_names", self.class_names), ("class_group", self.class_group)):
+            if len(values) != self.num_classes:
+                raise ValueError(
+                    f"expected {self.num_classes} {what}, one for each entry of class_task, "
+                    f"got {len(values)}"
+                )
+        unknown = sorted(set(self.class_group) - set(GROUPS))
+        if unknown:
+            raise ValueError(f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}")
+        for split_name, split in {"train": self.train, **self.tests}.items():
+            self._check_split(split_name, split)
+
+    def _check_split(self, split_name: str, split: Split) -> None:
+        if split.labels.shape[1] != self.num_classes:
+            raise ValueError(
+                f"expected {self.num_classes} columns in the labels of {split_name!r}, one a "
+                f"class, got {split.labels.shape[1]}"
+            )
+        outside = np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))
+        if len(outside):
+            raise ValueError(
+                f"expected tasks 0 to {self.num_tasks - 1} in {split_name!r}, got "
+                f"{split.task[outside[0]]} for image {outside[0]}; leave out images of no task"
+            )
+        foreign = split.labels & (self.class_task[None, :] != split.task[:, None])  # (N, C)
+        images = np.flatnonzero(foreign.any(axis=1))
+        if len(images):
+            first = images[0]
+            label = self.class_names[int(foreign[first].argmax())]
+            raise ValueError(
+                f"expected only labels of an image's own task in {split_name!r}, got "
+                f"{len(images)} images with others, the first at index {first}: task "
+                f"{split.task[first]} with label {label!r}; leave out images that span tasks"
+            )
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes C."""
+        return len(self.class_task)
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of tasks T."""
+        return int(self.class_task.max()) + 1
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Images of each class in the training stream, int64 (C,): n_i of Sec. 3."""
+        return self.train.labels.sum(axis=0, dtype=np.int64)
+
+
+def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
+    """Return a schedule as a tuple once it holds every task exactly once; Sec. 6.1.
+
+    Parameters
+    ----------
+    schedule : iterable of int
+        Task ids in the order in which they are trained.
+    num_tasks : int
+        Number of tasks T.
+
+    Returns
+    -------
+    tuple of int, length T
+        The same ids.
+
+    Raises
+    ------
+    TypeError
+        If an entry is not an integer.
+    ValueError
+        If a task is missing, repeated or unknown.
+
+    Examples
+    --------
+    >>> validate_schedule([0, 3, 1, 2], 4)
+    (0, 3, 1, 2)
+    """
+    tasks = list(schedule)
+    wrong = [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]
+    if wrong:
+        raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
+    times = Counter(int(t) for t in tasks)
+    problems = {
+        "missing": sorted(set(range(num_tasks)) - set(times)),
+        "repeated": sorted(t for t, n in times.items() if n > 1),
+        "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
+    }
+    said = "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found)
+    if said:
+        raise ValueError(
+            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
+            f"{tuple(tasks)}: {said}"
+        )
+    return tuple(int(t) for t in tasks)
+
+
+def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
+    """Draw an order of the tasks from a run's seed (Appendix, single-label data).
+
+    Parameters
+    ----------
+    num_tasks : int
+        Number of tasks T.
+    seed : int
+        The run's seed; the draw shares nothing with the generators of `prslib.training.run`.
+
+    Returns
+    -------
+    tuple of int, length T
+        A permutation of 0 to T-1.
+
+    Examples
+    --------
+    >>> sorted(draw_schedule(4, seed=0))
+    [0, 1, 2, 3]
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ORDER_STREAM,)))
+    return tuple(rng.permutation(num_tasks).tolist())
+
+
+def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype:
+        came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise TypeError(f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}")
+    if array.ndim != shape.count(",") + (not shape.endswith(",)")):
+        raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Hold the defaults of a run on one data set; Sec. 6.1 and the appendix's training details.
+
+    Parameters
+    ----------
+    model : str
+        Name in `prslib.models.MODELS`.
+    memory_size : int
+        Samples the memory can hold.
+    schedule : tuple of int, length T
+        Order of the tasks.
+    optimizer : str
+        "adam" or "sgd".
+    learning_rate : float
+        Step size of the optimizer.
+    clip_value : float
+        Largest absolute value of a gradient's entry.
+    loss : str
+        Name of the training loss.
+    batch_size, replay_batch_size : int
+        New and replayed samples of a step.
+    norm_penalty : float
+        Weight of the sum of the parameters' 2-norms, which is added to the loss.
+    tasks_at_once : int
+        Tasks that are trained together, one after another in the schedule: 2 where every class is
+        a task of its own and the paper trains pairs.
+    schedule_drawn : bool
+        Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
+    precision : str
+        Name in `prslib.training.device.PRECISIONS`.
+    test_set : str
+        Name of the test set that runs are scored on.
+    weights : str or None
+        What a network begins with that has weights of this name; None for its own default.
+    ewc_lambda : float
+        Strength of EWC's penalty, the paper's or, on our own data, the best that was tried.
+
+    Examples
+    --------
+    >>> Recipe(model="convnet", memory_size=50, schedule=(1, 0)).batch_size
+    10
+    """
+
+    model: str
+    memory_size: int
+    schedule: tuple[int, ...]
+    optimizer: str = "adam"
+    learning_rate: float = 0.002
+    clip_value: float = 5.0
+    loss: str = "multilabel_soft_margin"
+    batch_size: int = 10
+    replay_batch_size: int = 10
+    norm_penalty: float = 0.0
+    tasks_at_once: int = 1
+    schedule_drawn: bool = False
+    precision: str = "fp32"
+    test_set: str = "balanced"
+    weights: str | None = None
+    ewc_lambda: float = 15000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Hold what the classes of a data set were clustered from; Appendix, Algorithm 2.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray of bool, shape (N, C)
+        Labels of all images, also of those that the split drops; each has at least one.
+    class_names : tuple of str, length C
+        Names of the classes, also of those that are dropped later.
+    n_groups, beta, min_classes
+        As in `prslib.datasets.curation.cluster_classes`.
+
+    Examples
+    --------
+    >>> Clustering(np.ones((1, 2), dtype=bool), ("a", "b"), n_groups=1, beta=1.0).min_classes
+    1
+    """
+
+    labels: np.ndarray
+    class_names: tuple[str, ...]
+    n_groups: int
+    beta: float
+    min_classes: int = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Hold one line of the table `prslib.datasets.DATASETS`; our own choice.
+
+    Parameters
+    ----------
+    load : callable
+        Takes ``images`` (bool) and returns the `SequentialDataset`, without images if False.
+    recipe : Recipe
+        Defaults of a run on it.
+    clustering : callable or None
+        Returns the `Clustering` that its tasks come from; None where they come from none.
+
+    Examples
+    --------
+    >>> from prslib.datasets import DATASETS
+    >>> DATASETS["digits70seq"].recipe.memory_size
+    500
+    """
+
+    load: Callable[[bool], SequentialDataset]
+    recipe: Recipe
+    clustering: Callable[[], Clustering] | None = None
+
+
+def tasks_together(schedule, at_once: int) -> list[tuple[int, ...]]:
+    """Cut a schedule into the tasks that are trained together (Appendix, single-label data).
+
+    Parameters
+    ----------
+    schedule : sequence of int
+        Order of the tasks.
+    at_once : int
+        Tasks that are trained together; the last group may be smaller.
+
+    Returns
+    -------
+    list of tuple of int
+        The groups in order, each sorted: within a group the stream is shuffled.
+
+    Examples
+    --------
+    >>> tasks_together((3, 1, 0, 2), 2)
+    [(1, 3), (0, 2)]
+    """
+    return [
+        tuple(sorted(schedule[start : start + at_once]))
+        for start in range(0, len(schedule), at_once)
+    ]
+
+
+def task_name(group) -> str:
+    """Return what a task, or the tasks that are trained together, are called in scores: "1+2"."""
+    return "+".join(map(str, group))

@@ -1,0 +1,1 @@
+"""Many runs: stored, planned and trained side by side or on a cluster."""

@@ -1,0 +1,226 @@
+"""The MLP's training written out in numpy: a run in a quarter of a second, for thousands of orders.
+
+`prslib.training.run.run` trains the same thing with torch, in ten times the time; a test holds the
+two against each other. Only what a search needs comes back: the accuracy after every task.
+"""
+
+import hashlib
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import threadpool_limits
+
+from prslib.datasets import SequentialDataset, load_dataset
+from prslib.datasets.arrays import cached_arrays
+from prslib.datasets.base import tasks_together
+from prslib.training.config import RunConfig, check_all
+from prslib.training.replay import plan
+from prslib.training.run import initial_model
+
+MOMENTUM = 0.9  # as OPTIMIZERS["sgd"] has it
+CHUNK = 50  # runs a process takes at once
+KNOWN = {"model": "mlp", "optimizer": "sgd", "loss": "cross_entropy", "precision": "fp32"}
+
+
+class Network:
+    """A fully connected ReLU network with its SGD, float32, all weights in one vector.
+
+    Parameters
+    ----------
+    tensors : sequence of ndarray
+        Weight (out, in) and bias (out,) of each layer in turn, as torch's state has them.
+    learning_rate : float
+        Step size.
+    clip_value : float
+        Every component of the gradient is clipped to [-clip_value, clip_value].
+    norm_penalty : float
+        Weight of the sum of the tensors' 2-norms, which is added to the loss.
+    """
+
+    def __init__(self, tensors: Sequence[np.ndarray], learning_rate, clip_value, norm_penalty):
+        self.flat = np.concatenate([t.ravel() for t in tensors]).astype(np.float32)
+        self.gradient, self.velocity = np.zeros_like(self.flat), np.zeros_like(self.flat)
+        ends = np.cumsum([t.size for t in tensors])
+        bounds = zip(ends - [t.size for t in tensors], ends, tensors, strict=True)
+        slices = [(slice(start, stop), t.shape) for start, stop, t in bounds]
+        self.tensors = [self.flat[part].reshape(shape) for part, shape in slices]
+        self.gradients = [self.gradient[part].reshape(shape) for part, shape in slices]
+        self.learning_rate = np.float32(learning_rate)
+        self.clip_value, self.norm_penalty = np.float32(clip_value), np.float32(norm_penalty)
+
+    def activations(self, images: np.ndarray) -> list[np.ndarray]:
+        """Return what each layer gives, images (B, D) first and logits (B, C) last."""
+        layers = [images]
+        for i in range(0, len(self.tensors), 2):
+            values = layers[-1] @ self.tensors[i].T
+            values += self.tensors[i + 1]
+            if i + 2 < len(self.tensors):
+                np.maximum(values, 0, out=values)
+            layers.append(values)
+        return layers
+
+    def step(self, images: np.ndarray, classes: np.ndarray) -> None:
+        """Take one step on a batch: float32 images (B, D), int64 classes (B,)."""
+        *layers, error = self.activations(images)
+        error -= error.max(axis=1, keepdims=True)
+        np.exp(error, out=error)
+        error /= error.sum(axis=1, keepdims=True)
+        error[np.arange(len(classes)), classes] -= 1
+        error /= len(classes)  # gradient of the mean cross-entropy at the logits
+        for i in range(len(self.tensors) - 2, -1, -2):
+            np.matmul(error.T, layers[-1], out=self.gradients[i])
+            error.sum(axis=0, out=self.gradients[i + 1])
+            if i:
+                error = (error @ self.tensors[i]) * (layers.pop() > 0)
+        self._update()
+
+    def _update(self) -> None:
+        for tensor, gradient in zip(self.tensors, self.gradients, strict=True):
+            norm = np.sqrt(np.vdot(tensor, tensor))
+            if norm > 0:
+                gradient += (self.norm_penalty / norm) * tensor
+        np.clip(self.gradient, -self.clip_value, self.clip_value, out=self.gradient)
+        self.velocity *= np.float32(MOMENTUM)
+        self.velocity += self.gradient
+        self.flat -= self.learning_rate * self.velocity
+
+
+class Loop:
+    """Train one configuration after another on a data set; runs that begin alike share that part.
+
+    Parameters
+    ----------
+    dataset : SequentialDataset
+        Single-label, with images.
+    """
+
+    def __init__(self, dataset: SequentialDataset):
+        self.dataset = dataset
+        self.train, self.tests = as_vectors(dataset)
+        self.classes = dataset.train.labels.argmax(axis=1)
+        self._start, self._trail = None, []  # of the run before: its beginning, state after a task
+
+    def accuracies(self, config: RunConfig) -> np.ndarray:
+        """Train and return the accuracy on the whole test set after every task.
+
+        Parameters
+        ----------
+        config : RunConfig
+            An MLP with SGD and cross-entropy, and a method whose memory looks at labels alone.
+
+        Returns
+        -------
+        ndarray of float, (T,)
+            In [0, 1]; all but the last are NaN for Multitask, which is scored once.
+
+        Raises
+        ------
+        ValueError
+            If the configuration trains something else.
+        """
+        settings = config.resolved
+        for name, known in KNOWN.items():
+            if settings[name] != known:
+                raise ValueError(
+                    f"expected {name} {known!r}, which is all this loop knows, got "
+                    f"{settings[name]!r}; train it with prslib.run"
+                )
+        state = initial_model(config, self.dataset).state_dict()
+        training = {k: settings[k] for k in ("learning_rate", "clip_value", "norm_penalty")}
+        network = Network([tensor.numpy() for tensor in state.values()], **training)
+        self._forget_unless((training, settings["test_set"], network.flat.tobytes()))
+        at_once = settings["tasks_at_once"]
+        values = np.full(len(tasks_together(settings["schedule"], at_once)), np.nan)
+        for depth, part in enumerate(plan(config, self.dataset)[0]):
+            values[len(tasks_together(part.seen, at_once)) - 1] = self._fit(
+                network, depth, part.batches, settings["test_set"]
+            )
+        return values
+
+    def _forget_unless(self, start: tuple) -> None:
+        if start != self._start:
+            self._start, self._trail = start, []
+
+    def _fit(self, network: Network, depth: int, batches, test_set: str) -> float:
+        """Take the steps of one part, or take over what the run before reached by the same ones."""
+        steps = [len(batch) for batch in batches], np.concatenate(batches, axis=None).tobytes()
+        if depth < len(self._trail) and self._trail[depth][0] == steps:
+            _, network.flat[:], network.velocity[:], value = self._trail[depth]
+            return value
+        for batch in batches:
+            network.step(self.train[batch], self.classes[batch])
+        predicted = network.activations(self.tests[test_set])[-1].argmax(axis=1)
+        value = (predicted == self.dataset.tests[test_set].labels.argmax(axis=1)).mean()
+        kept = steps, network.flat.copy(), network.velocity.copy(), value
+        self._trail = [*self._trail[:depth], kept]
+        return value
+
+
+def as_vectors(dataset: SequentialDataset) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the training images, and those of each test set, as float32 (N, D) in [0, 1]."""
+    tests = {name: split.images for name, split in dataset.tests.items()}
+    train, *rest = (
+        np.divide(images.transpose(0, 3, 1, 2).reshape(len(images), -1), 255, dtype=np.float32)
+        for images in (dataset.train.images, *tests.values())
+    )
+    return train, dict(zip(tests, rest, strict=True))
+
+
+def progressions(configs: Sequence[RunConfig], workers: int | None = None) -> pd.DataFrame:
+    """Return the accuracy of many runs after every task, from the cache where they were run before.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        As `Loop.accuracies` wants them; those that begin alike, with the same seed, method and
+        first tasks, stand best side by side.
+    workers : int, optional
+        Processes side by side, one thread each; by default one for each core.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, method, variant ("" where the method has none), schedule (the order asked
+        for, also for Multitask), seed, trained_tasks, value in percent.
+
+    Raises
+    ------
+    ValueError
+        If a configuration trains something else, or does not fit its data set.
+    """
+    check_all(configs)
+    rows = []
+    for name in dict.fromkeys(config.dataset for config in configs):
+        wanted = [config for config in configs if config.dataset == name]
+        digest = hashlib.sha256("".join(config.hash for config in wanted).encode())
+        values = cached_arrays(
+            f"progressions-{name}-{digest.hexdigest()[:12]}",
+            (sys.modules[__name__],),
+            lambda wanted=wanted: {"values": _train(wanted, workers or cpu_count())},
+        )["values"]
+        for config, run in zip(wanted, values, strict=True):
+            settings, variant = config.resolved, config.identity.get("variant", "")
+            groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
+            schedule = ",".join("+".join(map(str, group)) for group in groups)
+            rows += [
+                (name, config.method, variant, schedule, config.seed, i + 1, 100 * value)
+                for i, value in enumerate(run)
+                if np.isfinite(value)
+            ]
+    columns = ["dataset", "method", "variant", "schedule", "seed", "trained_tasks", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _train(configs: list[RunConfig], workers: int) -> np.ndarray:
+    chunks = [configs[start : start + CHUNK] for start in range(0, len(configs), CHUNK)]
+    done = Parallel(n_jobs=min(workers, len(chunks)))(delayed(_train_chunk)(c) for c in chunks)
+    return np.concatenate(done)
+
+
+def _train_chunk(configs: list[RunConfig]) -> np.ndarray:
+    with threadpool_limits(1):  # many runs side by side are faster than one on all cores
+        loop = Loop(load_dataset(configs[0].dataset))
+        return np.stack([loop.accuracies(config) for config in configs])

@@ -1,0 +1,371 @@
+"""The parameters that notebooks may have, each with the check that its value must pass."""
+
+import ast
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from prslib.checks import finite, one_of, power, whole
+from prslib.datasets import DATASETS
+from prslib.models import MODELS
+from prslib.paths import figures_dir, params_file, project_root
+from prslib.report.single_label import schedule_of
+from prslib.training.config import RunConfig
+from prslib.training.methods import METHODS
+
+PROFILES = ("smoke", "quick", "seeds", "paper")
+
+
+def _name(known: Iterable[str]) -> Callable:
+    def check(name, value):
+        one_of(name, value, known)
+        return value
+
+    return check
+
+
+def _integer(least: int) -> Callable:
+    return partial(whole, least=least)
+
+
+def _fraction(name, value):
+    value = finite(name, value)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value}")
+    return value
+
+
+def _text(name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text, got {value!r}")
+    return value
+
+
+def _share(name, value):
+    if finite(name, value) <= 0:
+        raise ValueError(f"{name} must be above 0, got {value}")
+    return float(value)
+
+
+def _order(name, value):
+    """Read "drawn" as None and "1+2,0+3" as the schedule it names."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text such as '1+2,0+3' or 'drawn', got {value!r}")
+    return None if value == "drawn" else schedule_of(value)
+
+
+def _optional(check: Callable) -> Callable:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def _read(text: str) -> str | float | None:
+    """Read "None" and numbers such as "1e-3", which YAML takes for text."""
+    if text.strip() == "None":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _several(check: Callable, least: int = 1) -> Callable:
+    """Accept a list, one value, or (from a command line) text with commas: "0,1,2"."""
+
+    def check_all(name, value):
+        if isinstance(value, str):
+            value = [yaml.safe_load(part) for part in value.strip("[]").split(",") if part]
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        values = [_read(item) if isinstance(item, str) else item for item in values]
+        if len(values) < least:
+            raise ValueError(f"{name} must hold at least one value, got none")
+        return [check(name, item) for item in values]
+
+    return check_all
+
+
+def _one_or_several(check: Callable) -> Callable:
+    """Accept one value as it is, or a list of them."""
+    several = _several(check)
+
+    def check_either(name, value):
+        listed = isinstance(value, list) or (isinstance(value, str) and "," in value)
+        return several(name, value) if listed else check(name, value)
+
+    return check_either
+
+
+# every parameter that a notebook may have, with the check that its value must pass
+PARAMETERS: dict[str, Callable] = {
+    "profile": _name(PROFILES),
+    "dataset": _several(_name(DATASETS)),
+    "method": _several(_name(METHODS)),
+    "costly": _several(_name(METHODS), least=0),
+    "costly_seeds": _several(_integer(least=0), least=0),
+    "model": _several(_name(MODELS)),
+    "costly_models": _several(_name(MODELS), least=0),
+    "frozen_stages": _several(_integer(least=0)),
+    "learning_rates": _several(_optional(_share)),
+    "weights": _optional(_text),
+    "begun_with": _several(_text),
+    "epochs": _several(_integer(least=1)),
+    "rho": _one_or_several(power),
+    "balanced_rho": power,
+    "unbalanced_rho": _optional(power),
+    "rhos": _several(power),
+    "memory_size": _optional(_integer(least=1)),
+    "ewc_lambdas": _several(finite),
+    "samples": _integer(least=0),
+    "per_class": _integer(least=1),
+    "neighbours": _integer(least=1),
+    "shown": _integer(least=1),
+    "others": _integer(least=0),
+    "points": _several(_integer(least=1)),
+    "single_label_only": _several(_name(METHODS), least=0),
+    "seed": _integer(least=0),
+    "seeds": _several(_integer(least=0)),
+    "varied_seeds": _several(_integer(least=0)),
+    "schedules": _integer(least=1),
+    "permuted": _integer(least=0),
+    "sized": _several(_name(METHODS)),
+    "shares": _several(_share),
+    "orders": _several(_order),
+    "spread": _integer(least=2),
+    "search": _optional(_several(_integer(least=1))),
+    "level": _fraction,
+    "missing": _name(("train", "leave")),
+    "device": _name(("cpu", "cuda")),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A notebook's checked parameters, read as attributes, and the folder of its figures.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    values : dict
+        Parameter name to checked value.
+    """
+
+    notebook: str
+    values: dict
+
+    def __getattr__(self, name: str):
+        """Return a parameter's value."""
+        try:
+            return self.values[name]
+        except KeyError:
+            raise AttributeError(f"no parameter {name!r} in {self.notebook}") from None
+
+    @property
+    def folder(self) -> Path:
+        """``figures/<profile>`` where all parameters are the profile's, else ``figures/custom``."""
+        file = params_file(self.profile, self.notebook)
+        named = yaml.safe_load(file.read_text()) if file.is_file() else None
+        ours = named is not None and {k: PARAMETERS[k](k, v) for k, v in named.items()}
+        return figures_dir(self.profile if ours == self.values else "custom")
+
+    def save(self, figure, frame: pd.DataFrame, name: str) -> None:
+        """Write a picture and its numbers, ``<folder>/<notebook>_<name>.png`` and ``.csv``; show it.
+
+        What is shown is the file: it is drawn once, and the figure is closed.
+
+        Parameters
+        ----------
+        figure : matplotlib.figure.Figure or None
+            The picture; None for a table.
+        frame : DataFrame
+            Every number that the picture shows.
+        name : str
+            What the file name has after the notebook's name.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self.folder / f"{self.notebook}_{name}"
+        frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
+        if figure is not None:
+            self._show(figure, file.with_name(f"{file.name}.png"))
+
+    def _show(self, figure, file: Path) -> None:
+        import matplotlib.pyplot as plt  # who has a figure has loaded these, who asks for
+        from IPython.display import Image, display  # parameters alone need not wait for them
+
+        figure.savefig(file, metadata={"Software": None})
+        plt.close(figure)
+        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.stem}, as in its CSV file"
+        display(Image(file, width=width, alt=alt))
+
+    def _repr_markdown_(self) -> str:
+        rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
+        where = f"\n\nFigures go to `{'/'.join(self.folder.parts[-2:])}/`."
+        return "\n".join(["| parameter | value |", "|---|---|", *rows]) + where
+
+
+def settings(notebook: str, namespace: dict, single_label: bool | None = None) -> Settings:
+    """Check a notebook's parameters before any work starts.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name, for its figures.
+    namespace : dict
+        The notebook's ``globals()``.
+    single_label : bool, optional
+        Whether images have one label, for a notebook that is about the one kind of data alone.
+
+    Returns
+    -------
+    Settings
+        The checked values.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is unknown (the message names the allowed ones) or out of range, a data set
+        is of the other kind, or there is no cell of parameters.
+    TypeError
+        If a parameter has the wrong type.
+
+    Notes
+    -----
+    The notebook's own parameters are the annotated names of its parameters cell; what papermill
+    was given comes in a cell of its own that begins with ``# Parameters``.
+    """
+    cells = [_parsed(source) for source in namespace.get("In", ())]
+    own = next((cell for cell in reversed(cells) if _annotates(cell)), [])
+    injected = [
+        cell
+        for source, cell in zip(namespace.get("In", ()), cells, strict=True)
+        if source.lstrip().startswith("# Parameters")
+    ]
+    allowed = [statement.target.id for statement in own]
+    if not own:
+        raise ValueError(
+            f"expected a cell of the parameters of {notebook} to have been run, each in a line "
+            "`name: type = value` and nothing else in the cell; got none"
+        )
+    _check_known(notebook, [name for cell in injected for name in _assigned(cell)], allowed)
+    values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
+    if single_label is not None:
+        _check_kind(notebook, values["dataset"], single_label)
+    return Settings(notebook, values)
+
+
+def _check_known(notebook: str, names: Iterable[str], allowed: list[str]) -> None:
+    if unknown := [name for name in names if name not in allowed]:
+        raise ValueError(
+            f"unknown parameter {', '.join(map(repr, unknown))}; "
+            f"parameters of {notebook}: {', '.join(allowed)}"
+        )
+
+
+def _check_kind(notebook: str, names: list[str], single_label: bool) -> None:
+    kinds = {name: one.recipe.loss == "cross_entropy" for name, one in DATASETS.items()}
+    for name in names:
+        if kinds[name] != single_label:
+            known = ", ".join(other for other, kind in kinds.items() if kind == single_label)
+            raise ValueError(
+                f"{notebook} is about {'one label' if single_label else 'several labels'} an "
+                f"image, got the data set {name!r}; choose from {known}"
+            )
+
+
+def wanted(notebook: str, profile: str) -> list[RunConfig]:
+    """Return the runs that a notebook asks for under a profile, without executing the rest of it.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    profile : str
+        "smoke", "quick", "seeds" or "paper".
+
+    Returns
+    -------
+    list of RunConfig
+        What the notebook calls ``wanted`` after its second cell, the one after its parameters.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the notebook, its parameters or a data set that it names are not there.
+    ValueError, TypeError
+        If a parameter is unknown or its value is refused, as by `settings`.
+
+    Examples
+    --------
+    >>> {config.method for config in wanted("rho_sweep", "smoke")}
+    {'PRS'}
+    """
+    file = project_root() / "notebooks" / f"{notebook}.ipynb"
+    cells = [c for c in json.loads(file.read_text())["cells"] if c["cell_type"] == "code"]
+    first = next(i for i, c in enumerate(cells) if "parameters" in c["metadata"].get("tags", ()))
+    sources = ["".join(cell["source"]) for cell in cells[first : first + 2]]
+    namespace, values = {"In": sources[:1]}, given(profile, notebook)
+    exec(sources[0], namespace)
+    allowed = [statement.target.id for statement in _parsed(sources[0])]
+    _check_known(notebook, values, allowed)
+    namespace |= values
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(sources[1], namespace)
+    return namespace["wanted"]
+
+
+def given(profile: str, notebook: str) -> dict:
+    """Return a notebook's parameters under a profile, unchecked.
+
+    Parameters
+    ----------
+    profile : str
+        "smoke", "quick", "seeds" or "paper".
+    notebook : str
+        The notebook's name.
+
+    Returns
+    -------
+    dict
+        What its YAML file holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no YAML, or holds something else than names and values.
+
+    Examples
+    --------
+    >>> given("smoke", "rho_sweep")["profile"]
+    'smoke'
+    """
+    file = params_file(profile, notebook)
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} cannot be read as YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"expected parameters and their values in {file}, got {values!r}")
+    return values
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(source).body
+    except SyntaxError:  # a cell with a magic command
+        return []
+
+
+def _annotates(cell: list[ast.stmt]) -> bool:
+    return bool(cell) and all(isinstance(statement, ast.AnnAssign) for statement in cell)
+
+
+def _assigned(cell: list[ast.stmt]) -> list[str]:
+    return [s.targets[0].id for s in cell if isinstance(s, ast.Assign)]

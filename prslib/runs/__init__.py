@@ -1,1 +1,0 @@
-"""Many runs: trained side by side or on a cluster, interrupted and resumed, listed and planned."""

@@ -1,0 +1,476 @@
+"""What is run: the configuration of a run, and grids of them."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from prslib.checks import finite, one_of, power, whole
+from prslib.datasets import (
+    DATASETS,
+    SequentialDataset,
+    draw_schedule,
+    fingerprint,
+    load_dataset,
+    validate_schedule,
+)
+from prslib.datasets.base import task_name, tasks_together
+from prslib.models import MODELS
+from prslib.models.weights import NONE, identity_of
+from prslib.training.methods import METHODS
+
+PRECISIONS = ("fp32", "tf32", "bf16")  # what each is, `prslib.training.device` says
+PROTOCOL = 3  # part of every hash: raised when the code changes what a run gives
+# fields that count in a hash only where they differ from this, at which a run is the plain one
+PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
+# fields that say what is looked at, and leave the training as it is
+LOOKED_AT = ("test_set", "features_per_class", "variance_points")
+
+
+SAVE_EVERY = 300.0  # seconds after which a run under way saves its state
+
+
+def _real(check: Callable) -> Callable:
+    return lambda name, value: check(name, value) + 0.0  # -0.0 is 0.0
+
+
+COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
+# the fields that are numbers: what refuses a wrong one and returns it as Python's int or float
+NUMBERS = {
+    "seed": COUNT,
+    "epochs": SIZE,
+    "frozen_stages": COUNT,
+    "features_per_class": COUNT,
+    "variance_points": COUNT,
+    "memory_size": SIZE,
+    "batch_size": SIZE,
+    "replay_batch_size": SIZE,
+    "rho": _real(power),
+    "ewc_lambda": _real(finite),
+    "learning_rate": _real(finite),
+}
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What decides a run's result; checked on construction (section "Experimental Design").
+
+    A field left at None takes the data set's own value (`prslib.datasets.Recipe`).
+
+    Parameters
+    ----------
+    dataset : str
+        A key of `DATASETS`.
+    method : str
+        A key of `METHODS`.
+    seed : int
+        From which the generators for stream, sampler, replay and model are spawned.
+    rho : float
+        Power of allocation of PRS and OCDM, Eq. (1).
+    variant : str
+        "paper" or "authors": which reading of PRS.
+    memory_size : int or None
+        Samples in memory.
+    schedule : tuple of int or None
+        Order of the tasks; for single-label data the order of the classes, which come in pairs and
+        are drawn from the seed by default, since the paper does not publish theirs.
+    epochs : int
+        Epochs of Multitask; the appendix also has 10.
+    ewc_lambda : float or None
+        Strength of EWC's penalty, 0 or above.
+    test_set : str or None
+        "balanced", "imbalanced" or "full": which of the data set's test sets.
+    model : str or None
+        A key of `MODELS`.
+    weights : str or None
+        What a model begins with that can have learned before: "none", a name of its
+        `Architecture.published_weights`, ImageNet's being fetched once, or a file with its state
+        dict. By default what the data set's recipe names, where the model can have it, else the
+        model's `Architecture.default_weights`. Models that have none do not look at it.
+    frozen_stages : int
+        How many of the model's stages stay as they are, whatever the method; in the paper's table
+        of architectures the first residual block does. A method may freeze more.
+    learning_rate : float or None
+        Step size of the optimiser.
+    batch_size, replay_batch_size : int or None
+        New and replayed samples a step.
+    features_per_class : int
+        Of how many test images of a class, at most, the run leaves the penultimate features
+        (`prslib.report.feature_tsne.feature_rows` says which); 0 for none.
+    variance_points : int
+        At how many points of the stream, evenly apart and the last at its end, the run measures
+        the gradient variance over its memory (`prslib.training.gradients`); 0 for none.
+    precision : str or None
+        A key of `prslib.training.device.PRECISIONS`: "fp32", "tf32" or "bf16".
+
+    Raises
+    ------
+    TypeError
+        If a field has the wrong type.
+    ValueError
+        If a field's value is out of range or unknown, or if the model is not made for the data set
+        or the method.
+    FileNotFoundError
+        If the model's weights are to come from a file that is not there.
+
+    Examples
+    --------
+    >>> RunConfig(dataset="digits70tiny", method="CRS").resolved["memory_size"]
+    50
+    """
+
+    dataset: str = "digits70seq"
+    method: str = "PRS"
+    seed: int = 0
+    rho: float = 0.0
+    variant: str = "paper"
+    memory_size: int | None = None
+    schedule: tuple[int, ...] | None = None
+    epochs: int = 1
+    ewc_lambda: float | None = None
+    test_set: str | None = None
+    model: str | None = None
+    weights: str | None = None
+    frozen_stages: int = 0
+    learning_rate: float | None = None
+    batch_size: int | None = None
+    replay_batch_size: int | None = None
+    features_per_class: int = 0
+    variance_points: int = 0
+    precision: str | None = None
+
+    def __post_init__(self):
+        """Refuse fields of a wrong type or value."""
+        one_of("dataset", self.dataset, DATASETS)
+        one_of("method", self.method, METHODS)
+        one_of("variant", self.variant, ("paper", "authors"))
+        if self.precision is not None:
+            one_of("precision", self.precision, PRECISIONS)
+        if self.test_set is not None:
+            one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
+        if self.model is not None:
+            one_of("model", self.model, MODELS)
+        self._check_numbers()
+        if self.schedule is not None:
+            if isinstance(self.schedule, str) or not isinstance(self.schedule, Iterable):
+                raise TypeError(
+                    "schedule must be the tasks in their order, such as (0, 3, 1, 2), or None, "
+                    f"got {self.schedule!r}"
+                )
+            schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
+            object.__setattr__(self, "schedule", schedule)
+        self._check_model()
+
+    def _check_numbers(self) -> None:
+        """Refuse numbers out of range; 1, 1.0 and numpy's are one configuration."""
+        for name, check in NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None or getattr(RunConfig, name) is not None:  # else it is left open
+                object.__setattr__(self, name, check(name, value))
+        if self.ewc_lambda is not None and self.ewc_lambda < 0:
+            raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
+        if self.learning_rate is not None and self.learning_rate <= 0:
+            raise ValueError(f"learning_rate must be above 0, got {self.learning_rate:g}")
+
+    def _check_model(self) -> None:
+        if self.weights is not None and not isinstance(self.weights, str):
+            raise TypeError(f"weights must be text or None, got {self.weights!r}")
+        settings, method = self.resolved, METHODS[self.method]
+        name, row = settings["model"], MODELS[settings["model"]]
+        row.check(name, settings["loss"], settings["weights"])
+        if method.looks_at_gradients or self.variance_points:
+            row.check_gradients(
+                name, self.method if method.looks_at_gradients else "variance_points"
+            )
+        row.check_frozen(name, self.frozen_stages)
+
+    @property
+    def resolved(self) -> dict:
+        """All fields, those left open filled in from the data set's recipe."""
+        recipe = dict(vars(DATASETS[self.dataset].recipe))
+        if recipe.pop("schedule_drawn"):
+            recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
+        fields = {k: v for k, v in vars(self).items() if v is not None}
+        row = MODELS[fields.get("model", recipe["model"])]
+        weights = fields.pop("weights", row.begins_with(recipe.pop("weights")))
+        weights = weights if row.published_weights else NONE
+        stages = {
+            "pretrained_stages": row.pretrained_stages(weights),
+            "vector_stages": row.vector_stages,
+        }
+        return recipe | stages | fields | {"weights": weights}
+
+    @property
+    def identity(self) -> dict:
+        """The resolved fields that change this run's result, and no others.
+
+        What a run leaves on top of its scores counts where it is asked for.
+        """
+        own = METHODS[self.method].reads
+        others = {name for method in METHODS.values() for name in method.reads} - set(own)
+        fields = {
+            name: value
+            for name, value in self.resolved.items()
+            if name not in others and (name, value) not in PLAIN.items()
+        }
+        fields["weights"] = identity_of(fields["weights"])
+        return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that stand for `identity`."""
+        return _digest(self.identity)
+
+    @property
+    def training(self) -> str:
+        """Twelve hexadecimal digits, equal for runs that differ only in what they look at.
+
+        Examples
+        --------
+        >>> plain, watched = RunConfig(), RunConfig(test_set="imbalanced", variance_points=8)
+        >>> plain.training == watched.training, plain.hash == watched.hash
+        (True, False)
+        """
+        return _digest({k: v for k, v in self.identity.items() if k not in LOOKED_AT})
+
+    def check(self, dataset: SequentialDataset) -> None:
+        """Raise ValueError where the configuration does not fit the data set's stream."""
+        size, images = self.identity.get("memory_size", 0), len(dataset.train)
+        if size > images:
+            raise ValueError(
+                f"memory_size must be at most the stream's length, {images} images in "
+                f"{self.dataset}, got {size}; choose a smaller memory"
+            )
+        if self.resolved["test_set"] not in dataset.tests:
+            raise ValueError(
+                f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
+                f"{self.test_set!r}; leave it out for the data set's own"
+            )
+        try:  # a Recipe stands apart from the data it is for
+            validate_schedule(self.resolved["schedule"], dataset.num_tasks)
+        except ValueError as error:
+            raise ValueError(f"the Recipe of {self.dataset} does not fit it: {error}") from error
+        self._check_batch(dataset)
+
+    def _check_batch(self, dataset: SequentialDataset) -> None:
+        """Refuse batches that a part of the stream cannot fill: it would be left out in silence."""
+        settings, offline = self.resolved, METHODS[self.method].offline
+        tasks = dataset.train.task
+        sizes = np.bincount(tasks, minlength=len(settings["schedule"]))
+        together = tasks_together(settings["schedule"], settings["tasks_at_once"])
+        images, part = min((int(sizes[list(group)].sum()), group) for group in together)
+        if offline:
+            images, part = len(tasks), settings["schedule"]
+        if settings["batch_size"] > images:
+            raise ValueError(
+                f"batch_size must be at most the smallest part of the stream, {images} images of "
+                f"task {task_name(part)} in {self.dataset}, got {settings['batch_size']}: an "
+                "incomplete batch is left out; choose a smaller one"
+            )
+
+
+def _digest(identity: dict) -> str:
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def configs(**fields) -> list[RunConfig]:
+    """Make the configurations of a grid, one for every combination of the listed values.
+
+    Parameters
+    ----------
+    **fields
+        Fields of `RunConfig`; a list stands for one run each of its values.
+
+    Returns
+    -------
+    list of RunConfig
+        In the order of the fields, the last one running fastest; each run once.
+
+    Raises
+    ------
+    ValueError
+        If a field is unknown or a value is out of range.
+    TypeError
+        If a value has the wrong type.
+
+    Examples
+    --------
+    >>> [c.method for c in configs(method=["CRS", "PRS"], seed=[0])]
+    ['CRS', 'PRS']
+    """
+    known = [field.name for field in dataclasses.fields(RunConfig)]
+    unknown = sorted(set(fields) - set(known))
+    if unknown:
+        raise ValueError(
+            f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
+        )
+    values = [value if isinstance(value, list) else [value] for value in fields.values()]
+    made = [RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)]
+    check_all(made)
+    first = {}
+    for config in made:
+        first.setdefault(config.hash, config)
+    return list(first.values())
+
+
+def check_all(configs: Iterable[RunConfig]) -> None:
+    """Raise ValueError where a configuration does not fit its data set, before work starts.
+
+    Parameters
+    ----------
+    configs : iterable of RunConfig
+        What is to be run.
+
+    Raises
+    ------
+    ValueError
+        If a memory is larger than its stream, or a batch than a part of it.
+    """
+    datasets = {}
+    for config in configs:
+        if config.dataset not in datasets:
+            datasets[config.dataset] = load_dataset(config.dataset, images=False)
+        config.check(datasets[config.dataset])
+
+
+@dataclass(frozen=True)
+class Run:
+    """The scores of a run, its memory at the end, and what else was looked at.
+
+    Parameters
+    ----------
+    config : RunConfig
+        What was asked for.
+    scores : DataFrame
+        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
+        value; rho is NaN and memory_size 0 where the method has none. A schedule reads "0,3,1,2",
+        and "1+2,3+4" where tasks are trained together.
+    memory_labels : ndarray of bool, (memory_size, C)
+        Labels in memory at the end; (0, C) for a method without one. ExStream's vectors count
+        once each, whatever the number of samples merged in them, for the one label they stand for.
+    features : ndarray of float32, (N, D), or None
+        What the head sees at the end, of the test images that `prslib.report.feature_tsne.feature_rows`
+        names; None where the configuration does not ask for it.
+    gradient_variance : DataFrame or None
+        Tidy: the run's columns as in the scores, images (of the stream, so far), samples (in
+        memory), value (`prslib.training.gradients.gradient_variance` over them); None where the configuration
+        does not ask for it or the method has no memory.
+    """
+
+    config: RunConfig
+    scores: pd.DataFrame
+    memory_labels: np.ndarray
+    features: np.ndarray | None = None
+    gradient_variance: pd.DataFrame | None = None
+
+
+def configs_of(
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    costly: Sequence[str] = (),
+    costly_seeds: Sequence[int] = (),
+    **fields,
+) -> list[RunConfig]:
+    """Make the configurations of several methods, the costly ones with fewer seeds (Table 1).
+
+    The paper has five seeds, and three for GSS "due to its computational complexity".
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Keys of `METHODS`.
+    seeds : sequence of int
+        One run of every method for each.
+    costly : sequence of str
+        Those of the methods that take ``costly_seeds`` instead; others in it do not count.
+    costly_seeds : sequence of int
+        Their seeds.
+    **fields
+        Further fields of `RunConfig`; a list stands for one run each of its values.
+
+    Returns
+    -------
+    list of RunConfig
+        The costly methods first, as their runs take longest.
+
+    Raises
+    ------
+    ValueError
+        If a costly method has no seed, or as in `configs`.
+
+    Examples
+    --------
+    >>> made = configs_of(["CRS", "GSS"], [0, 1], ["GSS"], [0], dataset="digits70tiny")
+    >>> [(config.method, config.seed) for config in made]
+    [('GSS', 0), ('CRS', 0), ('CRS', 1)]
+    """
+    slow = [name for name in methods if name in costly]
+    if slow and not costly_seeds:
+        raise ValueError(
+            f"expected at least one seed for {', '.join(slow)}, got none; give costly_seeds, or "
+            "leave costly empty"
+        )
+    usual = [name for name in methods if name not in costly]
+    made = configs(**fields, method=slow, seed=list(costly_seeds))
+    return made + configs(**fields, method=usual, seed=list(seeds))
+
+
+def paired(**fields: Sequence) -> list[dict]:
+    """Take lists of values side by side, one field's first with another's first (our own choice).
+
+    Parameters
+    ----------
+    **fields
+        Lists of one length.
+
+    Returns
+    -------
+    list of dict
+        One for each place in the lists.
+
+    Raises
+    ------
+    ValueError
+        If the lists differ in length.
+
+    Examples
+    --------
+    >>> paired(dataset=["cocoseq", "nuswideseq"], rho=[-0.03, 0.02])[1]
+    {'dataset': 'nuswideseq', 'rho': 0.02}
+    """
+    lengths = {name: len(values) for name, values in fields.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+        raise ValueError(f"expected one value of each for every data set, got {told}")
+    return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+
+
+def seeds_told(
+    seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
+) -> str:
+    """Say how many seeds a picture shows (our own choice).
+
+    Parameters
+    ----------
+    seeds, costly, costly_seeds
+        As in `configs_of`.
+
+    Returns
+    -------
+    str
+        For a caption.
+
+    Examples
+    --------
+    >>> seeds_told([0, 1, 2], ["GSS"], [0])
+    '3 seeds (GSS: 1)'
+    """
+    few = f" ({', '.join(costly)}: {len(costly_seeds)})" if costly else ""
+    return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}{few}"

@@ -1,0 +1,299 @@
+"""One run, from a configuration to its scores."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from os import PathLike
+
+import numpy as np
+import pandas as pd
+import torch
+
+from prslib.datasets import SequentialDataset, load_dataset
+from prslib.datasets.base import tasks_together
+from prslib.datasets.curation import feature_rows
+from prslib.memory import Memory
+from prslib.models.networks import make_model
+from prslib.training.checkpoint import Checkpoint, Progress
+from prslib.training.config import SAVE_EVERY, Run, RunConfig
+from prslib.training.device import PRECISIONS, Images, check_device, place
+from prslib.training.gradients import memory_variance, watched
+from prslib.training.learner import SUPPLIES, Learner, score_tasks, with_run_columns
+from prslib.training.methods import METHODS
+from prslib.training.portable import round_alike
+from prslib.training.replay import labels_in, make_replay, new_samples, seeds_of, stream_of
+
+round_alike()  # here, as whoever trains loads this module before the first sum
+
+
+def run(
+    config: RunConfig,
+    device: str = "cpu",
+    checkpoint: str | PathLike | None = None,
+    save_every: float = SAVE_EVERY,
+) -> Run:
+    """Train and score one configuration (section "Experimental Design").
+
+    Parameters
+    ----------
+    config : RunConfig
+        What to run.
+    device : str
+        Where to compute, "cpu" or "cuda".
+    checkpoint : path-like, optional
+        A file in which the run's state is saved as it goes on. If it is there already, the run
+        begins where it says, and gives what it would have given without the interruption. It stays
+        after the end, until the caller has put the result in a safe place.
+    save_every : float
+        Seconds between two savings.
+
+    Returns
+    -------
+    Run
+        Scores after every task and the memory at the end.
+
+    Raises
+    ------
+    ValueError
+        If the configuration does not fit the data set, the device is not there, ``save_every`` is
+        not above 0 or the checkpoint is another run's, before any training.
+
+    Notes
+    -----
+    One thread: the same configuration gives the same bytes, on a CPU on every machine with the same
+    packages (`prslib.training.portable`), and many runs side by side are faster in total than one run on all
+    cores.
+    """
+    return run_at_once([config], device, checkpoint, save_every)[0]
+
+
+def run_at_once(
+    configs: Sequence[RunConfig],
+    device: str = "cpu",
+    checkpoint: str | PathLike | None = None,
+    save_every: float = SAVE_EVERY,
+) -> list[Run]:
+    """Train once for several runs that differ only in what they look at; our own.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        Of one `RunConfig.training`.
+    device, checkpoint, save_every
+        As for `run`.
+
+    Returns
+    -------
+    list of Run
+        For each the bytes that `run` gives.
+
+    Raises
+    ------
+    ValueError
+        If the runs train differently, or as for `run`.
+    """
+    check_device(device)
+    dataset, trainings = load_dataset(configs[0].dataset), {c.training for c in configs}
+    if len(trainings) != 1:
+        raise ValueError(
+            "run_at_once: expected runs that train alike (RunConfig.training), got "
+            f"{len(trainings)} trainings; train them with run_all, which sorts them"
+        )
+    for config in configs:
+        config.check(dataset)
+    leaves = {config.hash for config in configs}
+    saved = Checkpoint(checkpoint, configs[0].training, save_every, leaves)
+    with conditions(configs[0]):
+        return _run(configs, dataset, device, saved)
+
+
+@contextmanager
+def conditions(config: RunConfig) -> Iterator[None]:
+    """Hold the process at one thread and at a run's precision; what was set before comes back."""
+    if torch.cuda.is_initialized():  # learners are cycles: let those of runs before leave the GPU
+        gc.collect()
+        torch.cuda.empty_cache()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with PRECISIONS[config.resolved["precision"]].in_force():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _run(
+    configs: Sequence[RunConfig], dataset: SequentialDataset, device: str, saved: Checkpoint
+) -> list[Run]:
+    config, train = configs[0], dataset.train
+    settings, marks = config.resolved, variance_marks(configs, dataset)
+    tests = {name: dataset.tests[name] for name in {c.resolved["test_set"] for c in configs}}
+    shown = [shown_images(config, dataset) for config in configs]
+    learner = make_learner(config, dataset, device)
+    images = place(train.images, device)
+    test_images = {name: place(test.images, device) for name, test in tests.items()}
+    labels = torch.from_numpy(train.labels).float().to(device)
+    progress = Progress(learner, make_replay(config, dataset), len(marks) > 0)
+    saved.resume(progress)
+    supply = partial(_supply, learner, images, labels)
+    parts = stream_of(
+        config, dataset, progress.replay, supply, progress.position, progress.stepwise
+    )
+    measure = partial(_measure, progress, settings["batch_size"], images, labels)
+    measured = max((row["images"] for row in progress.variances), default=0)
+    left = marks[marks * settings["batch_size"] > measured] if progress.replay else ()
+    for part in watched(parts, left, measure, _steps_taken(config, dataset, progress)):
+        learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
+        groups = tasks_together(part.seen, settings["tasks_at_once"])
+        progress.finish_part(
+            {
+                name: score_tasks(learner, test_images[name], test, dataset, groups)
+                for name, test in tests.items()
+            }
+        )
+        saved.save_if_due(progress)
+    return [
+        finished(config, dataset, progress, test_images[config.resolved["test_set"]], rows)
+        for config, rows in zip(configs, shown, strict=True)
+    ]
+
+
+def shown_images(config: RunConfig, dataset: SequentialDataset) -> np.ndarray | None:
+    """Return the rows of the test images whose features a run leaves; None where it leaves none."""
+    test, per_class = (config.resolved[name] for name in ("test_set", "features_per_class"))
+    return feature_rows(dataset.tests[test], per_class) if per_class else None
+
+
+def finished(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    progress: Progress,
+    test_images: Images,
+    shown: np.ndarray | None,
+) -> Run:
+    """Return what a run leaves, when its last part is scored.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+    progress : Progress
+        Its state at the end.
+    test_images : Images
+        Of its test set.
+    shown : ndarray of int64 or None
+        As `shown_images` gives it.
+
+    Returns
+    -------
+    Run
+        Scores, memory, and what else the configuration asks for.
+    """
+    extras, test_set = {}, config.resolved["test_set"]
+    scores = pd.concat([part[test_set] for part in progress.scores], ignore_index=True)
+    frame = with_run_columns(config, scores)
+    if shown is not None:
+        extras["features"] = progress.learner.features(test_images, shown)
+    asked = set(variance_marks([config], dataset) * config.resolved["batch_size"])
+    variances = [row for row in progress.variances if row["images"] in asked]
+    if variances:
+        extras["gradient_variance"] = with_run_columns(config, pd.DataFrame(variances))
+    return Run(config, frame, labels_in(progress.replay, dataset), **extras)
+
+
+def make_learner(
+    config: RunConfig,
+    dataset: SequentialDataset,
+    device: str = "cpu",
+    model: torch.nn.Module | None = None,
+) -> Learner:
+    """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+    device : str
+        Where to compute, "cpu" or "cuda".
+    model : torch.nn.Module, optional
+        The network, by default `initial_model`.
+
+    Returns
+    -------
+    Learner
+        Before the first step.
+    """
+    settings, method = config.resolved, METHODS[config.method]
+    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
+    return Learner(
+        initial_model(config, dataset) if model is None else model,
+        **{name: settings[name] for name in training},
+        frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
+        ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
+        device=device,
+    )
+
+
+def _supply(learner: Learner, images, labels, name: str, batch: np.ndarray, memory: Memory):
+    return SUPPLIES[name](learner, images, labels, batch, memory)
+
+
+def _measure(progress: Progress, batch_size: int, images, labels, step: int) -> None:
+    sampler, memory, _ = progress.replay
+    value = memory_variance(progress.learner, images, labels, memory, sampler)
+    row = {"images": step * batch_size, "samples": len(memory), "value": value}
+    progress.variances.append(row)
+
+
+def variance_marks(configs: Sequence[RunConfig], dataset: SequentialDataset) -> np.ndarray:
+    """Return after how many steps the gradient variance is measured.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        Runs of one training, which measure it at ``variance_points`` points each.
+    dataset : SequentialDataset
+        Their data set.
+
+    Returns
+    -------
+    ndarray of int64
+        The points of all of them, rising, each once; each run's are evenly apart.
+    """
+    steps = sum(_lengths(configs[0], dataset))
+    marks = [np.linspace(0, steps, c.variance_points + 1).round().astype(int)[1:] for c in configs]
+    return np.unique(np.concatenate(marks))
+
+
+def _steps_taken(config: RunConfig, dataset: SequentialDataset, progress: Progress) -> int:
+    finished, steps = progress.position
+    return sum(_lengths(config, dataset)[:finished]) + steps
+
+
+def _lengths(config: RunConfig, dataset: SequentialDataset) -> list[int]:
+    return [len(part.batches) for part in new_samples(config, dataset)]
+
+
+def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
+    """Build a run's network before its first step.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    dataset : SequentialDataset
+        Its data set, with images.
+
+    Returns
+    -------
+    torch.nn.Module
+        The same weights for the same seed, whatever the method.
+    """
+    shape, seed = dataset.train.images.shape[1:], seeds_of(config)["model"]
+    settings = config.resolved
+    return make_model(settings["model"], shape, dataset.num_classes, seed, settings["weights"])

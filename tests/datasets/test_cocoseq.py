@@ -1,0 +1,640 @@
+"""From a COCO folder to COCOseq: the command, its reports, interruptions and bad input."""
+
+import csv
+import json
+import re
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from PIL import Image
+from real_folders import write_coco, write_ids
+
+from prslib.cli import main
+from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets import arrays as images
+from prslib.datasets import prepare as id_download
+from prslib.datasets.coco import read_annotations, read_label_table
+
+NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
+TRAIN = [
+    (1, ["apple"]),
+    (2, ["apple", "bear", "person"]),
+    (3, ["cat"]),
+    (4, ["cat", "dog", "cup"]),
+    (5, ["apple", "dog"]),  # of both tasks, in no id file
+    (6, []),  # without annotation
+    (7, ["bear"]),
+    (8, ["dog"]),
+    (9, ["person"]),
+]
+VAL = [(11, ["apple"]), (12, ["bear"]), (13, ["cat", "person"]), (14, ["dog"]), (15, ["dog"])]
+IDS = {
+    "train": [[2, 1], [4, 3]],
+    "test": [[11, 7], [13, 8]],
+    "teorg": [[11, 12], [13, 14, 15]],
+}
+
+
+@pytest.fixture
+def coco(tmp_path, monkeypatch):
+    write_coco(tmp_path / "coco", {"train2014": TRAIN, "val2014": VAL}, NAMES)
+    write_ids(tmp_path / "ids", IDS, "coco")
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def prepare(root, *more, ids=True):
+    return main(
+        ["prepare", "cocoseq", "--images", str(root / "coco"), "--workers", "1"]
+        + ["--annotations", str(root / "coco" / "annotations")]
+        + (["--ids", str(root / "ids")] if ids else [])
+        + list(more)
+    )
+
+
+def edit(file, change):
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def picture(root, half, number):
+    return root / "coco" / half / f"COCO_{half}_{number:012d}.jpg"
+
+
+def rows_of(file):
+    with open(file, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_images_and_labels_are_those_of_the_id_files(coco, capsys):
+    assert prepare(coco) == 0
+    dataset = load_dataset("cocoseq")
+    assert dataset.class_names == ("apple", "bear", "cat", "dog")
+    assert dataset.class_task.tolist() == [0, 0, 1, 1]
+    assert dataset.stands_for == "COCOseq"
+    expected = {
+        "train": ([2, 1, 4, 3], ["1100", "1000", "0011", "0010"]),
+        "balanced": ([7, 8, 11, 13], ["0100", "0001", "1000", "0010"]),
+        "imbalanced": ([11, 13, 12, 14, 15], ["1000", "0010", "0100", "0001", "0001"]),
+    }
+    for part, split in {"train": dataset.train, **dataset.tests}.items():
+        numbers, labels = expected[part]
+        assert ["".join(map(str, row)) for row in split.labels.astype(int)] == labels
+        assert split.images.shape == (len(numbers), 256, 256, 3)
+        for image, number in zip(split.images, numbers, strict=True):
+            half = "train2014" if number < 10 else "val2014"
+            with Image.open(picture(coco, half, number)) as original:
+                want = np.asarray(original.convert("RGB").resize((256, 256)))
+            np.testing.assert_array_equal(image, want)
+    assert isinstance(dataset.train.images.base, np.memmap)
+    said = capsys.readouterr().out
+    assert "the released split, 11 images (4 train, 4 balanced, 5 imbalanced), 4 classes" in said
+    assert "1 images without annotation" in said
+    without = load_dataset("cocoseq", images=False)
+    assert without.train.images is None
+    np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
+    assert rows_of(coco / "data/cocoseq/left_out.csv") == []
+    left = {path.name for path in (coco / "data/cocoseq").iterdir()}
+    lists = {"images.files.txt", "left_out.csv", "counts.csv"}
+    assert left == {"corpus.npz", "labels.npz", "images.npy", "prepare.lock", *lists}
+
+
+def test_second_call_has_nothing_to_do(coco, capsys, monkeypatch):
+    prepare(coco)
+    monkeypatch.setattr(images, "read_image", lambda *_: pytest.fail("decoded again"))
+    assert prepare(coco) == 0
+    assert "nothing to do" in capsys.readouterr().out
+
+
+def test_two_at_once(coco, monkeypatch, capsys):
+    beside, real = [], images.read_image
+
+    def read(path):
+        if not beside:
+            beside.append(prepare(coco))
+        return real(path)
+
+    monkeypatch.setattr(images, "read_image", read)
+    assert prepare(coco) == 0
+    assert beside == [1]
+    assert f"another prepare is at work in {coco / 'data/cocoseq'}; run" in capsys.readouterr().err
+    assert len(load_dataset("cocoseq").train) == 4
+
+
+def test_a_held_folder_is_left_alone(coco, capsys):
+    folder = coco / "data/cocoseq"
+    folder.mkdir()
+    with FileLock(folder / "prepare.lock"):
+        assert prepare(coco) == 1
+    assert "another prepare is at work" in capsys.readouterr().err
+    assert [file.name for file in folder.iterdir()] == ["prepare.lock"]
+    assert prepare(coco) == 0
+
+
+def test_labels_alone_need_no_images(coco):
+    shutil.rmtree(coco / "coco" / "train2014")
+    arguments = ["--annotations", str(coco / "coco/annotations"), "--ids", str(coco / "ids")]
+    assert main(["prepare", "cocoseq", *arguments]) == 0
+    assert len(load_dataset("cocoseq", images=False).train) == 4
+    command = "prepare cocoseq --images DIR --annotations DIR --ids DIR`"
+    with pytest.raises(
+        FileNotFoundError, match=f"got labels alone; run `python -m prslib {command}"
+    ):
+        load_dataset("cocoseq")
+
+
+def test_labels_of_the_released_split_are_not_replaced_by_a_derived_one(pairs, capsys):
+    write_ids(pairs / "ids", PAIR_IDS, "coco")
+    arguments = ["--annotations", str(pairs / "coco/annotations"), "--ids", str(pairs / "ids")]
+    assert main(["prepare", "cocoseq", *arguments]) == 0
+    before = (pairs / "cocoseq/labels.npz").read_bytes()
+    assert prepare(pairs, "--test-per-class", "3", ids=False) == 1
+    said = capsys.readouterr().err
+    assert "expected the derived split in" in said
+    assert "got the released one; pass --ids DIR, as before, to go on with it, or delete" in said
+    assert (pairs / "cocoseq/labels.npz").read_bytes() == before
+    assert prepare(pairs) == 0
+
+
+def test_derived_labels_are_not_replaced_by_the_released_split(pairs, capsys):
+    annotations = ["--annotations", str(pairs / "coco/annotations")]
+    assert main(["prepare", "cocoseq", *annotations, "--test-per-class", "3"]) == 0
+    with pytest.raises(FileNotFoundError, match="prepare cocoseq --images DIR --annotations DIR` "):
+        load_dataset("cocoseq")
+    write_ids(pairs / "ids", PAIR_IDS, "coco")
+    assert prepare(pairs) == 1
+    assert "got the derived one; leave the ids out, as before" in capsys.readouterr().err
+
+
+def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
+    picture(coco, "train2014", 1).unlink()
+    broken = picture(coco, "val2014", 12)
+    broken.write_bytes(broken.read_bytes()[:300])
+    assert prepare(coco) == 1
+    said = capsys.readouterr().err
+    assert "at most 1% of the images missing or broken, got 2 of 11" in said
+    assert "1 missing and 1 broken" in said
+    assert "--allow-missing" in said
+    with pytest.raises(FileNotFoundError, match="an unfinished array; go on with"):
+        load_dataset("cocoseq")
+    assert prepare(coco, "--allow-missing") == 0
+    dataset, without = load_dataset("cocoseq"), load_dataset("cocoseq", images=False)
+    assert [len(dataset.train), len(dataset.tests["balanced"])] == [3, 4]
+    assert len(dataset.tests["imbalanced"]) == len(without.tests["imbalanced"]) == 4
+    with Image.open(picture(coco, "train2014", 3)) as original:
+        want = np.asarray(original.convert("RGB").resize((256, 256)))
+    np.testing.assert_array_equal(dataset.train.images[2], want)
+    reasons = {row["file"][-6:-4]: row for row in rows_of(coco / "data/cocoseq/left_out.csv")}
+    assert reasons["01"]["reason"] == "missing"
+    assert reasons["01"]["part"] == "train"
+    assert reasons["12"]["reason"].startswith("broken: ")
+    assert reasons["12"]["part"] == "imbalanced"
+    counts = rows_of(coco / "data/cocoseq/counts.csv")
+    assert [(row["before"], row["after"]) for row in counts[:2]] == [("2", "1"), ("2", "2")]
+
+
+def test_a_missing_image_can_be_put_in_place_later(coco, monkeypatch):
+    file = picture(coco, "train2014", 1)
+    content = file.read_bytes()
+    file.unlink()
+    assert prepare(coco) == 1
+    file.write_bytes(content)
+    decoded = []
+    real = images.read_image
+    monkeypatch.setattr(images, "read_image", lambda path: decoded.append(path) or real(path))
+    assert prepare(coco) == 0
+    assert decoded == [file]
+    assert len(load_dataset("cocoseq").train) == 4
+
+
+def test_interrupted_decoding_goes_on_where_it_stopped(coco, monkeypatch):
+    decoded, real = [], images.read_image
+
+    def stop_after_five(path):
+        if len(decoded) == 5:
+            raise KeyboardInterrupt
+        decoded.append(path)
+        return real(path)
+
+    monkeypatch.setattr(images, "read_image", stop_after_five)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(coco)
+    first = list(decoded)
+    monkeypatch.setattr(images, "read_image", lambda path: decoded.append(path) or real(path))
+    assert prepare(coco) == 0
+    assert len(decoded) == len(set(decoded)) == 11
+    assert decoded[:5] == first
+    interrupted = np.array(load_dataset("cocoseq").train.images)
+    shutil.rmtree(coco / "data/cocoseq")
+    assert prepare(coco) == 0
+    np.testing.assert_array_equal(load_dataset("cocoseq").train.images, interrupted)
+
+
+@pytest.mark.parametrize("place", ["moving", "labels", "renaming"])
+def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place):
+    for number in (1, 2):
+        picture(coco, "train2014", number).unlink()
+    with monkeypatch.context() as patch:
+        if place == "moving":  # dies at the third row, after it was moved
+            patch.setattr(images, "MOVED", Countdown(2, after=3))
+        elif place == "labels":
+            target = "prslib.datasets.prepared.Selection.keep"
+            patch.setattr(target, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        else:
+            patch.setattr(images.os, "replace", stop_at("images.npy"))
+        with pytest.raises(KeyboardInterrupt):
+            prepare(coco, "--allow-missing")
+    monkeypatch.setattr(images, "read_image", lambda *_: pytest.fail("decoded again"))
+    assert prepare(coco, "--allow-missing") == 0
+    dataset = load_dataset("cocoseq")
+    assert len(dataset.train) == 2
+    for split, number in ((dataset.train, 4), (dataset.tests["imbalanced"], 11)):
+        half = "train2014" if number < 10 else "val2014"
+        with Image.open(picture(coco, half, number)) as original:
+            want = np.asarray(original.convert("RGB").resize((256, 256)))
+        np.testing.assert_array_equal(split.images[0], want)
+
+
+class Countdown(int):
+    """A number that cannot be written to an array more than so many times."""
+
+    def __new__(cls, value, after):
+        made = super().__new__(cls, value)
+        made.after = after
+        return made
+
+    def __index__(self):
+        self.after -= 1
+        if self.after < 0:
+            raise KeyboardInterrupt
+        return int.__index__(self)
+
+    __int__ = __index__
+    __array__ = None
+
+
+def stop_at(name):
+    real = images.os.replace
+
+    def replace(source, target):
+        if str(target).endswith(name):
+            raise KeyboardInterrupt
+        real(source, target)
+
+    return replace
+
+
+def test_parallel_decoding_gives_the_same(coco):
+    prepare(coco)
+    alone = np.array(load_dataset("cocoseq").train.images)
+    shutil.rmtree(coco / "data/cocoseq")
+    prepare(coco, "--workers", "2")
+    np.testing.assert_array_equal(load_dataset("cocoseq").train.images, alone)
+
+
+def test_an_image_that_is_listed_twice_counts_once(coco):
+    file = coco / "coco/annotations/instances_train2014.json"
+    edit(file, lambda content: content["images"].append(content["images"][0]))
+    corpus = read_annotations(file.parent)
+    assert corpus.left_out["listed twice"] == 1
+    assert len(corpus.key) == 13
+    edit(file, lambda content: content["images"].append({"id": 1, "file_name": "other.jpg"}))
+    with pytest.raises(ValueError, match="one image for each id"):
+        read_annotations(file.parent)
+
+
+PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
+PAIR_IDS = {  # the first two images of every class; 100 + i and 200 + i show class i
+    "train": [[100, 101], [102, 103], [104, 105], [106, 107]],
+    "test": [[200, 201], [202, 203], [204, 205], [206, 207]],
+    "teorg": [[200, 201], [202, 203], [204, 205], [206, 207]],
+}
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """Enough images to derive a split of four tasks, two classes each."""
+    names = [name for pair in PAIRS for name in pair]
+    single = [[name] for name in names]
+    halves = {
+        half: [
+            (first + i, found)
+            for i, found in enumerate([*single * 2, *map(list, PAIRS), ["ant", "cow"]])
+        ]
+        for half, first in (("train2014", 100), ("val2014", 200))
+    }
+    write_coco(tmp_path / "coco", halves, names)
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_derived_split_of_a_small_folder(pairs, capsys):
+    assert prepare(pairs, "--test-per-class", "3", ids=False) == 0
+    said = capsys.readouterr().out
+    assert "the derived split" in said
+    assert "2 images with labels of no task alone" in said
+    with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
+        dataset = load_dataset("cocoseq")
+    assert len(caught) == 1
+    assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 8
+    assert len(dataset.tests["imbalanced"]) == 20
+    clustering = DATASETS["cocoseq"].clustering()
+    names = tuple(name for pair in PAIRS for name in pair)
+    assert (clustering.labels.shape, clustering.class_names) == ((21, 8), names)
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1"])
+def test_no_test_image_a_class_is_refused(pairs, capsys, wanted):
+    assert prepare(pairs, f"--test-per-class={wanted}", ids=False) == 1
+    assert f"expected --test-per-class of 1 or more, got {wanted}" in capsys.readouterr().err
+    assert not (pairs / "cocoseq").exists()
+
+
+def test_ids_that_are_given_and_fetched_contradict_each_other(coco, capsys, monkeypatch):
+    monkeypatch.setattr(id_download, "_fetch", lambda _: pytest.fail("fetched"))
+    with pytest.raises(SystemExit):
+        prepare(coco, "--download-ids")
+    assert "--download-ids: not allowed with argument --ids" in capsys.readouterr().err
+
+
+def break_json(root):
+    file = root / "coco/annotations/instances_val2014.json"
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def annotate_unknown(root):
+    edit(
+        root / "coco/annotations/instances_train2014.json",
+        lambda content: content["annotations"].append(
+            {"id": 99, "image_id": 777, "category_id": 1}
+        ),
+    )
+
+
+def unknown_category(root):
+    edit(
+        root / "coco/annotations/instances_train2014.json",
+        lambda content: content["annotations"].append({"id": 99, "image_id": 1, "category_id": 55}),
+    )
+
+
+def no_annotations(root):
+    edit(root / "coco/annotations/instances_train2014.json", lambda content: content.pop("images"))
+
+
+def image_in_both_halves(root):
+    def change(content):
+        content["images"].append({"id": 1, "file_name": "COCO_val2014_000000000001.jpg"})
+        content["annotations"].append({"id": 99, "image_id": 1, "category_id": 1})
+
+    edit(root / "coco/annotations/instances_val2014.json", change)
+
+
+def rename_category(root):
+    edit(
+        root / "coco/annotations/instances_val2014.json",
+        lambda content: content["categories"][0].update(name="pear"),
+    )
+
+
+def change_ids(part, task, numbers):
+    return lambda root: (root / f"ids/{part}_task{task}_id_coco.json").write_text(
+        json.dumps(numbers)
+    )
+
+
+BAD = {
+    "folder of images": (
+        lambda root: (root / "coco/val2014").rename(root / "coco/val"),
+        r"expected the folders train2014 and val2014 in .*got annotations, train2014, val; --im",
+    ),
+    "folder of annotations": (
+        lambda root: (root / "coco/annotations/instances_train2014.json").unlink(),
+        r"instances_train2014.json, got none; --annotations names the folder",
+    ),
+    "no such folder": (
+        lambda root: shutil.rmtree(root / "ids"),
+        r"expected a folder after --ids",
+    ),
+    "truncated": (break_json, r"expected whole JSON in .*val2014.json.*download"),
+    "not instances": (no_annotations, r"got no images; take the instances files"),
+    "unknown image": (annotate_unknown, r"annotation 99 of the unknown image 777; download"),
+    "unknown category": (unknown_category, r"annotation 99 of the unknown category 55; download"),
+    "image in both halves": (
+        image_in_both_halves,
+        r"no image in both train2014 and val2014, got 1, the first with id 1; download",
+    ),
+    "categories that differ": (
+        rename_category,
+        r"the same categories in both files of .*annotations, got 6 and 6 that differ; download",
+    ),
+    "id of nobody": (
+        change_ids("train", 1, [3, 4, 4000]),
+        r"every id of train_task1 .* but 1 of 3 are not, the first is 4000; the id files do not "
+        "match these annotations",
+    ),
+    "id of the other half": (change_ids("train", 0, [1, 2, 12]), "1 of 3 are not, the first is 12"),
+    "labels of other tasks": (
+        change_ids("train", 0, [1, 2, 5]),
+        r"the first with id 5: task 0 with 'dog' of task 1; the id files do not match",
+    ),
+    "in two tasks": (change_ids("test", 1, [13, 8, 11]), r"each image in one task.*id 11"),
+    "in training and test": (change_ids("test", 0, [11, 1]), r"no training image in a test set"),
+    "no class": (change_ids("train", 0, [1, 2, 9]), r"a class of COCOseq in every image"),
+    "id twice": (change_ids("train", 0, [1, 2, 1]), r"each id once in .* got 1 2 times"),
+    "ids no list": (change_ids("train", 0, {"a": 1}), r"expected a list of whole numbers"),
+    "id file missing": (
+        lambda root: (root / "ids/teorg_task1_id_coco.json").unlink(),
+        r"expected the id file .*teorg_task1_id_coco.json, got none",
+    ),
+    "last training file missing": (
+        lambda root: (root / "ids/train_task1_id_coco.json").unlink(),
+        r"train_task1_id_coco.json, got none; .*\(folder dataset/data_source/COCOseq/ids of",
+    ),
+    "id files of the training alone": (
+        lambda root: [file.unlink() for file in (root / "ids").glob("te*")],
+        r"expected the id file .*test_task0_id_coco.json, got none",
+    ),
+    "id file cut off": (
+        lambda root: (root / "ids/test_task1_id_coco.json").write_text("[1, 2"),
+        r"expected JSON in .*test_task1_id_coco.json",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_named_before_any_work(coco, capsys, what):
+    spoil, message = BAD[what]
+    spoil(coco)
+    assert prepare(coco) == 1
+    said = capsys.readouterr().err
+    assert re.search(message, said), said
+    assert not (coco / "data/cocoseq").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-missing",)])
+def test_a_folder_without_any_of_the_images(coco, capsys, more):
+    for half in ("train2014", "val2014"):
+        for file in (coco / "coco" / half).iterdir():
+            file.unlink()
+    assert prepare(coco, *more) == 1
+    first = picture(coco, "train2014", 2)
+    assert f"got none of 11, the first tried is {first}; --images" in capsys.readouterr().err
+    assert not (coco / "data/cocoseq/labels.npz").exists()
+
+
+@pytest.mark.parametrize("what", ["images.part.npy", "images.status.npy"])
+@pytest.mark.parametrize("length", [0, 100, 130])
+def test_cut_work(coco, capsys, what, length):
+    picture(coco, "train2014", 1).unlink()
+    assert prepare(coco) == 1
+    file = coco / "data/cocoseq" / what
+    file.write_bytes(file.read_bytes()[:length])
+    capsys.readouterr()
+    assert prepare(coco, "--allow-missing") == 1
+    said = capsys.readouterr().err
+    assert f"expected {file} as a whole array, but it cannot be read" in said
+    assert f"delete {file.parent} and run the command again" in said
+    shutil.rmtree(file.parent)
+    assert prepare(coco, "--allow-missing") == 0
+
+
+def foreign_table(file):
+    np.savez(file, numbers=np.arange(3))
+
+
+def foreign_array(file):
+    with open(file, "wb") as stream:
+        np.save(stream, np.arange(3))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file: file.write_bytes(b""),
+        lambda file: file.write_bytes(b"PK"),
+        lambda file: file.write_bytes(file.read_bytes()[:-40]),
+        foreign_table,
+        foreign_array,
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("cocoseq", "coco2014_labels.npz"), ("nuswideseq", "nuswide_labels.npz")],
+)
+def test_spoilt_table_of_labels(tmp_path, monkeypatch, name, table, spoil):
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    (tmp_path / f"{name}_ids").mkdir()
+    np.savez(tmp_path / table, image_id=np.arange(2), split=np.zeros(2))
+    spoil(tmp_path / table)
+    with pytest.raises(ValueError, match=rf"expected .*{table} as a table .*; delete it, and down"):
+        load_dataset(name, images=False)
+
+
+def test_table_of_the_prepared_set_is_read_like_a_downloaded_one(coco):
+    prepare(coco)
+    corpus, table = (
+        read_annotations(coco / "coco/annotations"),
+        read_label_table(coco / "data/cocoseq/corpus.npz"),
+    )
+    np.testing.assert_array_equal(table.key, corpus.key)
+    np.testing.assert_array_equal(table.is_test, corpus.is_test)
+    np.testing.assert_array_equal(table.labels, corpus.labels)
+    assert table.names == corpus.names
+
+
+def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 400, 3), dtype=np.uint8)
+    original = Image.fromarray(pixels)
+    original.save(tmp_path / "noise.png")
+    found = images.read_image(tmp_path / "noise.png")
+    bicubic = original.resize((256, 256), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(found, np.asarray(bicubic))
+
+
+def test_a_warning_on_opening_is_no_error(tmp_path, monkeypatch):
+    Image.new("RGB", (40, 40)).save(tmp_path / "large.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # it warns from here, refuses from twice
+    assert images.read_image(tmp_path / "large.png").shape == (256, 256, 3)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 700)
+    with pytest.raises(OSError, match=r"cannot decode .*large.png"):
+        images.read_image(tmp_path / "large.png")
+
+
+def test_too_little_disk(coco, capsys, monkeypatch):
+    free = SimpleNamespace(free=11 * 256 * 256 * 3 - 1)
+    monkeypatch.setattr(images.shutil, "disk_usage", lambda _: free)
+    assert prepare(coco) == 1
+    said = capsys.readouterr().err
+    assert "GB free for 11 images" in said
+    assert "set PRSLIB_DATA to a folder on a larger disk" in said
+    free.free += 1
+    assert prepare(coco) == 0
+
+
+def test_a_full_disk_while_reserving_leaves_nothing_behind(coco, capsys, monkeypatch):
+    def no_space(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(images.os, "posix_fallocate", no_space, raising=False)
+    assert prepare(coco) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert not list((coco / "data/cocoseq").glob("images.*npy"))
+
+
+def test_work_on_another_selection_is_not_overwritten(coco, capsys):
+    prepare(coco)
+    before = (coco / "data/cocoseq/images.npy").read_bytes()
+    change_ids("train", 1, [3, 4])(coco)
+    assert prepare(coco) == 1
+    assert "the work on another selection" in capsys.readouterr().err
+    assert (coco / "data/cocoseq/images.npy").read_bytes() == before
+
+
+def test_array_of_another_resolution(coco, capsys):
+    prepare(coco)
+    folder = coco / "data/cocoseq"
+    np.save(folder / "images.npy", np.zeros((11, 224, 224, 3), dtype=np.uint8))
+    with pytest.raises(ValueError, match=r"\(256, 256, 3\), got uint8 of \(224, 224, 3\)"):
+        load_dataset("cocoseq")
+    (folder / "images.npy").rename(folder / "images.part.npy")
+    assert prepare(coco) == 1
+    assert "(224, 224, 3)" in capsys.readouterr().err
+
+
+def test_spoilt_prepared_files(coco):
+    prepare(coco)
+    folder = coco / "data/cocoseq"
+    np.save(folder / "images.npy", np.zeros((3, 256, 256, 3), dtype=np.uint8))
+    with pytest.raises(ValueError, match="expected 11 images"):
+        load_dataset("cocoseq")
+    (folder / "images.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises(ValueError, match="as a whole array"):
+        load_dataset("cocoseq")
+    (folder / "labels.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="prepare the set again"):
+        load_dataset("cocoseq", images=False)
+
+
+def test_no_data_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
+        load_dataset("cocoseq")
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match="create it"):
+        load_dataset("cocoseq")
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    for name in ("cocoseq", "nuswideseq"):
+        with pytest.raises(FileNotFoundError, match=f"prepare {name}"):
+            load_dataset(name, images=False)
+
+
+def test_recipe_is_the_papers():
+    recipe = DATASETS["cocoseq"].recipe
+    assert (recipe.schedule, recipe.memory_size, recipe.learning_rate) == ((0, 3, 1, 2), 2000, 1e-4)

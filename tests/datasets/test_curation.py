@@ -1,0 +1,247 @@
+"""Algorithm 2 against worked examples, a literal twin and the published COCOseq tasks."""
+
+import os
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prslib.datasets.curation import (
+    balanced_test,
+    class_groups,
+    class_merges,
+    cluster_classes,
+    number_by_size,
+    tasks_of_images,
+)
+
+PUBLISHED = (  # kept and dropped classes of the published tasks, person left out
+    "apple,baseball bat,bear,bench,bicycle,bird,book,bottle,bowl,couch,dining table,donut,fork,"
+    "horse,kite,orange,parking meter,potted plant,refrigerator,sandwich,sink,spoon,teddy bear,"
+    "train,cell phone,hair drier,mouse",
+    "backpack,baseball glove,cake,car,chair,cow,fire hydrant,laptop,motorcycle,oven,remote,"
+    "sports ball,toilet,traffic light,truck,tv,umbrella,vase,keyboard,wine glass",
+    "airplane,banana,boat,cat,dog,frisbee,giraffe,pizza,sheep,skateboard,skis,snowboard,"
+    "tennis racket,tie",
+    "bed,broccoli,bus,carrot,clock,elephant,handbag,hot dog,scissors,stop sign,suitcase,"
+    "surfboard,toothbrush,zebra,cup,knife,microwave,toaster",
+)
+COCO_LABELS = Path(os.environ.get("PRSLIB_DATA", "")) / "coco2014_labels.npz"
+
+
+def matrix(num_classes, *images):
+    labels = np.zeros((len(images), num_classes), dtype=bool)
+    for row, image in zip(labels, images, strict=True):
+        row[list(image)] = True
+    return labels
+
+
+def cluster_literally(labels, n_groups, beta, min_classes):
+    """Algorithm 2 line by line, over sets; None where no merge is allowed."""
+    images = [set(np.flatnonzero(row).tolist()) for row in labels]
+    groups = [{c} for c in range(labels.shape[1])]
+    while len(groups) > n_groups:
+        groups.sort(key=min)
+        elem = [sum(image <= group for image in images) for group in groups]
+        small = [len(group) < min_classes for group in groups]
+        forced = len(groups) - n_groups <= sum(small)
+        best, merge = -np.inf, None
+        for j, k in combinations(range(len(groups)), 2):
+            union = groups[j] | groups[k]
+            co = sum(i <= union and not i <= groups[j] and not i <= groups[k] for i in images)
+            if co == 0 or (forced and not small[j] and not small[k]):
+                continue
+            score = float(np.log(co) - beta * float(elem[j] + elem[k]) ** 2)
+            if score > best:
+                best, merge = score, (j, k)
+        if merge is None:
+            return None
+        j, k = merge
+        groups[j] |= groups.pop(k)
+    groups.sort(key=min)
+    if min(map(len, groups)) < min_classes:
+        return None
+    return [next(g for g, group in enumerate(groups) if c in group) for c in range(labels.shape[1])]
+
+
+def test_classes_that_occur_together_are_joined():
+    labels = matrix(4, {0, 2}, {0, 2}, {1, 3}, {0}, {1})
+    assert cluster_classes(labels, 2, 1.0).tolist() == [0, 1, 0, 1]
+
+
+def test_groups_are_numbered_by_their_lowest_class():
+    labels = matrix(5, {4, 1}, {0, 3}, {2})
+    assert cluster_classes(labels, 3, 0.0).tolist() == [0, 1, 2, 0, 1]
+
+
+def test_large_groups_are_merged_less_readily():
+    # co(0,1) = 4 with elem 6; co(2,3) = 2 with elem 0. ln 4 - 36 beta < ln 2 from beta = 0.0193.
+    labels = matrix(4, *[{0, 1}] * 4, *[{0}] * 3, *[{1}] * 3, *[{2, 3}] * 2)
+    assert cluster_classes(labels, 3, 0.019).tolist() == [0, 0, 1, 2]
+    assert cluster_classes(labels, 3, 0.020).tolist() == [0, 1, 2, 2]
+
+
+def test_merged_groups_count_images_with_any_of_their_classes():
+    # After {0, 1} (co 3), the images {0, 1, 2} lie in {0, 1} u {2}: co 2 beats co(2, 3) = 1.
+    labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {2, 3})
+    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 1]
+
+
+def test_equal_scores_merge_the_first_pair():
+    labels = matrix(4, {2, 3}, {0, 3}, {1, 2}, {0, 1})
+    assert cluster_classes(labels, 3, 0.0).tolist() == [0, 0, 1, 2]
+    labels = matrix(4, {2, 3}, {1, 2}, {0, 3})
+    assert cluster_classes(labels, 3, 0.0).tolist() == [0, 1, 2, 0]
+
+
+def test_minimum_of_classes_forces_small_groups_to_merge():
+    labels = matrix(6, *[{0, 1}] * 9, *[{2, 3}] * 8, *[{1, 2}] * 7, {1, 4}, {3, 5})
+    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
+    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be taken in.
+    assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
+
+
+def test_merges_are_listed_with_their_reasons():
+    labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {0}, {2, 3})
+    first, second = class_merges(labels, 2, beta=0.01)
+    assert (first.first, first.second, first.together, first.apart) == ((0,), (1,), 3, 1)
+    assert first.score == pytest.approx(np.log(3) - 0.01)
+    # {2, 3} has co 1 and elem 0, {0, 1} u {2} has co 2 and elem 4: ln 2 - 0.16 > ln 1.
+    assert (second.first, second.second, second.together, second.apart) == ((0, 1), (2,), 2, 4)
+    assert second.score == pytest.approx(np.log(2) - 0.16)
+    assert class_merges(labels, 4, beta=0.01) == []
+
+
+def test_groups_are_numbered_by_what_they_keep():
+    group = np.array([0, 1, 1, 1, 2, 2, 3, 3])
+    every = np.ones(8, dtype=bool)
+    assert number_by_size(group, every).tolist() == [3, 0, 0, 0, 1, 1, 2, 2]
+    every[[1, 2]] = False  # group 1 keeps one class, like group 0, which comes first
+    assert number_by_size(group, every).tolist() == [2, 3, 3, 3, 0, 0, 1, 1]
+
+
+def test_balanced_test_is_exact_and_takes_the_reserve_last():
+    rng = np.random.default_rng(0)
+    labels = rng.random((600, 5)) < [0.5, 0.3, 0.2, 0.1, 0.05]
+    labels = labels[labels.any(axis=1)]
+    reserve = np.arange(len(labels)) >= 200
+    drawn = balanced_test(labels, 12, rng, reserve)
+    assert labels[drawn].sum(axis=0).tolist() == [12] * 5
+    assert len(set(drawn.tolist())) == len(drawn)
+    rare = labels[:, 4] & ~reserve  # fewer than 12: all that can be had come, then the reserve
+    assert rare.sum() < 12
+    assert set(np.flatnonzero(rare)) <= set(drawn.tolist())
+    assert not reserve[balanced_test(labels, int(rare.sum()), rng, reserve)].any()
+
+
+def test_balanced_test_draws_every_image_equally_often():
+    labels = np.eye(2, dtype=bool)[[0] * 6 + [1] * 3]
+    rng = np.random.default_rng(1)
+    times = np.bincount(np.concatenate([balanced_test(labels, 2, rng) for _ in range(3000)]))
+    np.testing.assert_allclose(times[:6] / 3000, 1 / 3, atol=0.035)
+    np.testing.assert_allclose(times[6:] / 3000, 2 / 3, atol=0.035)
+
+
+def test_balanced_test_refuses():
+    labels = matrix(2, {0}, {0, 1})
+    with pytest.raises(ValueError, match="2 test images of every class, but 1 classes have fewer"):
+        balanced_test(labels, 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="per_class of 1 or more"):
+        balanced_test(labels, 0, np.random.default_rng(0))
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_twin_agrees(data):
+    num_classes = data.draw(st.integers(1, 7))
+    rows = st.sets(st.integers(0, num_classes - 1), min_size=1, max_size=4)
+    labels = matrix(num_classes, *data.draw(st.lists(rows, min_size=1, max_size=25)))
+    n_groups = data.draw(st.integers(1, num_classes))
+    min_classes = data.draw(st.integers(1, num_classes // n_groups))
+    beta = data.draw(st.sampled_from([0.0, 1e-4, 0.05, 1.0]))
+    expected = cluster_literally(labels, n_groups, beta, min_classes)
+    if expected is None:
+        with pytest.raises(ValueError, match="expected"):
+            cluster_classes(labels, n_groups, beta, min_classes)
+    else:
+        assert cluster_classes(labels, n_groups, beta, min_classes).tolist() == expected
+
+
+def test_repeated_images_count_each_time():
+    labels = matrix(3, {0, 1}, {1, 2}, {1, 2})
+    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 1, 1]
+
+
+def test_labels_are_not_modified():
+    labels = matrix(3, {0, 1}, {1, 2})
+    before = labels.copy()
+    cluster_classes(labels, 1, 0.0)
+    np.testing.assert_array_equal(labels, before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((matrix(3, {0}, {1}, {2}), 2, 1.0), ValueError, "share an image"),
+        ((matrix(3, {0, 1}, {2}), 2, 1.0, 2), ValueError, "min_classes from 1 to 1"),
+        (
+            (matrix(5, *[{0, 1}, {2, 3}] * 3, {1, 2}, {4}), 2, 0.0, 2),
+            ValueError,
+            "1 have fewer than 2",
+        ),
+        ((matrix(4, {0, 1}, {0, 1}, {1, 2}, {1, 2}, {2, 3}), 2, 0.0, 2), ValueError, r"\[3, 1\]"),
+        ((matrix(2, {0, 1}), 0, 1.0), ValueError, "n_groups from 1 to 2"),
+        ((matrix(2, {0, 1}), 3, 1.0), ValueError, "n_groups from 1 to 2"),
+        ((matrix(2, {0, 1}), 1, -1.0), ValueError, "beta"),
+        ((matrix(2, {0, 1}), 1, np.nan), ValueError, "beta"),
+        ((matrix(2, {0, 1}, {}, {}), 1, 1.0), ValueError, "2 without any, the first at index 1"),
+        ((np.ones(3, dtype=bool), 1, 1.0), ValueError, "shape"),
+        ((np.ones((3, 2)), 1, 1.0), TypeError, "float64"),
+        (([[True]], 1, 1.0), TypeError, "list"),
+    ],
+)
+def test_clustering_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        cluster_classes(*arguments)
+
+
+@pytest.mark.skipif(not COCO_LABELS.is_file(), reason="PRSLIB_DATA has no coco2014_labels.npz")
+def test_coco_clusters_into_the_published_tasks():
+    with np.load(COCO_LABELS) as stored:
+        train = stored["split"] == 0
+        others = stored["names"] != "person"
+        labels = stored["labels"][train][:, others].astype(bool)
+        names = stored["names"][others]
+    group = cluster_classes(labels[labels.any(axis=1)], 4, beta=1.0)
+    found = {frozenset(names[group == g].tolist()) for g in range(4)}
+    assert found == {frozenset(task.split(",")) for task in PUBLISHED}
+
+
+def test_tasks_of_images():
+    labels = matrix(4, {0}, {0, 2}, {1, 3}, {0, 1}, {3})
+    tasks = tasks_of_images(labels, np.array([0, 1, 0, 1]))
+    assert tasks.tolist() == [0, 0, 1, -1, 1]
+    assert tasks.dtype == np.int64
+
+
+def test_tasks_of_images_refuses():
+    with pytest.raises(ValueError, match="without any"):
+        tasks_of_images(matrix(2, {0}, {}), np.array([0, 1]))
+    with pytest.raises(ValueError, match="one task a class"):
+        tasks_of_images(matrix(2, {0}), np.array([0, 1, 1]))
+
+
+def test_class_groups_take_the_thresholds_in():
+    freq = np.array([199, 200, 899, 900])
+    assert class_groups(freq) == ("minority", "moderate", "moderate", "majority")
+    assert class_groups(np.array([4, 5, 22, 23]), 5.0, 22.5) == (
+        "minority",
+        "moderate",
+        "moderate",
+        "majority",
+    )
+    with pytest.raises(ValueError, match="minority_below"):
+        class_groups(freq, 900, 200)

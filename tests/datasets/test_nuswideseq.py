@@ -1,0 +1,189 @@
+"""From a NUS-WIDE folder to NUS-WIDEseq."""
+
+import json
+import shutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from real_folders import write_ids, write_nuswide
+
+from prslib.cli import main
+from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets import nuswide as nuswideseq
+from prslib.datasets.nuswide import read_annotations
+
+# six tasks of eight classes, one with nine; a pair of neighbours occurs together twice
+CLUSTERS = [nuswideseq.CLASSES[i * 8 : (i + 1) * 8 + (i == 5)] for i in range(6)]
+
+
+def corpus_of(prefix):
+    images = []
+    for cluster in CLUSTERS:
+        images += [[name] for name in cluster for _ in range(4)]
+        images += [list(pair) for pair in pairwise(cluster)] * 2
+    images += [["animal", "wedding"], []]
+    return [(f"{prefix}/{i:04d}_{i}.jpg", found) for i, found in enumerate(images)]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    root = tmp_path_factory.mktemp("original")
+    halves = {"Train": corpus_of("actor"), "Test": corpus_of("zebra")}
+    write_nuswide(root / "nus", halves, nuswideseq.CLASSES)
+    return root
+
+
+@pytest.fixture
+def nus(original, tmp_path, monkeypatch):
+    shutil.copytree(original / "nus", tmp_path / "nus")
+    write_ids(
+        tmp_path / "ids",
+        {"train": [[0, 4], [46]], "test": [[0, 4], [46]], "teorg": [[0, 1, 4], [46]]},
+        "nuswide",
+    )
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def prepare(root, *more):
+    return main(
+        [
+            *("prepare", "nuswideseq", "--annotations", str(root / "nus"), "--workers", "1"),
+            *("--images", str(root / "nus" / "Flickr"), *more),
+        ]
+    )
+
+
+def test_released_ids_are_rows_of_the_official_lists(nus, capsys):
+    listed = corpus_of("actor")
+    assert [listed[i][1] for i in (0, 4, 46)] == [["animal"], ["beach"], ["clouds"]]
+    assert listed[-1][1] == []
+    empty = len(listed) - 1
+    (nus / "ids/train_task1_id_nuswide.json").write_text(json.dumps([46, empty]))
+    assert prepare(nus, "--ids", str(nus / "ids")) == 0
+    assert "1 images of the id files without any of the 49 concepts" in capsys.readouterr().out
+    dataset = load_dataset("nuswideseq")
+    assert dataset.class_names == ("animal", "beach", "clouds")
+    assert dataset.class_task.tolist() == [0, 0, 1]
+    assert dataset.class_group == ("majority", "minority", "majority")
+    assert dataset.train.labels.astype(int).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert len(dataset.tests["balanced"]) == 3
+    assert len(dataset.tests["imbalanced"]) == 4
+    assert dataset.stands_for == "NUS-WIDEseq"
+    selection = np.load(nus / "data/nuswideseq/labels.npz")
+    assert selection["files"][:2].tolist() == ["actor/0000_0.jpg", "actor/0004_4.jpg"]
+    assert selection["files"][3] == "zebra/0000_0.jpg"
+
+
+def test_a_missing_image_of_the_released_split_is_left_out(nus, capsys):
+    (nus / "nus/Flickr/actor/0004_4.jpg").unlink()
+    assert prepare(nus, "--ids", str(nus / "ids")) == 1
+    assert "got 1 of 7 images left out, 1 missing and 0 broken" in capsys.readouterr().err
+    assert prepare(nus, "--ids", str(nus / "ids"), "--allow-missing") == 0
+    assert "without an image file" not in capsys.readouterr().out
+    dataset = load_dataset("nuswideseq")
+    assert dataset.train.labels.astype(int).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert len(dataset.tests["imbalanced"]) == 4
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-missing",)])
+@pytest.mark.parametrize("ids", [True, False])
+def test_another_folder_of_images(nus, capsys, ids, more):
+    (nus / "nus/Flickr").rename(nus / "nus/elsewhere")
+    (nus / "nus/Flickr").mkdir()
+    split = ["--ids", str(nus / "ids")] if ids else ["--test-per-class", "3"]
+    assert prepare(nus, *split, *more) == 1
+    said = capsys.readouterr().err
+    first = nus / "nus/Flickr/actor/0000_0.jpg"
+    assert f"the first tried is {first}; --images names the folder" in said
+    assert not (nus / "data/nuswideseq/labels.npz").exists()
+
+
+def test_derivation_takes_the_images_at_hand(nus, capsys):
+    gone = [nus / "nus/Flickr" / file for file, _ in corpus_of("actor")[:2]]
+    for file in gone:
+        file.unlink()
+    assert prepare(nus, "--test-per-class", "3") == 0
+    said = capsys.readouterr().out
+    assert "2 images without an image file" in said
+    assert "2 images without any of the 49 concepts" in said
+    assert "2 images with concepts of several tasks" in said
+    with pytest.warns(UserWarning, match="NUS-WIDEseq is our own derivation") as caught:
+        dataset = load_dataset("nuswideseq")
+    assert len(caught) == 1
+    assert dataset.num_tasks == 6
+    found = {
+        frozenset(np.array(nuswideseq.CLASSES)[dataset.class_task == t].tolist()) for t in range(6)
+    }
+    assert found == {frozenset(cluster) for cluster in CLUSTERS}
+    assert dataset.class_task[-1] == 0  # the largest task comes first
+    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 49
+    assert len(dataset.train) == len(corpus_of("actor")) - 4
+    assert dataset.train.images.shape[1:] == (256, 256, 3)
+
+
+def test_too_few_test_images_for_a_class(nus, capsys):
+    assert prepare(nus, "--test-per-class", "30") == 1
+    assert "expected 30 test images of every class" in capsys.readouterr().err
+
+
+def cut(root):
+    file = root / "nus/Groundtruth/TrainTestLabels/Labels_animal_Test.txt"
+    file.write_text(file.read_text()[:100])
+
+
+BAD = {
+    "label file": (
+        lambda root: (root / "nus/Groundtruth/TrainTestLabels/Labels_toy_Train.txt").unlink(),
+        "expected the label file",
+    ),
+    "label file cut off": (cut, "one an image of the list, got 50 of them; the file is cut off"),
+    "no label": (
+        lambda root: (root / "nus/Groundtruth/TrainTestLabels/Labels_toy_Train.txt").write_text(
+            "0\n7\n"
+        ),
+        "lines of 0 or 1",
+    ),
+    "image list": (
+        lambda root: (root / "nus/ImageList/TestImagelist.txt").unlink(),
+        "expected NUS-WIDE's image list",
+    ),
+    "folder": (lambda root: shutil.rmtree(root / "nus/Groundtruth"), "got neither; --annotations"),
+    "id": (
+        lambda root: (root / "ids/test_task1_id_nuswide.json").write_text("[100000]"),
+        "1 of 1 are not, the first is 100000",
+    ),
+    "last test file": (
+        lambda root: (root / "ids/test_task1_id_nuswide.json").unlink(),
+        "test_task1_id_nuswide.json, got none; put the released files there (folder "
+        "dataset/data_source/NUSWIDEseq/ids of github.com/cdjkim/PRS)",
+    ),
+    "last training file": (
+        lambda root: (root / "ids/train_task1_id_nuswide.json").unlink(),
+        "train_task1_id_nuswide.json, got none",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input(nus, capsys, what):
+    spoil, message = BAD[what]
+    spoil(nus)
+    assert prepare(nus, "--ids", str(nus / "ids")) == 1
+    said = capsys.readouterr().err
+    assert message in said, said
+    assert not (nus / "data/nuswideseq").exists()
+
+
+def test_label_files_may_lie_beside_the_lists(nus):
+    (nus / "nus/Groundtruth/TrainTestLabels").rename(nus / "nus/TrainTestLabels")
+    corpus = read_annotations(nus / "nus", ("animal", "beach"))
+    assert corpus.labels.sum(axis=0).tolist() == [14, 16]
+    assert corpus.key[corpus.is_test][:2].tolist() == [0, 1]
+
+
+def test_recipe_is_the_papers():
+    recipe = DATASETS["nuswideseq"].recipe
+    assert (recipe.schedule, recipe.memory_size) == ((3, 1, 0, 5, 4, 2), 2000)

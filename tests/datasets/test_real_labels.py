@@ -1,0 +1,160 @@
+"""COCOseq and NUS-WIDEseq on the real labels, where PRSLIB_DATA has them."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from real_folders import coco_json
+
+from prslib import RunConfig, configs
+from prslib.datasets import GROUPS, coco, load_dataset, nuswide
+from prslib.datasets import coco as cocoseq
+from prslib.datasets import nuswide as nuswideseq
+from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
+from prslib.datasets.prepared import read_ids
+from prslib.training.replay import plan
+
+DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
+LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
+needs_coco = pytest.mark.skipif(
+    not (LABELS.is_file() and IDS.is_dir()), reason="PRSLIB_DATA has no real COCO labels"
+)
+needs_nus = pytest.mark.skipif(
+    not (DATA / "nuswide_labels.npz").is_file(), reason="PRSLIB_DATA has no nuswide_labels.npz"
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Write the labels as COCO's two JSON files and read these."""
+    folder = tmp_path_factory.mktemp("annotations")
+    table = coco.read_label_table(LABELS)
+    for half, is_test in zip(coco.HALVES, (False, True), strict=True):
+        rows = np.flatnonzero(table.is_test == is_test)
+        files = [f"COCO_{half}_{key:012d}.jpg" for key in table.key[rows]]
+        content = coco_json(table.key[rows], files, table.labels[rows], table.names)
+        (folder / f"instances_{half}.json").write_text(json.dumps(content))
+    return coco.read_annotations(folder)
+
+
+def sizes(task, where):
+    return np.bincount(task[where & (task >= 0)]).tolist()
+
+
+def groups_of(names):
+    return [list(names).count(group) for group in GROUPS]
+
+
+@needs_coco
+def test_pools_are_the_published_ones(corpus):
+    names, class_task = cocoseq.find_tasks(corpus)
+    kept = ~np.isin(names, cocoseq.DROPPED)
+    assert np.bincount(class_task[kept]).tolist() == [24, 18, 14, 14]
+    task = cocoseq.find_pools(corpus, names, class_task)
+    assert sizes(task, ~corpus.is_test) == [9425, 8701, 12303, 7965]
+    assert sizes(task, corpus.is_test) == [4710, 4287, 5672, 4191]
+    released = read_ids(IDS, "coco")
+    for number in range(4):
+        pool = corpus.key[(task == number) & corpus.is_test]
+        assert set(pool.tolist()) == set(released["imbalanced"][number].tolist())
+        ours = corpus.key[(task == number) & ~corpus.is_test].tolist()
+        assert set(released["train"][number].tolist()) <= set(ours)
+
+
+@needs_coco
+def test_released_split(corpus):
+    selection, left_out = cocoseq.select(corpus, IDS)
+    assert left_out == {}
+    dataset = selection.dataset("cocoseq", "COCOseq", None)
+    tests = dataset.tests
+    assert np.bincount(dataset.train.task).tolist() == [8365, 7814, 11603, 7290]
+    assert np.bincount(tests["balanced"].task).tolist() == [1960, 1690, 1400, 1316]
+    assert np.bincount(tests["imbalanced"].task).tolist() == [4710, 4287, 5672, 4191]
+    assert set(tests["balanced"].labels.sum(axis=0).tolist()) == {100}
+    assert groups_of(dataset.class_group) == [18, 38, 14]
+    columns = json.loads((IDS / "multihot_map.json").read_text())
+    assert dataset.class_names == tuple(sorted(columns, key=columns.get))
+    for number, profile in enumerate(COCOSEQ):
+        rows = dataset.train.labels[dataset.train.task == number]
+        freq = np.sort(rows[:, dataset.class_task == number].sum(axis=0))[::-1]
+        assert tuple(freq.tolist()) == profile.class_freq
+        assert tuple(np.bincount(rows.sum(axis=1))[1:].tolist()) == profile.labels_per_image
+
+
+@needs_coco
+def test_released_test_images_are_half_of_each_official_half(corpus):
+    """The fact that the derivation draws by."""
+    wanted = np.concatenate(read_ids(IDS, "coco")["balanced"])
+    names, _ = cocoseq.find_tasks(corpus)
+    labels = corpus.columns(tuple(name for name in names if name not in cocoseq.DROPPED))
+    for is_test in (True, False):
+        half = np.isin(corpus.key, wanted) & (corpus.is_test == is_test)
+        assert set(labels[half].sum(axis=0).tolist()) == {50}
+
+
+@needs_coco
+def test_derived_split(corpus):
+    selection, _ = cocoseq.select(corpus, None)
+    released, _ = cocoseq.select(corpus, IDS)
+    np.testing.assert_array_equal(selection.class_names, released.class_names)
+    np.testing.assert_array_equal(selection.class_task, released.class_task)
+    np.testing.assert_array_equal(selection.class_group, released.class_group)
+    parts = {name: selection.files[selection.part(name)] for name in ("train", "balanced")}
+    assert not set(parts["train"].tolist()) & set(parts["balanced"].tolist())
+    assert len(np.unique(selection.files)) == len(selection)
+    balanced = selection.labels[selection.part("balanced")]
+    assert set(balanced.sum(axis=0).tolist()) == {100}
+    assert len(parts["train"]) == pytest.approx(35072, rel=0.03)
+    again, _ = cocoseq.select(corpus, None)
+    np.testing.assert_array_equal(again.files, selection.files)
+
+
+@needs_coco
+def test_labels_load_without_preparation_and_fill_a_memory(monkeypatch):
+    dataset = load_dataset("cocoseq", images=False)
+    assert (len(dataset.train), dataset.train.images) == (35072, None)
+    (config,) = configs(dataset="cocoseq", method="CRS")
+    assert config.resolved["memory_size"] == 2000
+    _, labels = plan(config, dataset)
+    assert labels.shape == (2000, 70)
+
+
+@needs_coco
+def test_derived_labels_come_with_a_warning(tmp_path, monkeypatch):
+    (tmp_path / LABELS.name).symlink_to(LABELS)
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    with pytest.warns(UserWarning, match="our own derivation"):
+        dataset = load_dataset("cocoseq", images=False)
+    assert groups_of(dataset.class_group) == [18, 38, 14]
+
+
+@needs_nus
+def test_derived_nuswideseq():
+    corpus = nuswide.read_label_table(DATA / "nuswide_labels.npz")
+    selection, left_out = nuswideseq.select(corpus, None)
+    assert left_out["without any of the 49 concepts"] == 61957
+    assert groups_of(selection.class_group) == [10, 18, 21]
+    assert np.bincount(selection.class_task).min() >= 4
+    balanced = selection.labels[selection.part("balanced")]
+    assert set(balanced.sum(axis=0).tolist()) == {50}
+
+
+@needs_coco
+def test_published_figure_is_of_this_stream():
+    """The committed numbers of the stream are those of the labels."""
+    file = Path(__file__).parents[2] / "figures" / "paper" / "memory_distribution_cocoseq.csv"
+    frame = pd.read_csv(file)
+    dataset = load_dataset("cocoseq", images=False)
+    stream = frame[frame["method"] == "Stream"].set_index("class")["share"]
+    expected = 100 * dataset.class_freq / dataset.class_freq.sum()
+    np.testing.assert_allclose(stream[list(dataset.class_names)], expected, rtol=1e-4)
+    assert RunConfig(dataset="cocoseq").resolved["model"] == "resnet101"
+
+
+def test_groups_of_nuswideseq():
+    assert len(nuswideseq.CLASSES) == 49
+    assert groups_of(nuswideseq.GROUP.values()) == [10, 18, 21]
+    assert sum(task.num_classes for task in NUSWIDESEQ) == 49

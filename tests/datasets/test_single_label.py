@@ -1,0 +1,400 @@
+"""Imbal-MNISTseq, Imbal-SVHNseq and their stand-ins: files, counts, pairs, orders."""
+
+import gzip
+import os
+import sys
+import types
+
+import numpy as np
+import pytest
+import scipy.io
+
+from prslib.cli import main
+from prslib.datasets import DATASETS, draw_schedule, load_dataset
+from prslib.datasets.curation import first_of_each_class, pareto_counts
+from prslib.datasets.single_label import MNIST, SVHN, at_hand, read_mnist, read_svhn
+from prslib.models.networks import make_model
+from prslib.training.config import RunConfig
+from prslib.training.replay import plan
+from prslib.training.run import run
+
+REAL = os.environ.get("PRSLIB_DATA")
+MNIST_COUNTS = [5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153]
+SVHN_COUNTS = [4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120]
+STAND_INS = {
+    "imbal-digits": (MNIST_COUNTS, 1),
+    "imbal-digits-tiny": (MNIST_COUNTS, 10),
+    "imbal-colour-digits": (SVHN_COUNTS, 1),
+    "imbal-colour-digits-tiny": (SVHN_COUNTS, 20),
+}
+ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
+
+
+@pytest.fixture
+def pictures():
+    """Three training and two test pictures, every pixel different from its neighbours."""
+    rng = np.random.default_rng(0)
+
+    def make(*shape):
+        return {
+            "train": (rng.integers(0, 256, (3, *shape), dtype=np.uint8), np.array([0, 9, 4])),
+            "test": (rng.integers(0, 256, (2, *shape), dtype=np.uint8), np.array([5, 0])),
+        }
+
+    return make
+
+
+def write_keras(folder, parts):
+    arrays = {f"x_{part}": images[..., 0] for part, (images, _) in parts.items()}
+    arrays |= {f"y_{part}": digits.astype(np.uint8) for part, (_, digits) in parts.items()}
+    np.savez(folder / "mnist.npz", **arrays)
+    return folder / "mnist.npz"
+
+
+def idx(array):
+    sizes = (0x0800 + array.ndim, *array.shape)
+    return np.array(sizes, dtype=">i4").tobytes() + array.astype(np.uint8).tobytes()
+
+
+def write_idx(folder, parts, packed):
+    raw = folder / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        images, digits = parts[part]
+        for name, array in (("images-idx3", images[..., 0]), ("labels-idx1", digits)):
+            content, file = idx(array), raw / f"{prefix}-{name}-ubyte{'.gz' if packed else ''}"
+            file.write_bytes(gzip.compress(content) if packed else content)
+    return raw
+
+
+def write_mat(folder, parts):
+    folder.mkdir(exist_ok=True)
+    for part, (images, digits) in parts.items():
+        labels = np.where(digits == 0, 10, digits)[:, None].astype(np.uint8)
+        content = {"X": images.transpose(1, 2, 3, 0), "y": labels}
+        scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
+
+
+def same(found, parts):
+    for part, (images, digits) in parts.items():
+        np.testing.assert_array_equal(found[part][0], images)
+        np.testing.assert_array_equal(found[part][1], digits)
+        assert found[part][1].dtype == np.int64
+
+
+# thinning
+
+
+def test_thinning_has_the_papers_sums():
+    assert MNIST.train_counts.tolist() == MNIST_COUNTS
+    assert SVHN.train_counts.tolist() == SVHN_COUNTS
+    assert (sum(MNIST_COUNTS), sum(SVHN_COUNTS)) == (11543, 14181)
+    assert (sum(MNIST.train_freq), sum(MNIST.test_freq)) == (60000, 10000)
+    assert (sum(SVHN.train_freq), sum(SVHN.test_freq)) == (73257, 26032)
+
+
+def test_thinning_by_hand():
+    # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 - 2^-1.6) = .4923
+    assert pareto_counts(np.array([1000, 1000])).tolist() == [1000, 492]
+    for wrong in ((np.array([5]), 0.6), (np.array([5, 5]), 0.0)):
+        with pytest.raises(ValueError, match="two classes or more and an alpha above 0"):
+            pareto_counts(*wrong)
+
+
+def test_the_first_images_of_a_class_are_kept():
+    labels = np.array([1, 0, 0, 1, 1, 0])
+    assert first_of_each_class(labels, np.array([1, 2])).tolist() == [0, 1, 3]
+    with pytest.raises(ValueError, match="expected 4 images of class 1, got 3"):
+        first_of_each_class(labels, np.array([1, 4]))
+
+
+# files
+
+
+def test_keras_file(tmp_path, pictures):
+    parts = pictures(28, 28, 1)
+    write_keras(tmp_path, parts)
+    same(read_mnist(tmp_path), parts)
+    labels_only = read_mnist(tmp_path, images=False)
+    assert labels_only["train"][0] is None
+    assert labels_only["train"][1].tolist() == [0, 9, 4]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_torchvision_idx_files(tmp_path, pictures, packed):
+    parts = pictures(28, 28, 1)
+    write_idx(tmp_path, parts, packed)
+    same(read_mnist(tmp_path), parts)
+    assert read_mnist(tmp_path, images=False)["test"][0] is None
+
+
+@pytest.mark.parametrize("inner", ["", "SVHN"])
+def test_svhn_files_call_zero_ten(tmp_path, pictures, inner):
+    parts = pictures(32, 32, 3)
+    write_mat(tmp_path / inner, parts)
+    same(read_svhn(tmp_path), parts)
+    assert read_svhn(tmp_path, images=False)["test"][1].tolist() == [5, 0]
+
+
+@pytest.mark.parametrize("cut", [3, 20, -1])
+def test_truncated_files_are_named(tmp_path, pictures, cut):
+    parts = pictures(28, 28, 1)
+    raw = write_idx(tmp_path, parts, packed=False)
+    file = raw / "train-images-idx3-ubyte"
+    file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte cannot be read .* delete it"):
+        read_mnist(tmp_path)
+    keras = write_keras(tmp_path, parts)
+    keras.write_bytes(keras.read_bytes()[:cut])
+    with pytest.raises(ValueError, match=r"mnist.npz cannot be read .* delete it"):
+        read_mnist(tmp_path)
+    write_mat(tmp_path, pictures(32, 32, 3))
+    mat = tmp_path / "test_32x32.mat"
+    mat.write_bytes(mat.read_bytes()[: 300 if cut == -1 else cut])
+    with pytest.raises(ValueError, match=r"test_32x32.mat cannot be read .* delete it"):
+        read_svhn(tmp_path)
+
+
+def test_packed_idx_file_that_breaks_off(tmp_path, pictures):
+    raw = write_idx(tmp_path, pictures(28, 28, 1), packed=True)
+    file = raw / "t10k-labels-idx1-ubyte.gz"
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"t10k-labels-idx1-ubyte.gz cannot be read"):
+        read_mnist(tmp_path)
+
+
+def test_other_contents_are_refused(tmp_path, pictures):
+    parts = pictures(28, 28, 1)
+    write_keras(tmp_path, parts | {"test": (parts["test"][0], np.array([5, 11]))})
+    with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
+        read_mnist(tmp_path)
+    write_keras(tmp_path, pictures(32, 32, 1))
+    with pytest.raises(ValueError, match=r"shape \(3, 28, 28, 1\) .* got uint8 \(3, 32, 32, 1\)"):
+        read_mnist(tmp_path)
+    np.savez(tmp_path / "mnist.npz", images=np.zeros(3))
+    with pytest.raises(ValueError, match=r"mnist.npz cannot be read"):
+        read_mnist(tmp_path)
+
+
+def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* not set; .*DATA=.* mnist.npz"):
+        load_dataset("imbal-mnistseq")
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match="which is none; create it and put there"):
+        load_dataset("imbal-mnistseq")
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"train-images-idx3-ubyte is missing .* prepare"):
+        load_dataset("imbal-mnistseq")
+    with pytest.raises(FileNotFoundError, match=r"train_32x32.mat is missing .*imbal-svhnseq"):
+        load_dataset("imbal-svhnseq")
+    assert at_hand(["imbal-mnistseq", "imbal-digits"]) == ["imbal-digits"]
+    with pytest.raises(FileNotFoundError, match="train-images"):
+        at_hand(["imbal-mnistseq", "imbal-svhnseq"])
+
+
+@pytest.fixture
+def full_mnist(tmp_path, monkeypatch):
+    """MNIST's counts with blank pictures; a picture's first two pixels say which it is."""
+    arrays = {}
+    for part, freq in (("train", MNIST.train_freq), ("test", MNIST.test_freq)):
+        digits = np.random.default_rng(1).permutation(np.repeat(np.arange(10), freq))
+        images = np.zeros((len(digits), 28, 28), np.uint8)
+        images[:, 0, 0], images[:, 0, 1] = np.divmod(np.arange(len(digits)), 256)
+        arrays |= {f"x_{part}": images, f"y_{part}": digits.astype(np.uint8)}
+    np.savez(tmp_path / "mnist.npz", **arrays)
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    return arrays
+
+
+def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(full_mnist):
+    dataset = load_dataset("imbal-mnistseq")
+    assert dataset.class_freq.tolist() == MNIST_COUNTS
+    assert dataset.tests["full"].labels.sum(axis=0).tolist() == list(MNIST.test_freq)
+    assert dataset.class_task.tolist() == list(range(10))
+    assert dataset.class_group[:4] == ("majority",) * 3 + ("moderate",)
+    corner = dataset.train.images[:, 0, :2, 0].astype(int) @ [256, 1]
+    kept = np.flatnonzero(dataset.train.labels[:, 9])
+    np.testing.assert_array_equal(corner[kept], np.flatnonzero(full_mnist["y_train"] == 9)[:153])
+    labels = load_dataset("imbal-mnistseq", images=False)
+    assert labels.train.images is None
+    np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
+    assert at_hand(["imbal-mnistseq", "imbal-svhnseq"]) == ["imbal-mnistseq"]
+
+
+def test_other_counts_than_the_original_are_refused(full_mnist, tmp_path):
+    full_mnist["y_test"][0] = (full_mnist["y_test"][0] + 1) % 10
+    np.savez(tmp_path / "mnist.npz", **full_mnist)
+    with pytest.raises(ValueError, match="expected the original test set of MNIST with"):
+        load_dataset("imbal-mnistseq", images=False)
+
+
+def test_prepare_says_what_is_there_and_what_is_missing(full_mnist, tmp_path, capsys):
+    assert main(["prepare", "imbal-mnistseq"]) == 0
+    assert "11543 training images, 5923 2281 1053 684" in capsys.readouterr().out
+    assert main(["prepare", "imbal-svhnseq"]) == 1
+    assert "train_32x32.mat is missing" in capsys.readouterr().err
+
+
+def test_download_is_torchvisions(tmp_path, monkeypatch, capsys, pictures):
+    asked = []
+
+    def fetch(folder, download, split):
+        asked.append((folder, download, split))
+        if split == "test":
+            write_mat(folder, pictures(32, 32, 3))
+
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    datasets = types.ModuleType("torchvision.datasets")
+    datasets.SVHN = fetch
+    torchvision = types.ModuleType("torchvision")
+    torchvision.datasets = datasets
+    monkeypatch.setitem(sys.modules, "torchvision", torchvision)
+    monkeypatch.setitem(sys.modules, "torchvision.datasets", datasets)
+    assert main(["prepare", "imbal-svhnseq", "--download"]) == 1  # three pictures are not SVHN
+    assert asked == [(tmp_path, True, "train"), (tmp_path, True, "test")]
+    assert "expected the original train set of SVHN" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    assert main(["prepare", "imbal-svhnseq", "--download"]) == 1
+    assert "needs torchvision, which is not installed; `pip" in capsys.readouterr().err
+
+
+# stand-ins
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_stand_ins_have_the_papers_counts(name):
+    counts, divisor = STAND_INS[name]
+    dataset = load_dataset(name, images=False)
+    assert dataset.class_freq.tolist() == [count // divisor for count in counts]
+    assert dataset.tests["full"].labels.sum(axis=0).tolist() == [200 // divisor] * 10
+    assert DATASETS[name].recipe.memory_size == {11543: 300, 14181: 500}[sum(counts)] // divisor
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("imbal-digits-tiny", (28, 28, 1)), ("imbal-colour-digits-tiny", (32, 32, 3))],
+)
+def test_stand_ins_show_their_digits(name, shape):
+    dataset, labels = load_dataset(name), load_dataset(name, images=False)
+    test = dataset.tests["full"]
+    assert dataset.train.images.shape[1:] == test.images.shape[1:] == shape
+    np.testing.assert_array_equal(dataset.train.labels, labels.train.labels)
+    assert len(np.unique(dataset.train.images, axis=0)) > 0.99 * len(dataset.train)
+    again = load_dataset(name)
+    np.testing.assert_array_equal(again.train.images, dataset.train.images)
+    # in the middle, where digits are, pictures vary more than along the edge
+    spread = dataset.train.images.std(axis=(0, 3))
+    assert shape[2] == 3 or spread[8:-8, 8:-8].mean() > 5 * spread[0].mean()
+
+
+def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(tmp_path, monkeypatch):
+    """Every original is of one brightness, so that a picture tells which it was drawn from."""
+    digits = np.tile(np.arange(10), 6)
+    levels = np.arange(1, 61) / 60
+    images = np.broadcast_to(16 * levels[:, None, None], (60, 8, 8))
+    originals = types.SimpleNamespace(target=digits, images=images)
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: originals)
+    dataset = load_dataset("imbal-digits-tiny")
+    used = {}
+    for part, split in (("train", dataset.train), ("test", dataset.tests["full"])):
+        brightest = split.images.max(axis=(1, 2, 3)).astype(int)
+        original = np.abs(brightest[:, None] - 255 * levels).argmin(axis=1)
+        np.testing.assert_array_equal(digits[original], split.labels.argmax(axis=1))
+        used[part] = set(original.tolist())
+    assert not used["train"] & used["test"]
+    assert (len(used["train"]), len(used["test"])) == (40, 20)  # all there are, two to one
+
+
+# orders and runs
+
+
+def test_order_is_drawn_from_the_seed_or_given():
+    first, second = (RunConfig(dataset="imbal-digits-tiny", seed=seed) for seed in (0, 1))
+    assert first.resolved["schedule"] == draw_schedule(10, 0)
+    assert first.resolved["schedule"] != second.resolved["schedule"]
+    given = RunConfig(dataset="imbal-digits-tiny", schedule=draw_schedule(10, 0))
+    assert given.hash == first.hash
+    assert RunConfig(dataset="imbal-digits-tiny", schedule=ORDER).hash != first.hash
+    drawn = {draw_schedule(10, seed)[0] for seed in range(60)}
+    assert drawn == set(range(10))
+    with pytest.raises(ValueError, match="once in the schedule"):
+        RunConfig(dataset="imbal-digits-tiny", schedule=ORDER[:-1])
+
+
+def test_two_classes_are_trained_at_once():
+    dataset = load_dataset("imbal-digits-tiny", images=False)
+    config = RunConfig(dataset="imbal-digits-tiny", method="Finetune", schedule=ORDER)
+    parts, _ = plan(config, dataset)
+    classes = dataset.train.labels.argmax(axis=1)
+    for start, part in zip(range(0, 10, 2), parts, strict=True):
+        pair = ORDER[start : start + 2]
+        assert part.seen == ORDER[: start + 2]
+        assert set(classes[part.batches].ravel()) == set(pair)
+        assert len(part.batches) == sum(dataset.class_freq[list(pair)]) // 10
+    swapped = RunConfig(dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:]))
+    np.testing.assert_array_equal(plan(swapped, dataset)[0][0].batches, parts[0].batches)
+
+
+def test_scores_of_single_label_data():
+    scores = run(RunConfig(dataset="imbal-digits-tiny", method="CRS", schedule=ORDER)).scores
+    assert set(scores["schedule"]) == {"1+2,3+4,5+6,7+8,0+9"}
+    accuracy = scores[scores["metric"] == "accuracy"]
+    assert set(accuracy["group"]) == {"overall"}
+    tasks = accuracy.groupby("trained_tasks")["task"].apply(set).to_dict()
+    assert tasks[1] == {"all", "seen", "1+2"}
+    assert tasks[5] == {"all", "seen", "1+2", "3+4", "5+6", "7+8", "0+9"}
+    value = accuracy.set_index(["trained_tasks", "task"])["value"]
+    assert value[5, "all"] == value[5, "seen"]
+    assert value[1, "all"] == pytest.approx(value[1, "seen"] / 5)  # 2 of 10 classes, equal sizes
+    pairs = [value[5, task] for task in tasks[5] - {"all", "seen"}]
+    assert value[5, "all"] == pytest.approx(np.mean(pairs))
+    again = run(RunConfig(dataset="imbal-digits-tiny", method="CRS", schedule=ORDER)).scores
+    assert again.equals(scores)
+
+
+def test_multitask_does_not_know_an_order():
+    one, other = (
+        RunConfig(dataset="imbal-digits-tiny", method="Multitask", schedule=order)
+        for order in (ORDER, None)
+    )
+    assert one.hash == other.hash
+    assert run(one).scores.equals(run(other).scores)
+    assert set(run(one).scores["trained_tasks"]) == {5}
+
+
+def test_a_test_set_that_is_not_there_is_refused():
+    config = RunConfig(dataset="imbal-digits-tiny", test_set="balanced")
+    with pytest.raises(ValueError, match="must be one of full, got 'balanced'"):
+        run(config)
+
+
+@pytest.mark.parametrize(("name", "features"), [("mlp", 64), ("resnet18", 1024)])
+def test_models_have_the_papers_size(name, features):
+    import torch
+
+    shape = {"mlp": (28, 28, 1), "resnet18": (32, 32, 3)}[name]
+    model = make_model(name, shape, 10, seed=0)
+    images = torch.rand(2, shape[2], *shape[:2])
+    assert model.features(images).shape == (2, features)
+    assert model(images).shape == (2, 10)
+    size = sum(p.numel() for p in model.parameters())
+    if name == "mlp":
+        assert size == 784 * 64 + 64 + 64 * 64 + 64 + 64 * 10 + 10
+    else:  # four times torchvision's 11.2 million, as twice the width makes it
+        assert size == pytest.approx(4 * 11.17e6, rel=0.01)
+
+
+# real data
+
+
+@pytest.mark.skipif(
+    not REAL or not os.path.isfile(os.path.join(REAL, "mnist.npz")), reason="needs MNIST"
+)
+def test_real_mnist_gives_the_known_level():
+    dataset = load_dataset("imbal-mnistseq")
+    assert dataset.class_freq.tolist() == MNIST_COUNTS
+    scores = run(RunConfig(dataset="imbal-mnistseq", method="Multitask")).scores
+    rows = scores[(scores["metric"] == "accuracy") & (scores["task"] == "all")]
+    assert rows["value"].item() == pytest.approx(0.80, abs=0.03)  # the paper has 81.67

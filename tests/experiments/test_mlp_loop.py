@@ -1,0 +1,138 @@
+"""The loop in numpy against the learner, and both against gradients by hand."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from prslib.datasets import load_dataset
+from prslib.experiments import mlp_loop
+from prslib.experiments.mlp_loop import Loop, Network, progressions
+from prslib.training.config import RunConfig
+from prslib.training.learner import LOSSES, Learner
+from prslib.training.replay import plan
+from prslib.training.run import initial_model, run
+
+TINY = "imbal-digits-tiny"
+ORDERS = [(1, 2, 3, 4, 5, 6, 7, 8, 9, 0), (1, 2, 3, 4, 5, 7, 6, 8, 9, 0)]
+SETTINGS = {"learning_rate": 0.1, "clip_value": 0.5, "norm_penalty": 0.3}
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load_dataset(TINY)
+
+
+def numpy_network(config, dataset, **settings):
+    state = initial_model(config, dataset).state_dict()
+    return Network([tensor.numpy() for tensor in state.values()], **settings)
+
+
+def test_steps_are_the_learners(dataset):
+    config = RunConfig(dataset=TINY, method="PRS", schedule=ORDERS[0])
+    parts, _ = plan(config, dataset)
+    batches = [batch for part in parts for batch in part.batches][:80]
+    learner = Learner(
+        initial_model(config, dataset), optimizer="sgd", loss="cross_entropy", **SETTINGS
+    )
+    images, labels = map(torch.from_numpy, (dataset.train.images, dataset.train.labels))
+    learner.fit(images, labels.float(), batches)
+    network, loop = numpy_network(config, dataset, **SETTINGS), Loop(dataset)
+    for batch in batches:
+        network.step(loop.train[batch], loop.classes[batch])
+    for ours, theirs in zip(network.tensors, learner.model.parameters(), strict=True):
+        np.testing.assert_allclose(ours, theirs.detach().numpy(), atol=2e-5)
+
+
+@pytest.mark.parametrize("method", ["Multitask", "Finetune", "CRS", "PRS"])
+def test_accuracies_are_those_of_a_run(dataset, method):
+    config = RunConfig(dataset=TINY, method=method, schedule=ORDERS[0], learning_rate=0.05)
+    scores = run(config).scores
+    theirs = scores[(scores["metric"] == "accuracy") & (scores["task"] == "all")]["value"]
+    ours = Loop(dataset).accuracies(config)
+    np.testing.assert_allclose(ours[~np.isnan(ours)], theirs, atol=0.011)  # two of 200 images
+
+
+def test_runs_that_begin_alike_share_their_beginning_and_nothing_else(dataset):
+    shared = Loop(dataset)
+    base = RunConfig(dataset=TINY, method="PRS", schedule=ORDERS[0])
+    changes = [{}, {"learning_rate": 0.05}, {}, {"schedule": ORDERS[1]}, {"rho": 0.5}, {}]
+    changes += [{"seed": 1}, {"batch_size": 20}, {"method": "Finetune"}, {"method": "Multitask"}]
+    wanted = [dataclasses.replace(base, **change) for change in changes]
+    for config in wanted:
+        alone = Loop(dataset).accuracies(config)
+        np.testing.assert_array_equal(shared.accuracies(config), alone)
+
+
+def test_shared_steps_are_not_taken_again(dataset, monkeypatch):
+    taken = []
+    step = Network.step
+    monkeypatch.setattr(Network, "step", lambda *args: (taken.append(1), step(*args)))
+    loop = Loop(dataset)
+    first = RunConfig(dataset=TINY, method="CRS", schedule=ORDERS[0])
+    loop.accuracies(first)
+    whole = len(taken)
+    loop.accuracies(dataclasses.replace(first, schedule=ORDERS[1]))
+    beginning = sum(len(part.batches) for part in plan(first, dataset)[0][:2])
+    assert len(taken) - whole == whole - beginning
+
+
+def test_what_follows_another_beginning_is_trained_again(dataset):
+    rng, config = np.random.default_rng(0), RunConfig(dataset=TINY)
+    first, second, other, third = rng.integers(len(dataset.train), size=(4, 15, 10))
+    shared = Loop(dataset)
+    for parts in ([first, second, third], [first, other, third], [first, second, third]):
+        alone, results = Loop(dataset), []
+        for loop in (shared, alone):
+            network = numpy_network(config, dataset, **SETTINGS)
+            for depth, part in enumerate(parts):
+                loop._fit(network, depth, part, "full")
+            results.append(network.flat)
+        np.testing.assert_array_equal(*results)
+
+
+def test_other_trainings_are_refused(dataset):
+    with pytest.raises(ValueError, match=r"expected model 'mlp', .* got 'convnet'; train it with"):
+        Loop(dataset).accuracies(RunConfig(dataset=TINY, model="convnet"))
+
+
+def test_progressions_are_tidy_and_made_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    wanted = [
+        RunConfig(dataset=TINY, method=method, schedule=ORDERS[0])
+        for method in ("Multitask", "PRS")
+    ]
+    rows = progressions(wanted, workers=1)
+    assert rows["trained_tasks"].tolist() == [5, 1, 2, 3, 4, 5]
+    assert rows["variant"].tolist() == [""] + ["paper"] * 5
+    assert set(rows["schedule"]) == {"1+2,3+4,5+6,7+8,0+9"}
+    assert rows["value"].between(1, 100).all()
+    monkeypatch.setattr(mlp_loop, "_train", None)  # a second training would fail
+    assert progressions(wanted).equals(rows)
+
+
+def test_penalty_pulls_along_the_parameter(dataset):
+    # one step with no data term: w - lr * penalty * w / |w|
+    model = torch.nn.Linear(2, 2)
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        model.bias.zero_()
+    learner = Learner(model, "sgd", 0.1, "cross_entropy", clip_value=5.0, norm_penalty=1.0)
+    learner.loss = lambda logits, labels: 0.0 * logits.sum()
+    learner.model.forward = lambda images: images.new_zeros(1, 2) + 0.0 * model.weight.sum()
+    learner.fit(torch.zeros(1, 1, 1, 2, dtype=torch.uint8), torch.eye(2)[:1], [np.array([0])])
+    expected = torch.tensor([[3.0 - 0.06, 0.0], [0.0, 4.0 - 0.08]])
+    torch.testing.assert_close(model.weight.detach(), expected)
+    assert not model.bias.any()
+
+
+def test_losses_bring_their_activation():
+    logits = torch.tensor([[2.0, 0.0, -1.0]])
+    assert LOSSES["cross_entropy"].activation(logits).sum().item() == pytest.approx(1)
+    torch.testing.assert_close(
+        LOSSES["multilabel_soft_margin"].activation(logits), torch.sigmoid(logits)
+    )
+    by_hand = -np.log(np.exp(2) / (np.exp(2) + 1 + np.exp(-1)))
+    loss = LOSSES["cross_entropy"].of(logits, torch.tensor([[1.0, 0.0, 0.0]]))
+    assert loss.item() == pytest.approx(by_hand, rel=1e-5)

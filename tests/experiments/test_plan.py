@@ -1,0 +1,261 @@
+"""``python -m prslib plan``: which runs are missing, and how long they take."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from prslib.cli import main
+from prslib.datasets import DATASETS, load_dataset
+from prslib.experiments import cost as estimate
+from prslib.experiments import cost as planning
+from prslib.experiments.cost import (
+    FEW,
+    NOTHING,
+    Pace,
+    blank_dataset,
+    blanks_for_missing,
+    kind_of,
+    measure,
+    work_of,
+)
+from prslib.experiments.store import Store
+from prslib.experiments.sweep import run_all
+from prslib.training.config import RunConfig, configs
+from prslib.training.learner import Learner
+from prslib.training.methods import METHODS
+from prslib.training.run import run
+
+MLP = {"dataset": "imbal-digits-tiny"}
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "classes", "tasks"),
+    [
+        ("cocoseq", 35072, 70, 4),
+        ("nuswideseq", 48724, 49, 6),
+        ("imbal-mnistseq", 11543, 10, 10),
+        ("imbal-svhnseq", 14181, 10, 10),
+    ],
+)
+def test_blank_data_sets_have_the_published_sizes(name, images, classes, tasks):
+    blank = blank_dataset(name)
+    assert (len(blank.train), blank.num_classes, blank.num_tasks) == (images, classes, tasks)
+    assert tasks == len(DATASETS[name].recipe.schedule)
+
+
+def test_blanks_stand_in_within_the_context_only():
+    config = RunConfig(dataset="cocoseq", method="CRS")
+    with blanks_for_missing() as missing:
+        assert missing["cocoseq"] == NOTHING
+        assert "digits70seq" not in missing
+        assert config.hash
+        assert work_of(config).steps == pytest.approx(3507, abs=4)
+    for ask in (lambda: config.hash, lambda: load_dataset("imbal-mnistseq", images=False)):
+        with pytest.raises(FileNotFoundError):
+            ask()
+
+
+@pytest.mark.parametrize("method", ["CRS", "GSS", "Multitask"])
+def test_work_is_what_a_run_does(method, monkeypatch):
+    config = RunConfig(**MLP, method=method, batch_size=30)
+    steps, scored = [], []
+
+    def count(saved, progress):
+        steps.append(progress)
+
+    def score(learner, images, rows, see=Learner.probabilities):
+        scored.append(len(rows))
+        return see(learner, images, rows)
+
+    monkeypatch.setattr("prslib.training.checkpoint.Checkpoint.after_step", count)
+    monkeypatch.setattr("prslib.training.learner.Learner.probabilities", score)
+    run(config)
+    assert work_of(config) == (len(steps), sum(scored))
+
+
+def test_looks_at_the_memory_count_as_steps():
+    plain, watched = (RunConfig(**MLP, method="CRS", variance_points=n) for n in (0, 5))
+    assert work_of(watched).steps - work_of(plain).steps == 5 * 2  # 30 samples, 20 at once
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_pace(method, monkeypatch):
+    monkeypatch.setattr(estimate, "AIM", 0.0)
+    pace = measure(RunConfig(**MLP, method=method))
+    assert 0 < pace.image < 1
+    assert 0 < pace.step < 10
+
+
+def test_a_pace_needs_no_data_and_no_learned_weights(monkeypatch):
+    monkeypatch.setattr(estimate, "AIM", 0.0)
+    pytest.importorskip("torchvision")
+    config = RunConfig(dataset="imbal-svhnseq", method="EWC", model="resnet18_imagenet")
+    with blanks_for_missing():
+        assert measure(config).step > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "seconds", "lengths", "step"),  # seconds an image; lengths of the steps' batches
+    [
+        ("CRS", 0.0005, [*FEW, *[20] * 52], 0.01),
+        ("CRS", 0.25, [*FEW, 20, 20], 5.0),
+        ("CRS", 0.5, FEW, 10.0),
+        ("Finetune", 1.0, FEW, 10.0),
+        ("GSS", 0.1, FEW, 13.0),
+    ],
+)
+def test_the_slower_a_step_the_less_of_it_is_measured(method, seconds, lengths, step, monkeypatch):
+    taken = []
+
+    def slow(learner, images, labels, batches, after_step):
+        for batch in batches:
+            taken.append(len(batch))
+            now[0] += seconds * len(batch)
+            after_step()
+
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("prslib.training.learner.Learner.fit", slow)
+    assert measure(RunConfig(**MLP, method=method)).step == pytest.approx(step)
+    assert taken == list(lengths)
+
+
+def test_runs_of_one_kind_share_a_pace():
+    seeds = configs(**MLP, method="PRS", seed=[0, 1], rho=[0.0, 1.0])
+    assert len({kind_of(config) for config in seeds}) == 1
+    alike = [("PRS", "CRS", "OCDM"), ("Finetune", "Multitask"), ("GSS",), ("ExStream",), ("EWC",)]
+    kinds = [{kind_of(RunConfig(**MLP, method=method)) for method in some} for some in alike]
+    assert [len(kind) for kind in kinds] == [1] * 5
+    assert len(set.union(*kinds)) == 5
+    assert Pace(2.0, 0.5).seconds(estimate.Work(10, 4)) == 22.0
+
+
+@pytest.fixture
+def quick_paces(monkeypatch):
+    """Paces that are not measured: a step a second."""
+    monkeypatch.setattr(planning.Paces, "_measure", lambda *_: Pace(1.0, 0.0))
+
+
+def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick_paces):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    wanted = {
+        "main_results": configs(**MLP, method=["CRS", "PRS"], batch_size=30),
+        "rho_sweep": configs(**MLP, method="PRS", rho=[0.0, 1.0], batch_size=30),
+    }
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
+    steps = work_of(wanted["rho_sweep"][0]).steps
+    run_all(wanted["main_results"][:1], workers=1)
+    assert main(["plan", "--profile", "smoke", "main_results", "rho_sweep"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = [line.split()[-4:] for line in lines[1:4]]
+    assert [cell[:2] for cell in cells] == [["2", "1"], ["2", "2"], ["3", "2"]]
+    assert [int(cell[2].replace(",", "")) for cell in cells] == [steps, 2 * steps, 2 * steps]
+    hours = [float(cell[3]) for cell in cells]
+    np.testing.assert_allclose(hours, np.array([1, 2, 2]) * steps / 3600, rtol=0.01)
+
+
+def test_a_plan_counts_the_hours_of_a_training_once(tmp_path, monkeypatch, quick_paces):
+    fields = MLP | {"method": "CRS", "batch_size": 30}
+    plain, watched, other = (RunConfig(**fields, variance_points=n) for n in (0, 5, 2))
+    wanted = {"main_results": [plain], "gradient_variance": [watched, other]}
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
+    table, _ = planning.plan("smoke", list(wanted), Store(tmp_path))
+    assert table["missing"].tolist() == [1, 2, 3]
+    steps = work_of(plain).steps, work_of(watched).steps, work_of(watched).steps
+    assert table["steps"].tolist() == list(steps)
+    np.testing.assert_allclose(table["hours"], np.array(steps) / 3600)
+
+
+def test_a_plan_says_what_data_are_missing(tmp_path, monkeypatch, capsys, quick_paces):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    assert main(["plan", "--profile", "paper", "single_label"]) == 0
+    output = capsys.readouterr().out
+    assert "imbal-svhnseq: labels and images missing; all its runs count as missing" in output
+    assert "cocoseq" not in output
+    assert main(["plan", "--profile", "paper", "nothing"]) == 1
+    assert "known notebooks: " in capsys.readouterr().err
+
+
+def test_hours_side_by_side_are_each_devices_own(tmp_path, monkeypatch, quick_paces):
+    fields = MLP | {"method": "CRS", "batch_size": 30}
+    on_cpu, on_gpu = (configs(**fields, seed=list(range(*ends))) for ends in ((0, 8), (8, 40)))
+    wanted = {"rho_sweep": on_cpu, "main_results": on_gpu}
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: wanted[name])
+    device = {"rho_sweep": "cpu", "main_results": "cuda"}
+    monkeypatch.setattr(planning, "given", lambda profile, name: {"device": device[name]})
+    monkeypatch.setattr(planning.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("prslib.experiments.workers.cpu_count", lambda: 16)
+    table, (said, *_) = planning.plan("smoke", list(wanted), Store(tmp_path))
+    assert "with 8 side by side on the CPU and then 8 side by side on the GPU, in all: " in said
+    hours = table["hours"][0] / 8 + table["hours"][1] / 8
+    assert said.endswith(f" {planning.in_hours(hours)}.")
+
+
+def test_a_notebook_that_cannot_say_what_it_wants_leaves_the_others(
+    tmp_path, monkeypatch, quick_paces
+):
+    def wanted(name, profile):
+        if name == "rho_sweep":
+            raise ZeroDivisionError("what a cell does")
+        return configs(**MLP, method="CRS")
+
+    monkeypatch.setattr(planning, "wanted", wanted)
+    table, remarks = planning.plan("smoke", ["rho_sweep", "main_results"], Store(tmp_path))
+    assert table["missing"].tolist() == [1, 1]
+    assert "rho_sweep cannot say what it wants: ZeroDivisionError: what a cell does" in remarks
+
+
+def test_unknown_hours_are_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(planning.Paces, "_measure", lambda *_: None)
+    monkeypatch.setattr(planning, "wanted", lambda name, profile: configs(**MLP, method="CRS"))
+    text = planning.as_text(*planning.plan("smoke", ["main_results"], Store(tmp_path)))
+    assert "in all: unknown." in text
+    assert "nan" not in text.lower()
+
+
+def break_down(config, device):
+    raise RuntimeError("CUDA out of memory")
+
+
+def test_a_pace_that_cannot_be_measured_is_unknown_and_said(monkeypatch):
+    monkeypatch.setattr(planning, "_measure_on_blanks", break_down)
+    with planning.Paces() as paces:
+        paces.measure([(RunConfig(**MLP), "cpu")] * 2)
+        assert np.isnan(paces.cost(RunConfig(**MLP), "cpu")[1])
+    assert paces.remarks == ["PRS, mlp on 28x28x1: not measured, CUDA out of memory"]
+
+
+ONE_PACE = """
+import multiprocessing, time
+from prslib.runs import plan
+from prslib.training.config import RunConfig
+
+if __name__ == "__main__":
+    with plan.Paces() as paces:
+        paces.measure([(RunConfig(dataset="imbal-digits-tiny"), "cpu")])
+        print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+        time.sleep(60)
+"""
+
+
+def test_a_plan_that_is_killed_leaves_no_process(tmp_path):
+    script = tmp_path / "one_pace.py"
+    script.write_text(ONE_PACE)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as plan:
+        (measuring,) = map(int, plan.stdout.readline().split())
+        os.kill(measuring, 0)
+        plan.kill()
+    until = time.monotonic() + 10
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < until:
+            os.kill(measuring, 0)
+            time.sleep(0.05)

@@ -1,0 +1,252 @@
+import dataclasses
+import errno
+import json
+import os
+import shutil
+import warnings
+import zipfile
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from interrupted import attempt
+
+from prslib.experiments.store import FAILURE, FORMAT, LOCK, NewerStoreError, Store, inventory
+from prslib.experiments.sweep import run_all
+from prslib.training.config import Run, RunConfig
+
+
+@pytest.fixture
+def finished():
+    scores = pd.DataFrame(
+        {
+            "dataset": "digits70tiny",
+            "method": ["PRS", "CRS", "Multitask"],
+            "rho": [0.1, np.nan, np.nan],
+            "memory_size": [50, 50, 0],
+            "schedule": ["0,3,1,2", "0,3,1,2", ""],
+            "seed": 0,
+            "trained_tasks": [1, 4, 4],
+            "task": ["seen", "0", "3"],
+            "group": ["overall", "minority", "red 3"],
+            "metric": "mAP",
+            "value": [1 / 3, np.nan, 1e-17],
+        }
+    )
+    labels = np.eye(5, 70, dtype=bool)
+    return Run(RunConfig(dataset="digits70tiny", rho=0.1), scores, labels)
+
+
+def test_a_run_comes_back_bit_for_bit(tmp_path, finished):
+    store = Store(tmp_path / "deep" / "runs")
+    assert store.load(finished.config) is None
+    store.save(finished)
+    loaded = store.load(finished.config)
+    pd.testing.assert_frame_equal(loaded.scores, finished.scores, check_exact=True)
+    np.testing.assert_array_equal(loaded.memory_labels, finished.memory_labels)
+    assert loaded.memory_labels.dtype == bool
+    assert store.load(dataclasses.replace(finished.config, rho=0.2)) is None
+
+
+@pytest.fixture
+def with_extras(finished):
+    columns = ["dataset", "method", "rho", "memory_size", "schedule", "seed"]
+    rows = finished.scores[columns].assign(images=[10, 20, 30], samples=5, value=[0.1, 1e-17, 3.0])
+    config = dataclasses.replace(finished.config, features_per_class=2, variance_points=3)
+    features = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
+    extras = {"features": features, "gradient_variance": rows}
+    return dataclasses.replace(finished, config=config, **extras)
+
+
+def test_what_a_run_leaves_on_top_comes_back_bit_for_bit(tmp_path, finished, with_extras):
+    store = Store(tmp_path)
+    store.save(with_extras)
+    loaded = store.load(with_extras.config)
+    np.testing.assert_array_equal(loaded.features, with_extras.features)
+    assert loaded.features.dtype == np.float32
+    expected = with_extras.gradient_variance
+    pd.testing.assert_frame_equal(loaded.gradient_variance, expected, check_exact=True)
+    assert store.load(finished.config) is None  # another configuration
+    store.save(finished)
+    assert store.load(finished.config).features is None
+    assert store.load(finished.config).gradient_variance is None
+
+
+def test_a_run_without_what_was_asked_for_counts_as_absent(tmp_path, with_extras):
+    store = Store(tmp_path)
+    store.save(dataclasses.replace(with_extras, features=None))
+    with pytest.warns(UserWarning, match=r"features\.npy.* it will be trained again"):
+        assert store.load(with_extras.config) is None
+
+
+def test_equal_runs_are_equal_bytes(tmp_path, finished):
+    first, second = Store(tmp_path / "a").save(finished), Store(tmp_path / "b").save(finished)
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("kept", [0, 0.2, 0.5, 0.99])
+def test_a_file_cut_short_warns_and_counts_as_absent(tmp_path, finished, kept):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+    with pytest.warns(UserWarning, match="cannot be read .* it will be trained again"):
+        assert store.load(finished.config) is None
+    store.save(finished)
+    assert store.load(finished.config) is not None
+
+
+def test_a_flipped_byte_is_noticed(tmp_path, finished):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"scores.csv") + 40] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert store.load(finished.config) is None
+
+
+def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    content, hurt = path.read_bytes(), 0
+    for position in range(0, len(content), 3):
+        for bits in (0x01, 0xFF):
+            flipped = bytearray(content)
+            flipped[position] ^= bits
+            path.write_bytes(flipped)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                loaded = store.load(finished.config)
+            (kept,) = inventory(store)
+            assert kept.state in ("stored", "damaged")
+            if loaded is None:
+                assert "it will be trained again" in str(said[0].message)
+                hurt += 1
+            else:
+                pd.testing.assert_frame_equal(loaded.scores, finished.scores, check_exact=True)
+                np.testing.assert_array_equal(loaded.memory_labels, finished.memory_labels)
+    assert hurt > len(content) / 3
+
+
+def test_a_file_that_is_encrypted_is_damaged(tmp_path, finished):
+    store = Store(tmp_path)
+    path = store.save(finished)
+    content = bytearray(path.read_bytes())
+    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(signature) + flags] |= 1
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match=r"encrypted.*it will be trained again"):
+        assert store.load(finished.config) is None
+    assert [one.state for one in inventory(store)] == ["damaged"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path, finished, monkeypatch):
+    store = Store(tmp_path)
+    before = store.save(finished).read_bytes()
+
+    def full(*_args, **_kwargs):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("zipfile.ZipFile.writestr", full)
+    with pytest.raises(OSError, match="No space"):
+        store.save(finished)
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
+
+
+def test_a_run_of_a_newer_version_is_an_error_and_stays(tmp_path, finished, monkeypatch):
+    store = Store(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("prslib.experiments.store.FORMAT", FORMAT + 1)
+        path = store.save(finished)
+    before = path.read_bytes()
+    said = rf"{path.name} has format {FORMAT + 1}, expected at most {FORMAT}.*the file stays as"
+    with pytest.raises(NewerStoreError, match=said):
+        store.load(finished.config)
+    with pytest.raises(NewerStoreError, match="Update prslib"):
+        run_all([finished.config], store)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_run_of_the_first_version_is_read(tmp_path, finished):
+    path = Store(tmp_path).save(finished)
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    config = json.loads(members["config.json"])
+    assert config.pop("format") == FORMAT
+    members["config.json"] = json.dumps(config)
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    assert Store(tmp_path).load(finished.config) is not None
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """A folder that cannot be written; root, whom no mode keeps out, is told so."""
+
+    def refuse(dir):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(dir))
+
+    tmp_path.chmod(0o555)
+    if os.geteuid() == 0:
+        monkeypatch.setattr("prslib.experiments.store.tempfile.TemporaryFile", refuse)
+    yield tmp_path
+    tmp_path.chmod(0o755)
+
+
+@pytest.fixture
+def stored(tmp_path, finished):
+    Store(tmp_path).save(finished)
+    return finished
+
+
+def test_a_read_only_store_is_read_and_says_why_it_cannot_be_trained_in(stored, read_only):
+    store = Store(read_only)
+    assert run_all([stored.config], store)[0].scores.equals(stored.scores)
+    missing = RunConfig(dataset="imbal-digits-tiny", method="Finetune")
+    said = r"no run can be stored in .* \(Permission denied\); what is stored can be loaded"
+    with pytest.raises(OSError, match=said):
+        run_all([stored.config, missing], store)
+    assert [file.name for file in read_only.iterdir()] == [store.path(stored.config).name]
+
+
+def test_a_disk_without_room_is_an_error_before_any_training(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(free=2**20)
+    monkeypatch.setattr("prslib.experiments.store.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("prslib.experiments.workers.train", None)
+    config = RunConfig(dataset="imbal-digits-tiny", method="Finetune")
+    with pytest.raises(OSError, match=r"expected 16 MiB free, got 1\).*make room") as raised:
+        run_all([config], Store(tmp_path))
+    assert raised.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_held_run_is_not_held_twice_and_is_freed_with_its_process(tmp_path, finished):
+    store = Store(tmp_path)
+    with store.lock(finished.config):
+        assert json.loads(store.path(finished.config, LOCK).read_text())["method"] == "PRS"
+        with pytest.raises(TimeoutError), store.lock(finished.config, wait=False):
+            pass
+    with store.lock(finished.config, wait=False):
+        pass
+
+
+def test_a_failure_is_recorded_with_its_time_and_forgotten_on_success(tmp_path, monkeypatch):
+    config, store = RunConfig(dataset="imbal-digits-tiny", method="Finetune"), Store(tmp_path)
+
+    def broken(*_args):
+        raise FloatingPointError("a loss that is not a number")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("prslib.experiments.workers.train", broken)
+        outcome = attempt(config, store)
+    assert outcome.error == "FloatingPointError: a loss that is not a number"
+    record = json.loads(store.path(config, FAILURE).read_text())
+    assert record["error"] == outcome.error
+    assert record["config"]["method"] == "Finetune"
+    assert datetime.fromisoformat(record["time"]) <= datetime.now(UTC)
+    assert "in broken" in record["traceback"]
+    assert attempt(config, store).error is None
+    assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]

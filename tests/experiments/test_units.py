@@ -1,0 +1,135 @@
+"""Runs that differ only in what they look at, trained once, against each trained alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prslib.experiments.store import CHECKPOINT, Store
+from prslib.experiments.sweep import run_all
+from prslib.experiments.workers import attempt_unit, units_of
+from prslib.training.checkpoint import Checkpoint
+from prslib.training.config import RunConfig, configs
+from prslib.training.run import run, run_at_once
+
+TINY = {"dataset": "digits70tiny", "batch_size": 30}
+LOOKS = [
+    {},
+    {"test_set": "imbalanced"},
+    {"features_per_class": 2},
+    {"variance_points": 3},
+    {"variance_points": 4, "features_per_class": 1, "test_set": "imbalanced"},
+]
+
+
+def looks(method="CRS"):
+    return [RunConfig(**TINY, method=method, **look) for look in LOOKS]
+
+
+def test_what_is_looked_at_is_not_the_training():
+    assert len({config.training for config in looks()}) == 1
+    assert len({config.hash for config in looks()}) == len(LOOKS)
+    others = configs(**TINY, method=["CRS", "PRS"], seed=[0, 1], memory_size=[20, 30])
+    assert len({config.training for config in others}) == len(others)
+
+
+def test_units_keep_the_order_of_what_is_asked_for():
+    crs, prs = looks(), looks("PRS")
+    mixed = [crs[0], prs[1], crs[2], prs[0]]
+    assert units_of(mixed, "cpu") == [(crs[0], crs[2]), (prs[1], prs[0])]
+
+
+@pytest.mark.parametrize("method", ["PRS", "ExStream", "Multitask", "Finetune"])
+def test_trained_once_each_run_is_what_it_is_alone(method):
+    wanted = looks(method)
+    for together, config in zip(run_at_once(wanted), wanted, strict=True):
+        alone = run(config)
+        assert together.config == config
+        pd.testing.assert_frame_equal(together.scores, alone.scores, check_exact=True)
+        np.testing.assert_array_equal(together.memory_labels, alone.memory_labels)
+        assert (together.features is None) == (alone.features is None)
+        if alone.features is not None:
+            np.testing.assert_array_equal(together.features, alone.features)
+        assert (together.gradient_variance is None) == (alone.gradient_variance is None)
+        if alone.gradient_variance is not None:
+            pd.testing.assert_frame_equal(together.gradient_variance, alone.gradient_variance)
+
+
+def test_runs_that_train_differently_are_refused():
+    with pytest.raises(ValueError, match=r"expected runs that train alike .* got 2 trainings"):
+        run_at_once([RunConfig(**TINY, seed=seed) for seed in (0, 1)])
+
+
+def test_a_sweep_goes_through_a_training_once(tmp_path, monkeypatch):
+    steps, store = [], Store(tmp_path)
+    count_steps(monkeypatch, steps)
+    wanted = looks()
+    (outcomes,) = [attempt_unit(unit, store) for unit in units_of(wanted, "cpu")]
+    assert [outcome.error for outcome in outcomes] == [None] * len(LOOKS)
+    apart = Store(tmp_path / "apart")
+    attempt_unit(wanted[:1], apart)
+    assert len(steps) % 2 == 0
+    assert steps[: len(steps) // 2] == steps[len(steps) // 2 :]
+    assert store.path(wanted[0]).read_bytes() == apart.path(wanted[0]).read_bytes()
+    assert [found.config for found in run_all(wanted, store)] == wanted  # nothing is missing
+
+
+def count_steps(monkeypatch, steps, last=None):
+    class Stopped(BaseException):
+        pass
+
+    def count(saved, progress, write=Checkpoint.after_step):
+        steps.append(progress.position)
+        write(saved, progress)
+        if len(steps) == last:
+            raise Stopped
+
+    monkeypatch.setattr(Checkpoint, "after_step", count)
+    return Stopped
+
+
+def stopped_at(step, unit, store, monkeypatch):
+    """Train until a step, saving after each; return how many steps were taken."""
+    steps = []
+    with monkeypatch.context() as patch:
+        stopped = count_steps(patch, steps, step)
+        patch.setattr("prslib.training.checkpoint.time.monotonic", lambda: len(steps))
+        try:
+            outcomes = attempt_unit(unit, store, save_every=1)
+        except stopped:
+            return len(steps)
+    assert [outcome.error for outcome in outcomes] == [None] * len(unit)
+    return len(steps)
+
+
+@pytest.mark.parametrize("method", ["CRS", "ExStream"])
+def test_stopped_runs_go_on_together_or_with_some_of_them(tmp_path, monkeypatch, method):
+    wanted = looks(method)
+    whole = Store(tmp_path / "whole")
+    needed = stopped_at(None, wanted, whole, monkeypatch)
+    for name, kept in (("all", wanted), ("watched", wanted[3:]), ("plain", wanted[:2])):
+        store = Store(tmp_path / name)
+        assert stopped_at(needed // 2, wanted, store, monkeypatch) == needed // 2
+        (file,) = store.folder.glob(f"*{CHECKPOINT}")
+        file.rename(min(store.path(config, CHECKPOINT) for config in kept))
+        assert stopped_at(None, kept, store, monkeypatch) == needed - needed // 2
+        for config in kept:
+            assert store.path(config).read_bytes() == whole.path(config).read_bytes()
+        assert not list(store.folder.glob(f"*{CHECKPOINT}"))
+
+
+def test_runs_that_look_at_more_than_was_saved_start_over(tmp_path, monkeypatch):
+    plain, store = looks()[0], Store(tmp_path)
+    stopped_at(3, [plain], store, monkeypatch)
+    with pytest.warns(UserWarning, match="runs that look at less; the run starts over"):
+        run_at_once(looks(), checkpoint=store.path(plain, CHECKPOINT))
+
+
+def test_an_error_while_looking_ends_one_run_only(tmp_path, monkeypatch):
+    def broken(*_args):
+        raise FloatingPointError("a variance that is not a number")
+
+    monkeypatch.setattr("prslib.training.run.memory_variance", broken)
+    wanted, store = looks(), Store(tmp_path)
+    errors = [outcome.error for outcome in attempt_unit(wanted, store)]
+    assert [error is None for error in errors] == [True, True, True, False, False]
+    assert [store.load(config) is not None for config in wanted] == [True] * 3 + [False] * 2

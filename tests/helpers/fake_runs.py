@@ -1,0 +1,62 @@
+"""Runs with made-up scores, so that tables and claims can be tested without training."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from prslib.datasets import load_dataset
+from prslib.datasets.base import tasks_together
+from prslib.training.config import Run, RunConfig
+from prslib.training.learner import task_name
+from prslib.training.methods import METHODS
+
+GROUPS = ("overall", "majority", "moderate", "minority")
+METRICS = ("C-F1", "O-F1", "mAP", "C-P", "C-R", "O-P", "O-R")
+
+
+@cache
+def labels_of(name):
+    return load_dataset(name, images=False)
+
+
+@cache
+def cells_of(groups, offline, single):
+    """Return the rows of a run that trains these groups of tasks, without values."""
+    rows = []
+    for trained in [len(groups)] if offline else range(1, len(groups) + 1):
+        tasks = ["seen", *map(task_name, groups[:trained])]
+        rows += [(trained, task, group, m) for task in tasks for group in GROUPS for m in METRICS]
+        rows += [(trained, task, "red 6", "AP") for task in tasks]
+        if single:
+            rows += [(trained, task, "overall", "accuracy") for task in [*tasks, "all"]]
+    return pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric"])
+
+
+def fake_run(config: RunConfig, value) -> Run:
+    """Return a run whose scores are ``value(rows)`` in [0, 1], rows without values."""
+    settings, identity = config.resolved, config.identity
+    groups = tuple(tasks_together(settings["schedule"], settings["tasks_at_once"]))
+    offline = METHODS[config.method].offline
+    cells = cells_of(groups, offline, settings["tasks_at_once"] > 1)
+    scores = cells.assign(
+        schedule="" if offline else ",".join(map(task_name, groups)),
+        value=value(cells),
+        seed=config.seed,
+        dataset=config.dataset,
+        method=config.method,
+        rho=identity.get("rho", np.nan),
+        memory_size=identity.get("memory_size", 0),
+    )
+    dataset = labels_of(config.dataset)
+    size = identity.get("memory_size", 0)
+    held = np.zeros((size, dataset.num_classes), bool)
+    held[np.arange(size), np.arange(size) % dataset.num_classes] = True
+    return Run(config, scores, held)
+
+
+def with_variance(run: Run, values) -> Run:
+    """Return the run with a gradient variance at some points of the stream."""
+    frame = pd.DataFrame({"images": range(len(values)), "samples": 1, "value": values})
+    return dataclasses.replace(run, gradient_variance=frame)

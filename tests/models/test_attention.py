@@ -1,0 +1,297 @@
+"""Attention Consistency and RNN-Attention: what their objectives ask for, and of whom."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from prslib.models.attention_consistency import (
+    AttentionConsistency,
+    ClassWeighting,
+    flip_disagreement,
+    scale_disagreement,
+)
+from prslib.models.networks import Backbone, make_model, resnet_backbone, split
+from prslib.models.rnn_attention import anchors, cut, localisation_loss
+from prslib.training.config import RunConfig
+from prslib.training.learner import Learner
+from prslib.training.run import run
+
+CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
+TRAINING = {"optimizer": "adam", "learning_rate": 0.01, "loss": "multilabel_soft_margin"}
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def images(count=4, size=32):
+    return torch.rand(count, 3, size, size, generator=torch.Generator().manual_seed(0))
+
+
+def targets(count=4, classes=5):
+    return torch.eye(classes)[torch.arange(count) % classes]
+
+
+def made(name, classes=5):
+    return make_model(name, (32, 32, 3), classes, seed=0)
+
+
+def loss_of(model, frozen=0, loss=F.multilabel_soft_margin_loss):
+    lower, upper = split(model, frozen)
+    upper.train()
+    return upper.objective(lower(images()), targets(), loss)
+
+
+# Attention Consistency
+
+
+@pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
+def test_a_step_lowers_the_networks_own_objective(name):
+    model = made(name)
+    if name == RECURRENT:  # whose regions begin where nothing asks them to move
+        nn.init.ones_(model.head.where.bias)
+    learner = Learner(model, **TRAINING, clip_value=5.0)
+    inputs = learner.inputs((images() * 255).permute(0, 2, 3, 1).to(torch.uint8), np.arange(4))
+    learner.upper.train()
+    own = learner.upper.objective(inputs, targets(), F.multilabel_soft_margin_loss)
+    if hasattr(model, "weighting"):  # the second look at the same batch finds the same rates
+        assert model.weighting.samples == 4
+    torch.testing.assert_close(learner.objective(inputs, targets()), own)
+    plain = F.multilabel_soft_margin_loss(model(images()), targets())
+    assert not torch.isclose(own, plain)
+
+
+@pytest.mark.parametrize("frozen", [0, 1, 2])
+def test_all_four_views_pass_the_frozen_part(frozen):
+    model = made(CONSISTENCY).eval()
+    lower, upper = split(model, frozen)
+    large, small = upper.views(lower(images()))
+    bigger = F.interpolate(images(), (36, 36), mode="bilinear")
+    for views, scale in ((large, bigger), (small, images())):
+        expected = model.stages[:frozen](torch.cat([scale, scale.flip(3)]))
+        torch.testing.assert_close(views, expected)
+
+
+def test_a_cut_leaves_the_network_as_it_was():
+    model = made(CONSISTENCY)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    split(model, 2)  # which looks at the shape of a view
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_resnet_sees_the_same_ratio():
+    backbone = partial(resnet_backbone, name="resnet18")
+    model = AttentionConsistency((64, 64, 3), 5, backbone, weights="none")
+    lower, upper = split(model, 2)  # as the paper: stem and first residual block
+    assert lower.shapes == [(64, 18, 18), (64, 16, 16)]
+    large, small = upper.views(lower(images(2, 64)))
+    assert large.shape == (4, 64, 18, 18) and small.shape == (4, 64, 16, 16)
+    assert not any(p.requires_grad for p in model.stages[:2].parameters())
+
+
+def test_maps_add_up_to_the_scores_under_average_pooling():
+    backbone = partial(resnet_backbone, name="resnet18")
+    model = AttentionConsistency((64, 64, 3), 5, backbone, weights="none").eval()
+    features = model.stages[:-1](images(2, 64))
+    maps = model.head.class_maps(features)
+    assert maps.shape == (2, 5, 2, 2)
+    torch.testing.assert_close(maps.mean((2, 3)) + model.head.linear.bias, model.head(features))
+
+
+def symmetric(image_shape):
+    """A backbone that commutes with the flip: its kernels are their own mirror images."""
+    layer = nn.Conv2d(image_shape[2], 6, 3, padding=1)
+    with torch.no_grad():
+        layer.weight.copy_(layer.weight + layer.weight.flip(3))
+    return Backbone([layer], nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), 6)
+
+
+def test_maps_follow_a_flip_where_the_network_does():
+    torch.manual_seed(0)
+    model = AttentionConsistency((16, 16, 3), 5, symmetric)
+    lower, upper = split(model, 0)
+    for views in upper.views(lower(images(3, 16))):
+        own, flipped = model.head.class_maps(model.stages[:-1](views)).chunk(2)
+        torch.testing.assert_close(flipped, own.flip(3))
+        assert not torch.allclose(flipped, own)
+        assert flip_disagreement(torch.cat([own, flipped])) < 1e-12
+        assert flip_disagreement(torch.cat([own, own])) > 1e-4
+    with torch.no_grad():
+        model.stages[0].weight[..., 0] += 0.1
+    views, _ = upper.views(lower(images(3, 16)))
+    assert flip_disagreement(model.head.class_maps(model.stages[:-1](views))) > 1e-4
+
+
+def test_scales_are_compared_at_one_size():
+    ramp = torch.linspace(0, 1, 8).expand(2, 1, 8, 8)
+    larger = F.interpolate(ramp, (9, 9), mode="bilinear")
+    assert scale_disagreement(larger, ramp) == 0
+    assert scale_disagreement(larger + 2, ramp).item() == pytest.approx(4)
+
+
+def test_weights_of_labels_by_hand():
+    weighting = ClassWeighting(2)
+    first = weighting(torch.tensor([[1.0, 0.0], [0.0, 0.0]]))  # rates 1/2 and 0
+    half = math.exp(0.5)
+    np.testing.assert_allclose(first, [[half, 1.0], [half, 1.0]], rtol=1e-6)
+    second = weighting(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))  # rates 1/4 and 1/4 of four samples
+    low, high = math.exp(0.25), math.exp(0.75)
+    np.testing.assert_allclose(second, [[low, high], [low, low]], rtol=1e-6)
+
+
+def test_the_objective_by_hand():
+    model = made(CONSISTENCY)
+    found = loss_of(model)
+    x, y = images(), targets()
+    rates = y.mean(0)
+    weight = torch.where(y > 0, (1 - rates).exp(), rates.exp())
+    total, maps = 0, []
+    for scale in (F.interpolate(x, (36, 36), mode="bilinear"), x):
+        features = model.stages[:-1](torch.cat([scale, scale.flip(3)]))
+        p = model.head(features).sigmoid()
+        yy, ww = torch.cat([y, y]), torch.cat([weight, weight])
+        total -= (ww * (yy * p.log() + (1 - yy) * (1 - p).log())).sum() / 16  # 4 views of 4 images
+        maps.append(torch.einsum("ck,nkhw->nchw", model.head.linear.weight, features))
+    for scale in maps:
+        total += 0.6 * (scale[:4] - scale[4:].flip(3)).square().mean()
+    resampled = F.interpolate(maps[1], maps[0].shape[2:], mode="bilinear")
+    total += 0.8 * (maps[0] - resampled).square().mean()
+    torch.testing.assert_close(found, total, rtol=1e-4, atol=1e-5)
+
+
+def test_maps_teach_the_features_and_not_the_head():
+    model = made(CONSISTENCY)
+    features = model.stages[:-1](images())
+    model.head.class_maps(features).square().mean().backward()
+    assert model.head.linear.weight.grad is None
+    assert all(p.grad is not None for p in model.stages[:-1].parameters())
+    loss_of(model).backward()  # its cross-entropy does teach the head
+    assert model.head.linear.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
+def test_a_frozen_block_gets_no_gradient_and_the_rest_learns(name):
+    model = made(name)
+    learner = Learner(model, **TRAINING, clip_value=5.0, frozen_stages=1)
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    pictures = (images(8) * 255).permute(0, 2, 3, 1).to(torch.uint8)
+    learner.fit(pictures, targets(8), np.arange(8).reshape(2, 4))
+    moved = {k for k, v in model.state_dict().items() if not torch.equal(v, before[k])}
+    assert not any(key.startswith("stages.0.") for key in moved)
+    for stage in ("stages.1.", "stages.2.", "stages.3."):
+        assert any(key.startswith(stage) for key in moved)
+    assert all(p.grad is None for p in model.stages[0].parameters())
+    assert learner.probabilities(pictures).shape == (8, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [(CONSISTENCY, "ExStream"), (RECURRENT, "ExStream"), (RECURRENT, "PRS")]
+)
+def test_runs_train_from_end_to_end(name, method):
+    finished = run(RunConfig(dataset="digits70tiny", method=method, model=name, batch_size=150))
+    assert finished.memory_labels.any()
+    assert finished.scores["value"].dropna().between(0, 1).all()
+
+
+# RNN-Attention
+
+
+def test_the_head_looks_at_the_whole_map_and_then_at_five_regions():
+    model = made(RECURRENT).eval()
+    maps = model.stages[:-1](images())
+    seen, regions = model.head.look(maps)
+    assert seen.shape == (5, 4, 128) and regions.shape == (5, 4, 4)
+    assert model.features(images()).shape == (4, 5 * 128)
+    whole = model.head.pool(maps)
+    state, _ = model.head.recurrent(F.relu(model.head.read(whole)))
+    first = model.head.where(F.relu(model.head.state(state)))
+    torch.testing.assert_close(regions[0], first + torch.tensor([0.5, 0.5, 0.0, 0.0]))
+
+
+def test_every_class_keeps_its_best_score():
+    head = made(RECURRENT).head
+    seen = torch.rand(5, 2, 128)
+    scores = torch.stack([head.classify(step) for step in seen])
+    torch.testing.assert_close(head.scores(seen), scores.max(0).values)
+    assert (scores.argmax(0) != scores.argmax(0)[0, 0]).any()  # not all from one step
+
+
+def test_a_cut_reads_the_places_it_names():
+    maps = torch.arange(64.0).view(1, 1, 8, 8).requires_grad_()
+    region = torch.tensor([[0.5, 0.5, 0.5, -0.5]])  # the quarter on the right above
+    torch.testing.assert_close(cut(maps, region), maps[..., :4, 4:])
+    whole = cut(maps, torch.tensor([[1.0, 1.0, 0.0, 0.0]]))
+    torch.testing.assert_close(whole, F.avg_pool2d(maps, 2))
+    outside = cut(maps, torch.tensor([[0.5, 0.5, 5.0, 0.0]]))
+    assert (outside == 0).all()
+
+
+def test_a_cut_is_torchs_own_and_its_places_are_not_rounded():
+    draws = torch.Generator().manual_seed(0)
+    maps, regions = torch.rand(4, 3, 5, 8, generator=draws), torch.rand(4, 4, generator=draws)
+    theta = torch.cat([torch.diag_embed(regions[:, :2]), regions[:, 2:, None]], 2)
+    grid = F.affine_grid(theta, (4, 3, 3, 4), align_corners=False)
+    expected = F.grid_sample(maps, grid, align_corners=False)
+    torch.testing.assert_close(cut(maps, regions), expected)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(cut(maps, regions), expected)
+
+
+def test_localisation_by_hand():
+    good = torch.cat([torch.full((5, 2), 0.3), anchors()], 1)[:, None]  # one sample
+    assert localisation_loss(good, anchors()) == 0
+    np.testing.assert_allclose(anchors()[0], [0, 0])
+    np.testing.assert_allclose(anchors()[1:].abs(), 0.5, rtol=1e-6)
+    assert len({tuple(row) for row in anchors().sign().tolist()}) == 5
+
+    def spoiled(step, part, value):
+        regions = good.clone()
+        regions[step, 0, part] = value
+        return localisation_loss(regions, anchors()).item() * 5  # the mean is over five regions
+
+    assert spoiled(0, 0, 0.7) == pytest.approx(0.2**2, rel=1e-4)  # too wide
+    assert spoiled(1, 1, 0.05) == pytest.approx(0.1 * 0.05, rel=1e-4)  # too low
+    assert spoiled(2, 1, -0.6) == pytest.approx(0.1**2 + 0.1 * 0.7, rel=1e-4)  # upside down
+    assert spoiled(0, 2, 0.3) == pytest.approx(0.01 * 0.3**2 / 2, rel=1e-4)  # off the middle
+
+
+def test_regions_begin_inside_their_constraints_and_are_drawn_back_into_them():
+    model = made(RECURRENT)
+    _, regions = model.head.look(model.stages[:-1](images()))
+    torch.testing.assert_close(regions[..., :2], torch.full((5, 4, 2), 0.5))
+    torch.testing.assert_close(regions[..., 2:], anchors()[:, None].expand(5, 4, 2))
+    assert localisation_loss(regions, anchors()) == 0
+    with torch.no_grad():
+        model.head.where.bias.copy_(torch.tensor([1.0, -1.3, 0.9, -0.9]))
+    optimizer = torch.optim.Adam(model.head.parameters(), 0.01)
+    maps = model.stages[:-1](images(1)).detach()
+    for _ in range(150):
+        optimizer.zero_grad()
+        localisation_loss(model.head.look(maps)[1], anchors()).backward()
+        optimizer.step()
+    _, regions = model.head.look(maps)
+    sizes = regions[..., :2]
+    assert sizes.min() > 0 and sizes.max() < 0.55  # pulled to beta and alpha
+    off = (regions[..., 2:] - anchors()[:, None]).norm(dim=2)
+    assert off.max() < 0.3  # from 1.3
+
+
+def test_where_to_look_learns_from_the_labels():
+    model = made(RECURRENT)
+    seen, _ = model.head.look(model.stages[:-1](images()))
+    F.multilabel_soft_margin_loss(model.head.scores(seen), targets()).backward()
+    assert model.head.where.weight.grad.abs().sum() > 0
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.stages[0].parameters())
+
+
+def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
+    model = made(RECURRENT)
+    with torch.no_grad():
+        model.head.where.bias.fill_(0.9)
+    lower, upper = split(model, 0)
+    found = upper.train().objective(lower(images()), targets(), F.multilabel_soft_margin_loss)
+    seen, regions = model.head.look(model.stages[:-1](images()))
+    expected = F.multilabel_soft_margin_loss(model.head.scores(seen), targets())
+    torch.testing.assert_close(found, expected + 0.1 * localisation_loss(regions, anchors()))

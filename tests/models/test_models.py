@@ -1,0 +1,260 @@
+"""The networks: their stages, their weights, and what a run refuses to do with them."""
+
+import sys
+import urllib.error
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from prslib.datasets import DATASETS
+from prslib.models import MODELS
+from prslib.models.networks import IMAGENET_MEAN, IMAGENET_STD, TorchvisionResNet, make_model, split
+from prslib.training.config import RunConfig
+from prslib.training.gradients import squared_gradients
+from prslib.training.learner import LOSSES, Learner
+from prslib.training.methods import METHODS
+from prslib.training.run import run
+
+TINY = "digits70tiny"
+SMALL = "resnet18_imagenet"  # the same code as ResNet-101, a tenth of its cost
+OWN = [name for name, row in MODELS.items() if row.objective_for]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def default_of(name):
+    return MODELS[name].default_weights
+
+
+def images(count=2, size=32):
+    return torch.rand(count, 3, size, size, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def resnet():
+    return make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Weights of a ResNet-18 as torchvision would save them, none of them random."""
+    from torchvision.models import resnet18
+
+    network = resnet18()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(0.01)
+    path = tmp_path / "resnet18.pth"
+    torch.save(network.state_dict(), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "resnet101" not in name])
+def test_every_network_has_the_stages_it_names_and_gives_logits(name):
+    model = make_model(name, (32, 32, 3), 5, seed=0, weights="none").eval()
+    assert len(model.stages) == MODELS[name].stages > MODELS[name].vector_stages
+    assert model(images()).shape == (2, 5)
+    assert model.features(images()).shape[0] == 2
+    assert model.features(images()).ndim == 2
+
+
+def test_resnet101_is_the_papers():
+    model = make_model("resnet101", (64, 64, 3), 70, seed=0, weights="none").eval()
+    size = sum(p.numel() for p in model.stages[:-1].parameters())
+    assert size == 42_500_160  # torchvision's 44549160 without its head of 1000 x 2049
+    widths = [64, 256, 512, 1024, 2048]
+    maps = images(1, 64)
+    for number, (stage, width) in enumerate(zip(model.stages, widths, strict=False)):
+        maps = stage(maps)
+        assert maps.shape == (1, width, 16 >> max(number - 1, 0), 16 >> max(number - 1, 0))
+    assert isinstance(model.head, nn.Linear) and model.head.in_features == 2048
+    assert MODELS["resnet101"].stages == len(model.stages)
+
+
+@pytest.mark.parametrize("name", ["cocoseq", "nuswideseq"])
+def test_the_paper_freezes_what_it_says(name):
+    ewc = RunConfig(dataset=name, method="EWC").resolved
+    assert ewc["weights"] == "IMAGENET1K_V1"
+    assert ewc["pretrained_stages"] == 6  # all but the head
+    assert ewc["vector_stages"] == 3  # stem and two residual blocks
+    assert RunConfig(dataset=name, weights="none").resolved["pretrained_stages"] == 0
+
+
+def test_normalisation_is_inside_the_network(resnet):
+    flat = torch.tensor(IMAGENET_MEAN)[:, None, None].expand(1, 3, 32, 32)
+    normalise = resnet.stages[0][0]
+    torch.testing.assert_close(normalise(flat), torch.zeros(1, 3, 32, 32))
+    torch.testing.assert_close(
+        normalise(flat + torch.tensor(IMAGENET_STD)[:, None, None]), torch.ones(1, 3, 32, 32)
+    )
+
+
+def test_a_resnet_is_torchvisions_with_another_head(resnet):
+    from torchvision.models import resnet18
+    from torchvision.transforms.functional import normalize
+
+    theirs = resnet18(num_classes=5).eval()
+    ours = {k: v for stage in resnet.stages[1:5] for k, v in stage.state_dict().items()}
+    assert ours
+    theirs.conv1.load_state_dict(resnet.stages[0][1].state_dict())
+    theirs.bn1.load_state_dict(resnet.stages[0][2].state_dict())
+    for number in range(1, 5):
+        getattr(theirs, f"layer{number}").load_state_dict(resnet.stages[number].state_dict())
+    theirs.fc.load_state_dict(resnet.head.state_dict())
+    expected = theirs(normalize(images(), IMAGENET_MEAN, IMAGENET_STD))
+    torch.testing.assert_close(resnet.eval()(images()), expected)
+
+
+def test_frozen_stages_do_not_move_and_the_others_do():
+    model = make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
+    learner = Learner(model, "adam", 0.01, "multilabel_soft_margin", 5.0, frozen_stages=3)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    pictures = torch.randint(0, 256, (8, 32, 32, 3), dtype=torch.uint8)
+    learner.fit(pictures, torch.eye(5)[torch.arange(8) % 5], np.arange(8).reshape(2, 4))
+    moved = {k for k, v in model.state_dict().items() if not torch.equal(v, before[k])}
+    assert {name.split(".")[1] for name in moved} == {"3", "4", "6"}  # the pool has no weights
+    assert any("running_mean" in name for name in moved)
+
+
+def test_single_samples_have_gradients_in_a_resnet(resnet):
+    """EWC and GSS look at a ResNet: its layers work in place, and every one is met once."""
+    _, upper = split(resnet.eval(), 0)
+    given, targets = images(3), torch.eye(5)[[0, 2, 4]]
+    found = squared_gradients(upper, F.multilabel_soft_margin_loss, given, targets)
+    expected = {name: torch.zeros_like(p) for name, p in upper.named_parameters()}
+    for x, y in zip(given, targets, strict=True):
+        loss = F.multilabel_soft_margin_loss(upper(x[None]), y[None])
+        grads = torch.autograd.grad(loss, list(upper.parameters()))
+        for name, gradient in zip(expected, grads, strict=True):
+            expected[name] += gradient.square() / 3
+    for name, square in expected.items():
+        torch.testing.assert_close(found[name], square, rtol=1e-3, atol=1e-9)
+
+
+def test_prs_trains_a_resnet_from_end_to_end():
+    config = RunConfig(dataset=TINY, model=SMALL, weights="none", batch_size=150, frozen_stages=2)
+    finished = run(config)
+    assert set(finished.scores["trained_tasks"]) == {1, 2, 3, 4}
+    assert finished.memory_labels.any(1).all()
+
+
+# weights
+
+
+def test_weights_come_from_a_file_and_the_head_does_not(file):
+    model = make_model(SMALL, (32, 32, 3), 5, seed=0, weights=file)
+    lower = list(model.stages[:-1].parameters())
+    assert all((p == 0.01).all() for p in lower)
+    assert not (model.head.weight == 0.01).any()
+
+
+def test_published_weights_are_fetched_by_name(monkeypatch, file):
+    state = torch.load(file)
+    state = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}  # older files
+    asked = []
+    monkeypatch.setattr(
+        "torchvision.models._api.load_state_dict_from_url",
+        lambda url, *args, **kwargs: asked.append(url) or state,
+    )
+    model = make_model(SMALL, (32, 32, 3), 5, seed=0)
+    assert (model.stages[1][0].conv1.weight == 0.01).all()
+    assert len(asked) == 1 and "resnet18-f37072fd" in asked[0]
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "IMAGENET" in default_of(name)])
+def test_published_names_are_torchvisions(name):
+    from torchvision.models import get_model_weights
+
+    known = [w.name for w in get_model_weights(name.split("_")[0])]
+    assert list(MODELS[name].published_weights) == known
+
+
+def test_without_a_network_the_error_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+
+    def refuse(*_args, **_kwargs):
+        raise urllib.error.URLError("no route to host")
+
+    monkeypatch.setattr("torch.hub.urlopen", refuse)
+    with pytest.raises(FileNotFoundError) as error:
+        make_model(SMALL, (32, 32, 3), 5, seed=0)
+    message = str(error.value)
+    assert str(tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth") in message
+    assert "could not be fetched from https://" in message
+    assert "no route to host" in message
+    assert "give its path as weights" in message and "weights 'none'" in message
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path, file):
+    from torchvision.models import resnet18
+
+    other = {**resnet18().state_dict(), "layer9.weight": torch.zeros(1)}
+    del other["layer1.0.conv1.weight"]
+    other["layer2.0.bn1.bias"] = torch.zeros(3)
+    torch.save(other, tmp_path / "other.pth")
+    (tmp_path / "text.pth").write_text("not weights")
+    torch.save([1, 2], tmp_path / "list.pth")
+    build = partial(make_model, SMALL, (32, 32, 3), 5, 0)
+    with pytest.raises(ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"):
+        build(weights=str(tmp_path / "other.pth"))
+    with pytest.raises(ValueError, match="cannot be read as one"):
+        build(weights=str(tmp_path / "text.pth"))
+    with pytest.raises(ValueError, match="expected a state dict, got list"):
+        build(weights=str(tmp_path / "list.pth"))
+    with pytest.raises(FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"):
+        build(weights="IMAGENET1K_V7")
+
+
+def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    make_model("convnet", (32, 32, 3), 5, seed=0)
+    with pytest.raises(ImportError, match="resnet18 is torchvision's, which is not installed"):
+        make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
+    with pytest.raises(ValueError, match="expected images with 3 channels, as ImageNet has, got 1"):
+        TorchvisionResNet((28, 28, 1), 10, "resnet18", "none")
+
+
+# the configuration
+
+
+def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_path):
+    plain = RunConfig(dataset=TINY, model="mlp")
+    assert RunConfig(dataset=TINY, model="mlp", weights="anything").hash == plain.hash
+    resnet = partial(RunConfig, dataset=TINY, model=SMALL)
+    copied = tmp_path / "copy.pth"
+    copied.write_bytes(Path(file).read_bytes())
+    assert resnet(weights=file).hash == resnet(weights=str(copied)).hash
+    torch.save({}, copied)
+    hashes = {resnet(weights=w).hash for w in (None, "none", file, str(copied))}
+    assert len(hashes) == 4
+    assert resnet().hash == resnet(weights="IMAGENET1K_V1").hash
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"model": SMALL, "weights": "missing.pth"}, FileNotFoundError, "no file 'missing.pth'"),
+        ({"weights": "letters"}, FileNotFoundError, "must be none, digits, turned_digits or the"),
+        ({"weights": 3}, TypeError, "weights must be text or None, got 3"),
+        ({"frozen_stages": 4}, ValueError, "at most 3 for model convnet, which has 4 stages"),
+        ({"frozen_stages": -1}, ValueError, "frozen_stages must be at least 0"),
+        ({"dataset": "imbal-digits-tiny", "model": OWN[0]}, ValueError, "choose a plain network"),
+        ({"model": OWN[0], "method": "EWC"}, ValueError, "EWC needs the gradient of every single"),
+        ({"model": OWN[0], "variance_points": 2}, ValueError, "variance_points needs the gradient"),
+        ({"model": OWN[1], "method": "GSS"}, ValueError, "GSS needs the gradient of every single"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_work_starts(fields, error, message):
+    with pytest.raises(error, match=message):
+        RunConfig(**{"dataset": TINY} | fields)
+
+
+def test_what_is_refused_is_what_cannot_be_done():
+    looking = {name for name, method in METHODS.items() if method.looks_at_gradients}
+    assert looking == {"EWC", "GSS"}
+    assert set(LOSSES) >= {MODELS[name].objective_for for name in OWN}
+    assert all(entry.recipe.model in MODELS for entry in DATASETS.values())

@@ -1,0 +1,138 @@
+"""The table of base architectures: which runs it takes, and which numbers stand beside them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prslib import report
+from prslib.report import architectures
+from prslib.training.config import Run, RunConfig
+
+CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
+NETWORKS = [{"model": name, "frozen_stages": 0} for name in ("convnet", CONSISTENCY, RECURRENT)]
+SETS = ["balanced", "imbalanced"]
+
+
+def finished(value, **fields):
+    """A run whose every score is ``value``, in [0, 1]."""
+    config = RunConfig(dataset="digits70tiny", **fields)
+    offline = config.method == "Multitask"
+    tasks = [4] if offline else [1, 2, 3, 4]
+    rows = [
+        (trained, task, group, metric, value)
+        for trained in tasks
+        for task in ("seen", *map(str, (0, 3, 1, 2)[:trained]))
+        for group in report.GROUPS
+        for metric in report.METRICS
+    ]
+    scores = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
+    run = {"dataset": config.dataset, "method": config.method, "rho": np.nan, "memory_size": 0}
+    run |= {"schedule": "" if offline else "0,3,1,2", "seed": config.seed}
+    return Run(config, scores.assign(**run), np.zeros((0, 70), bool))
+
+
+def test_costly_networks_take_the_first_setting_and_the_others_all():
+    made = architectures.offline_configs(
+        NETWORKS, [3, 1], SETS, [CONSISTENCY], dataset="digits70tiny", seed=[0, 1]
+    )
+    assert {config.method for config in made} == {"Multitask"}
+    settings = {}
+    for config in made:
+        settings.setdefault(config.model, []).append((config.epochs, config.test_set, config.seed))
+    every = {(e, t, s) for e in (1, 3) for t in SETS for s in (0, 1)}
+    assert set(settings["convnet"]) == set(settings[RECURRENT]) == every
+    assert settings[CONSISTENCY] == [(1, "balanced", 0), (1, "balanced", 1)]
+    assert len({config.hash for config in made}) == len(made) == 18
+
+
+def test_the_plain_network_is_frozen_in_the_table_of_networks_alone():
+    networks = [{"model": name, "frozen_stages": 1} for name in ("convnet", CONSISTENCY)]
+    fixed = {"dataset": "digits70tiny", "seed": [0]}
+    online = architectures.online_configs(networks, ["CRS", "PRS"], **fixed)
+    assert [(config.model, config.method, config.frozen_stages) for config in online] == [
+        ("convnet", "CRS", 0), ("convnet", "PRS", 0), ("convnet", "Multitask", 0),
+        (CONSISTENCY, "CRS", 1), (CONSISTENCY, "PRS", 1),
+    ]  # fmt: skip
+    assert online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash  # Table 1's
+    runs = [
+        finished(0.6 - 0.1 * frozen, method="Multitask", model=model, frozen_stages=frozen)
+        for model, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
+    ]
+    rows = architectures.rows_of(runs)
+    for beside, expected in (("offline", 0.5), ("methods", 0.6)):
+        found = getattr(architectures, f"beside_{beside}")(rows)
+        found = found[(found["metric"] == "mAP") & (found["group"] == "overall")]
+        scores = found[found["measure"] == "score"].groupby("model")["value"].mean().to_dict()
+        assert scores == pytest.approx({"convnet": 100 * expected, CONSISTENCY: 50})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    values = {"convnet": 0.5, CONSISTENCY: 0.4, RECURRENT: 0.3}
+    runs = [
+        finished(value + 0.05 * (epochs > 1), method="Multitask", model=model, **setting)
+        for model, value in reversed(values.items())
+        for epochs, test_set in ((2, "imbalanced"), (1, "balanced"))
+        for setting in [{"epochs": epochs, "test_set": test_set}]
+    ]
+    for model, value in values.items():
+        runs.append(finished(value, method="CRS", model=model))
+        runs.append(finished(value + 0.1, method="PRS", model=model))
+    return architectures.rows_of(runs)
+
+
+def test_every_network_stands_beside_its_own_numbers(rows):
+    offline = architectures.beside_offline(rows)
+    found = offline[offline["metric"] == "C-F1"].set_index(["architecture", "setting"])
+    expected = {  # from the paper's table, COCOseq
+        ("ResNet101", "1 epoch, balanced"): 55.3,
+        ("ResNet101", "2 [10] epochs, imbalanced"): 61.7,
+        ("Attention Consistency", "1 epoch, balanced"): 42.5,
+        ("Attention Consistency", "2 [10] epochs, imbalanced"): 65.8,
+        ("RNN-Attention", "1 epoch, balanced"): 39.2,
+        ("RNN-Attention", "2 [10] epochs, imbalanced"): 70.2,
+    }
+    assert found["published"].to_dict() == expected
+    assert found.loc[("ResNet101", "2 [10] epochs, imbalanced"), "epochs"] == 2  # ours, not theirs
+
+
+def test_methods_stand_beside_their_network_s_table(rows):
+    online = architectures.beside_methods(rows)
+    scores = online[(online["measure"] == "score") & (online["group"] == "overall")]
+    found = scores[scores["metric"] == "C-F1"].set_index(["architecture", "method"])["published"]
+    assert found.to_dict() == {
+        ("ResNet101", "Multitask"): 51.2,
+        ("ResNet101", "CRS"): 47.5,
+        ("ResNet101", "PRS"): 53.2,
+        ("Attention Consistency", "Multitask"): 42.5,
+        ("Attention Consistency", "CRS"): 43.8,
+        ("Attention Consistency", "PRS"): 51.4,
+        ("RNN-Attention", "Multitask"): 33.0,
+        ("RNN-Attention", "CRS"): 46.4,
+        ("RNN-Attention", "PRS"): 52.5,
+    }
+    table = report.main_table(
+        report.average(architectures.in_order(online)), "digits70tiny", by=["network"]
+    )
+    cell = table.loc[("convnet [ResNet101]", "PRS", "score", "ours"), ("overall", "mAP")]
+    assert cell.startswith("60.0")
+
+
+def test_the_table_begins_with_the_plain_network_and_one_epoch(rows):
+    table = architectures.offline_table(architectures.beside_offline(rows))
+    assert list(table.index[:3]) == [
+        ("convnet [ResNet101]", "1 epoch, balanced"),
+        ("convnet [ResNet101]", "2 [10] epochs, imbalanced"),
+        (f"{CONSISTENCY} [Attention Consistency]", "1 epoch, balanced"),
+    ]
+    assert list(table.columns[:2]) == [("C-F1", "ours"), ("C-F1", "paper")]
+    assert table.iloc[0].tolist() == [50.0, 55.3, 50.0, 54.7, 50.0, 56.8]
+
+
+def test_networks_are_compared_in_the_same_setting(rows):
+    gaps = architectures.between_architectures(architectures.beside_offline(rows))
+    one = gaps[(gaps["setting"] == "1 epoch, balanced") & (gaps["metric"] == "C-F1")]
+    np.testing.assert_allclose(one["difference"], [-10, -20])
+    np.testing.assert_allclose(one["published"], [42.5 - 55.3, 39.2 - 55.3])
+    assert "Attention Consistency is" in one["sentence"].iloc[0]
+    assert "ResNet101, by -10.0 points (one seed); in the paper" in one["sentence"].iloc[0]

@@ -1,0 +1,184 @@
+"""Which images' features are kept, and known answers for how classes stand apart."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+
+from prslib import report
+from prslib.datasets import Split, load_dataset
+from prslib.report.feature_tsne import (
+    embed,
+    feature_rows,
+    labelled_images,
+    neighbour_hits,
+    separation,
+    shown_classes,
+    typical_classes,
+)
+from prslib.training.config import Run, RunConfig
+from prslib.training.learner import Learner
+from prslib.training.run import initial_model, run
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return run(RunConfig(dataset=ONE_LABEL, method="PRS", features_per_class=6))
+
+
+def with_features(features, dataset=ONE_LABEL, method="PRS", seed=0):
+    """A run that was not trained and whose features are these, six images a class."""
+    config = RunConfig(dataset=dataset, method=method, seed=seed, features_per_class=6)
+    return Run(config, pd.DataFrame(), np.zeros((0, 10), bool), features)
+
+
+def classes_of(run):
+    return labelled_images(run.config, load_dataset(run.config.dataset, False))["class"].to_numpy()
+
+
+def blobs(spread, seed=0):
+    classes = classes_of(with_features(None))
+    rng = np.random.default_rng(seed)
+    centres = 100 * np.eye(10, dtype=np.float32)
+    return centres[classes] + spread * rng.normal(size=(60, 10)).astype(np.float32)
+
+
+def test_first_images_with_a_single_label_are_kept():
+    test = load_dataset(TINY, images=False).tests["balanced"]
+    rows = feature_rows(test, 2)
+    assert (test.labels[rows].sum(1) == 1).all()
+    alone = test.labels & (test.labels.sum(1, keepdims=True) == 1)
+    for c in range(70):
+        np.testing.assert_array_equal(
+            rows[test.labels[rows, c]], np.flatnonzero(alone[:, c])[:2], err_msg=str(c)
+        )
+    assert (np.diff(rows) > 0).all()
+
+
+def test_a_test_set_without_single_labels_is_refused():
+    pairs = Split(None, np.ones((3, 2), bool), np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="features_per_class: expected test images with a single"):
+        feature_rows(pairs, 5)
+
+
+def test_a_run_leaves_what_the_head_sees(trained):
+    assert trained.features.shape == (60, 64)
+    assert trained.features.dtype == np.float32
+    assert (trained.features >= 0).all()  # behind a ReLU
+    np.testing.assert_array_equal(np.bincount(classes_of(trained)), np.full(10, 6))
+
+
+def test_features_and_head_give_the_scores():
+    dataset = load_dataset(TINY)
+    model = initial_model(RunConfig(dataset=TINY), dataset)
+    learner = Learner(model, "adam", 0.002, "multilabel_soft_margin", 5.0)
+    images = torch.from_numpy(dataset.train.images[:7])
+    logits = model.head(torch.from_numpy(learner.features(images)))
+    expected = learner.probabilities(images)
+    np.testing.assert_allclose(torch.sigmoid(logits).detach().numpy(), expected, atol=1e-6)
+
+
+def test_the_table_of_images_says_what_they_show(trained):
+    dataset = load_dataset(ONE_LABEL, images=False)
+    images = labelled_images(trained.config, dataset)
+    labels = dataset.tests["full"].labels
+    assert labels[images["image"], images["class"]].all()
+    assert set(images.loc[images["class"] >= 8, "group"]) == {"minority"}
+    assert images["class_name"].tolist() == [dataset.class_names[c] for c in images["class"]]
+
+
+def test_well_separated_classes_score_full_marks():
+    table = separation([with_features(blobs(0.01))], neighbours=5)
+    values = table.set_index(["metric", "group"])["value"]
+    assert (values["kNN accuracy"] == 100).all()
+    assert (values["silhouette"] > 99).all()
+    assert set(values["silhouette"].index) == {"majority", "moderate", "minority", "overall"}
+
+
+def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
+    shuffled = blobs(0.01)
+    rows = np.flatnonzero(classes_of(with_features(None)) >= 8)  # the two rarest lie on each other
+    shuffled[rows] = np.random.default_rng(1).normal(size=(12, 10))
+    values = separation([with_features(shuffled)], 5).set_index(["metric", "group"])["value"]
+    assert values["kNN accuracy", "majority"] == 100
+    assert values["kNN accuracy", "minority"] < 75
+    assert values["silhouette", "minority"] < 20
+    assert values["kNN accuracy", "overall"] == pytest.approx(
+        (48 * 100 + 12 * values["kNN accuracy", "minority"]) / 60
+    )
+
+
+def test_silhouette_is_its_definition():
+    one = with_features(blobs(40))
+    points, classes = one.features.astype(float), classes_of(one)
+    far = np.linalg.norm(points[:, None] - points, axis=2)
+    values = []
+    for i, own in enumerate(classes):
+        a = far[i, classes == own].sum() / 5
+        b = min(far[i, classes == c].mean() for c in range(10) if c != own)
+        values.append(100 * (b - a) / max(a, b))
+    found = separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
+    assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
+    assert found["minority"] == pytest.approx(np.array(values)[classes >= 8].mean(), abs=1e-3)
+
+
+def test_neighbours_agree_with_leaving_one_out():
+    rng = np.random.default_rng(0)
+    features, classes = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
+    vote = KNeighborsClassifier(5, weights="distance")
+    expected = cross_val_predict(vote, features, classes, cv=LeaveOneOut()) == classes
+    np.testing.assert_array_equal(neighbour_hits(features, classes, 5), expected)
+
+
+def test_methods_are_compared_seed_by_seed():
+    runs = [
+        with_features(blobs(spread, seed), method=method, seed=seed)
+        for method, spread in (("CRS", 60), ("PRS", 1))
+        for seed in (0, 1, 2)
+    ]
+    rows = separation(runs, 5)
+    (sentence,) = report.contrasts(rows, "PRS", "CRS", [("minority", "silhouette")])["sentence"]
+    assert sentence.startswith("imbal-digits-tiny, minority silhouette: PRS is above CRS, by +")
+    assert "over 3 seeds" in sentence
+
+
+def test_embedding_keeps_blobs_together_and_is_the_same_again():
+    one = with_features(blobs(0.5))
+    plane = embed([one])
+    pd.testing.assert_frame_equal(plane, embed([one]))
+    hits = neighbour_hits(plane[["x", "y"]].to_numpy(), plane["class"].to_numpy(), 3)
+    assert hits.mean() > 0.9
+
+
+def test_embedding_of_some_classes_takes_the_first_images_of_the_others():
+    one, dataset = with_features(blobs(0.5)), load_dataset(ONE_LABEL, images=False)
+    plane = embed([one], [dataset.class_names[3]], others=2)
+    counts = plane["class"].value_counts().sort_index()
+    assert counts.tolist() == [2, 2, 2, 6, 2, 2, 2, 2, 2, 2]
+    first = labelled_images(one.config, dataset).groupby("class")["image"].nsmallest(2)
+    assert set(first) <= set(plane["image"])
+
+
+def test_runs_without_features_are_refused():
+    for what in (embed, lambda runs: separation(runs, 5)):
+        with pytest.raises(ValueError, match=r"got PRS on imbal-digits-tiny without; ask for feat"):
+            what([with_features(None)])
+
+
+def test_classes_are_picked_by_frequency():
+    names = ["a", "b", "c", "d", "e", "f", "g"]
+    groups = ["majority"] * 3 + ["moderate"] + ["minority"] * 3
+    images = pd.DataFrame({"class": range(7), "class_name": names, "group": groups})
+    freq = np.array([900, 1000, 950, 300, 10, 30, 20])
+    assert typical_classes(images, freq, 2, few=6) == ["b", "c", "d", "g", "e"]
+    middle = images.assign(group="moderate")
+    assert typical_classes(middle, freq, 1, few=6) == ["d"]
+    assert typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
+    assert shown_classes(RunConfig(dataset=ONE_LABEL, features_per_class=1), 1) == list(
+        "0123456789"
+    )

@@ -1,0 +1,98 @@
+import pandas as pd
+import pytest
+
+from prslib.cli import main
+from prslib.paths import project_root
+from prslib.report import GROUPS, METRICS, readme
+
+MARKERS = [f"<!-- {name}: {end} -->" for name in readme.WRITTEN for end in ("begin", "end")]
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout with a README, the main table of two methods and a ledger of two claims."""
+    cells = pd.DataFrame(
+        [
+            ("digits70seq", "COCOseq", method, "score", group, metric, mean, sd, published)
+            for method, mean, sd, published in [
+                ("CRS", 54.57, 0.61, 50.2),
+                ("OCDM", 56.04, None, None),
+            ]
+            for group in GROUPS
+            for metric in METRICS
+        ],
+        columns=[
+            "dataset",
+            "stands_for",
+            "method",
+            "measure",
+            "group",
+            "metric",
+            "mean",
+            "sd",
+            "published",
+        ],
+    )
+    folder, quick = (tmp_path / "figures" / name for name in (readme.REPORTED, "quick"))
+    folder.mkdir(parents=True)
+    quick.mkdir()
+    cells.to_csv(folder / "main_results_table.csv", index=False)
+    claims = pd.DataFrame(
+        [("a", "one", "holds"), ("a", "other", "holds"), ("b", "one", "undecided")],
+        columns=["claim", "dataset", "verdict"],
+    )
+    claims.to_csv(folder / "ledger_claims.csv", index=False)
+    claims["verdict"] = ["holds", "does not hold", "undecided"]
+    claims.to_csv(quick / "ledger_claims.csv", index=False)
+    statuses = pd.DataFrame({"status": ["run", "run", "not run"]})
+    statuses.to_csv(folder / "ledger_cells.csv", index=False)
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setattr(readme, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(readme, "known_notebooks", lambda profile: ["tail_forgetting"])
+    (tmp_path / "README.md").write_text(
+        f"before\n{MARKERS[0]}\nstale\n{MARKERS[1]}\nbetween\n{''.join(MARKERS[2:])}\nafter\n"
+    )
+    return tmp_path
+
+
+def test_the_table_is_written_between_its_markers(checkout):
+    readme.renew()
+    text = (checkout / "README.md").read_text()
+    assert text.startswith(f"before\n{MARKERS[0]}\n| digits70seq [COCOseq] | overall C-F1 |")
+    assert f"{MARKERS[1]}\nbetween\n{MARKERS[2]}\nOf 3 rows, 2 claims on up to 2 data" in text
+    assert "2 hold, 0 do not, 1 are undecided and" in text
+    assert "0 are not run. Of the paper's 3 numbers 2 have one of ours" in text
+    assert "decides 2 of the rows; ten seeds confirm 1 of these" in text
+    assert "wants 15 runs: 0.05 million training steps of a ResNet-101, 0.04 million of" in text
+    assert text.endswith(f"{MARKERS[-1]}\nafter\n")
+    assert "stale" not in text
+    assert "| CRS | 54.6 ± 0.6 [50.2] |" in text
+    assert "| OCDM | 56.0 |" in text
+    readme.renew()
+    assert (checkout / "README.md").read_text() == text
+
+
+def test_a_readme_without_markers_is_left_alone(checkout):
+    (checkout / "README.md").write_text("mine")
+    with pytest.raises(ValueError, match="put them back"):
+        readme.renew()
+    assert (checkout / "README.md").read_text() == "mine"
+    (checkout / "README.md").write_text("".join(MARKERS[:3]))
+    with pytest.raises(ValueError, match="<!-- ledger: end -->; put them back"):
+        readme.renew()
+
+
+def test_without_figures_the_readme_is_left_alone(checkout, capsys):
+    before = (checkout / "README.md").read_text()
+    (checkout / "figures" / readme.REPORTED / "ledger_cells.csv").unlink()
+    assert main(["readme"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("expected ")
+    assert "ledger_cells.csv" in said
+    assert "run `make figures PROFILE=seeds` first" in said
+    assert (checkout / "README.md").read_text() == before
+
+
+def test_the_readme_says_what_the_paper_profile_costs(monkeypatch):
+    monkeypatch.delenv("PRSLIB_DATA", raising=False)
+    assert readme.paper_cost() in (project_root() / "README.md").read_text()

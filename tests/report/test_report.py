@@ -1,0 +1,212 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from prslib import report
+from prslib.datasets import load_dataset
+from prslib.report import memory_distribution as shares
+from prslib.report.rho_sweep import best_rho
+from prslib.training.config import Run, RunConfig, configs
+
+CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
+
+
+def run_scores(method, seed, gain=0.0, tasks=("0", "1")):
+    """Scores of a two-task run whose first task falls from 0.8 to 0.6 in every group."""
+    rows = []
+    for trained in range(1, len(tasks) + 1):
+        for group, value in CELLS.items():
+            for metric in report.METRICS:
+                rows.append((trained, "seen", group, metric, value + gain))
+                rows.append((trained, "0", group, metric, 0.8 if trained == 1 else 0.6))
+            rows.append((trained, "seen", group, "C-P", 0.9))
+    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
+    run = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "memory_size": 50}
+    return frame.assign(**run, schedule="0,1", seed=seed)
+
+
+@pytest.fixture
+def scores():
+    runs = [run_scores("CRS", seed, gain=0.01 * seed) for seed in (0, 1, 2)]
+    runs += [run_scores("PRS", seed, gain=0.1 + 0.02 * seed) for seed in (0, 1, 2)]
+    multitask = run_scores("Multitask", 0).query("trained_tasks == 2 and task == 'seen'")
+    return pd.concat([*runs, multitask.assign(schedule="")], ignore_index=True)
+
+
+def test_final_holds_the_last_scores_and_the_forgetting(scores):
+    rows = report.final(scores)
+    assert set(rows["metric"]) == set(report.METRICS)
+    one = rows[(rows["method"] == "PRS") & (rows["seed"] == 1) & (rows["group"] == "minority")]
+    measured = one.set_index(["measure", "metric"])["value"]
+    assert measured["score", "mAP"] == pytest.approx(100 * (0.2 + 0.12))
+    assert measured["forget", "mAP"] == pytest.approx(25)
+    assert set(rows.loc[rows["method"] == "Multitask", "measure"]) == {"score"}
+
+
+def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores):
+    table = report.average(report.final(scores))
+    assert table["method"].unique().tolist() == ["Multitask", "CRS", "PRS"]
+    cell = table.query("method == 'CRS' and group == 'overall' and metric == 'mAP'")
+    cell = cell[cell["measure"] == "score"].iloc[0]
+    assert cell["mean"] == pytest.approx(41)
+    assert cell["sd"] == pytest.approx(1)
+    assert cell["seeds"] == 3
+
+
+def test_beside_sets_the_number_of_the_data_set_it_stands_for(scores):
+    table = report.beside(report.average(report.final(scores)), "main")
+    chosen = table.query("method == 'PRS' and group == 'minority' and metric == 'mAP'")
+    published = chosen.set_index("measure")["published"].to_dict()
+    assert published == {"score": 39.7, "forget": 10.5}
+    assert len(table) == len(report.average(report.final(scores)))
+
+
+def test_main_table_is_laid_out_as_the_papers(scores):
+    averages = report.beside(report.average(report.final(scores)), "main")
+    table = report.main_table(averages, "digits70tiny")
+    assert list(table.columns)[:3] == [("majority", m) for m in report.METRICS]
+    assert table.loc[("CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
+    assert table.loc[("CRS", "score", "paper"), ("overall", "mAP")] == "50.2"
+    assert table.loc[("CRS", "forget", "paper"), ("minority", "C-F1")] == "55.6"
+    assert ("Multitask", "forget", "ours") not in table.index
+
+
+def test_contrasts_are_taken_seed_by_seed(scores):
+    rows = report.beside(report.final(scores), "main")
+    gaps = report.contrasts(rows, "PRS", "CRS", [("minority", "mAP")])
+    gap = gaps.iloc[0]
+    assert len(gaps) == 1
+    assert gap["difference"] == pytest.approx(11)
+    assert gap["sd"] == pytest.approx(1)
+    assert gap["published"] == pytest.approx(39.7 - 26.9)
+    assert gap["sentence"] == (
+        "digits70tiny, minority mAP: PRS is above CRS, by +11.0 points (75 % interval +10.0 to "
+        "+12.0 over 3 seeds); in the paper, on COCOseq, by +12.8."
+    )
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        ((-0.1, -0.12, -0.11), "is below"),
+        ((0.1, -0.1, 0.05), "is not clearly apart from"),
+        ((-0.1, -0.12), "is behind"),  # two seeds tell little
+    ],
+)
+def test_the_sentence_says_what_the_numbers_say(gains, words):
+    runs = [run_scores("CRS", seed) for seed in range(len(gains))]
+    runs += [run_scores("PRS", seed, gain) for seed, gain in enumerate(gains)]
+    rows = report.beside(report.final(pd.concat(runs)), "main")
+    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    assert f"PRS {words} CRS" in sentence
+
+
+def test_best_rho():
+    rhos, values = [-1.0, 0.0, 0.4, 1.0], [10.0, 30.0, 31.0, 20.0]
+    rows = pd.DataFrame(
+        {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
+    )
+    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
+    assert (best["best_rho"], best["best"]) == (0.4, 32)
+    assert "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1" in best["sentence"]
+
+
+def test_memory_shares_are_those_of_memory_and_stream():
+    wanted = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=[0, 1])
+    found = shares.memory_shares(wanted)
+    totals = found.groupby(["method", "seed"])["share"].sum()
+    assert len(totals) == 5
+    np.testing.assert_allclose(totals, 100)
+    dataset = load_dataset("digits70tiny", images=False)
+    stream = found[found["method"] == "Stream"].set_index("class")["share"]
+    expected = dict(zip(dataset.class_names, dataset.class_freq, strict=True))
+    assert stream.to_dict() == pytest.approx(
+        {name: 100 * n / dataset.class_freq.sum() for name, n in expected.items()}
+    )
+    ranked = found[found["method"] == "Stream"].sort_values("class_rank")["share"]
+    assert (ranked.diff().dropna() <= 0).all()
+    groups = shares.group_shares(found)
+    np.testing.assert_allclose(groups.groupby(["method", "seed"])["share"].sum(), 100)
+
+
+def test_distances_put_each_memory_where_it_belongs():
+    wanted = configs(dataset="digits70seq", method=["CRS", "PRS"], seed=[0])
+    found = shares.memory_shares(wanted)
+    equal = shares.distance_to(found, "equal").set_index("method")["total_variation"]
+    stream = shares.distance_to(found, "stream").set_index("method")["total_variation"]
+    assert stream["Stream"] == pytest.approx(0)
+    assert equal["PRS"] < 0.5 * equal["CRS"]
+    assert stream["CRS"] < 0.5 * stream["PRS"]
+
+
+def test_memory_shares_take_several_data_sets():
+    wanted = [RunConfig(dataset=name, method="CRS") for name in ("digits70tiny", "digits49tiny")]
+    found = shares.memory_shares(wanted)
+    assert found.groupby("dataset")["class"].nunique().to_dict() == {
+        "digits70tiny": 70,
+        "digits49tiny": 49,
+    }
+    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [2, 2]
+
+
+def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
+    runs = [run_scores("PRS", seed, 0.1) for seed in (0, 1)] + [run_scores("GSS", 0)]
+    sets = [
+        frame.assign(dataset=name) for name in ("digits70tiny", "digits49tiny") for frame in runs
+    ]
+    rows = report.beside(report.final(pd.concat(sets, ignore_index=True)), "main")
+    gaps = report.contrasts(rows, "PRS", "GSS", [("overall", "mAP")])
+    assert gaps["dataset"].tolist() == ["digits70tiny", "digits49tiny"]
+    assert gaps["seeds"].tolist() == [1, 1]
+    assert "one seed" in gaps["sentence"].iloc[0]
+
+
+def test_precision_and_recall_are_laid_out_by_group(scores):
+    rows = report.final(scores, report.PRECISION_RECALL)
+    assert set(rows["metric"]) == {"C-P"}
+    assert rows.loc[rows["measure"] == "score", "value"].unique().tolist() == [90]
+    rows = report.beside(rows[rows["measure"] == "score"], "coco_precision_recall")
+    table = report.main_table(report.average(rows), "digits70tiny", report.PRECISION_RECALL)
+    assert list(table.columns) == [(group, "C-P") for group in report.GROUPS]
+    assert table.loc[("CRS", "score", "ours"), ("minority", "C-P")] == "90.0 ± 0.0"
+    assert table.loc[("CRS", "score", "paper"), ("minority", "C-P")] == "38.9"
+    assert table.loc[("CRS", "score", "paper"), ("overall", "C-P")] == ""  # none printed
+
+
+def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
+    frame = run_scores("CRS", 0)
+    wanted = [RunConfig(dataset="digits70tiny", method="CRS", test_set=t) for t in ("imbalanced",)]
+    wanted.append(RunConfig(dataset="digits70tiny", method="CRS"))
+    runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in wanted]
+    rows = report.final(report.scores_of(runs, "test_set"))
+    cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
+    found = report.beside(cells, "main", "imbalanced_test", also=["test_set"])
+    shown = found[found["metric"] == "mAP"].set_index("test_set")["published"]
+    assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
+
+
+def test_tables_and_contrasts_keep_settings_apart(scores):
+    other = scores.assign(schedule="1,0", value=scores["value"] / 2)
+    other.loc[other["task"] != "seen", "task"] = "1"
+    both = pd.concat([other, scores], ignore_index=True)
+    both = both[both["method"] != "Multitask"]
+    rows = report.beside(report.final(both), "main")
+    table = report.main_table(report.average(rows), "digits70tiny", by=["schedule"])
+    assert table.index.unique("schedule").tolist() == ["1,0", "0,1"]
+    assert table.loc[("0,1", "CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
+    assert table.loc[("1,0", "CRS", "score", "ours"), ("overall", "mAP")] == "20.5 ± 0.5"
+    gaps = report.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
+    assert gaps.set_index("schedule")["difference"].round(6).to_dict() == {"1,0": 5.5, "0,1": 11}
+    assert gaps["sentence"].iloc[0].startswith("digits70tiny, 1,0, minority mAP: PRS is above CRS")
+
+
+def test_one_seed_gives_a_direction_and_no_clarity():
+    runs = [run_scores("CRS", 0, 0.2), run_scores("PRS", 0, 0.1)]
+    rows = report.beside(report.final(pd.concat(runs)), "main")
+    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    assert "PRS is behind CRS, by -10.0 points (one seed)" in sentence
+    runs = [run_scores("CRS", 0, 0.2), run_scores("PRS", 0, 0.1999)]
+    rows = report.beside(report.final(pd.concat(runs)), "main")
+    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    assert "PRS is level with CRS (one seed)" in sentence

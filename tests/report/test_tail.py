@@ -1,0 +1,85 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from prslib.datasets import load_dataset
+from prslib.report import tail_forgetting as tail
+from prslib.training.config import Run, RunConfig
+
+DATASET = load_dataset("digits70tiny", images=False)
+
+
+def run_of(loss, method="CRS", seed=0):
+    """A run whose classes have an AP of 0.8 at first and lose ``loss(class size)`` by the end."""
+    config = RunConfig(dataset="digits70tiny", method=method, seed=seed)
+    schedule, rows = config.resolved["schedule"], []
+    for trained in range(1, len(schedule) + 1):
+        for task in schedule[:trained]:
+            for index in np.flatnonzero(DATASET.class_task == task):
+                end = trained == len(schedule)
+                value = 0.8 - loss(DATASET.class_freq[index]) if end else 0.8
+                rows.append((trained, str(task), DATASET.class_names[index], "AP", value))
+            rows.append((trained, str(task), "overall", "mAP", 0.5))
+        rows.append((trained, "seen", DATASET.class_names[0], "AP", 0.1))
+    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
+    columns = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "memory_size": 50}
+    text = ",".join(map(str, schedule))
+    return Run(config, frame.assign(**columns, schedule=text, seed=seed), np.zeros((0, 70), bool))
+
+
+def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
+    rows = tail.class_forgetting([run_of(lambda size: 0.4)])
+    shown = rows[rows["measure"] == "normalised"].sort_values("place")
+    assert shown["task"].unique().tolist() == [0, 3, 1]
+    assert len(shown) == shown["class"].nunique() == 24 + 14 + 18
+    assert (shown.groupby("task", sort=False)["images"].diff().dropna() <= 0).all()
+    index = DATASET.class_names.index(shown["class"].iloc[0])
+    assert shown["images"].iloc[0] == DATASET.class_freq[index]
+    assert shown["class_group"].iloc[0] == DATASET.class_group[index]
+
+
+def test_normalised_is_a_share_of_the_best_and_absolute_is_in_points():
+    rows = tail.class_forgetting([run_of(lambda size: 0.2)]).groupby("measure")["value"]
+    assert rows.mean().round(6).to_dict() == {"normalised": 25, "absolute": 20}
+
+
+def test_the_correlation_has_the_sign_of_who_forgets_more():
+    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")])
+    table = tail.tail_table(tail.size_correlations(rows)).set_index(["method", "measure"])
+    assert table.loc[("CRS", "normalised"), "mean"] < -0.9
+    assert table.loc[("CRS", "normalised"), ["negative", "cells"]].tolist() == [3, 3]
+    assert "forgotten more in 3 of 3 tasks" in table.loc[("CRS", "normalised"), "sentence"]
+    assert table.index.unique("method").tolist() == ["EWC", "CRS"]  # as in the main table
+
+
+def test_where_all_is_forgotten_alike_there_is_no_order():
+    rows = tail.class_forgetting([run_of(lambda size: 0.8)])
+    table = tail.tail_table(tail.size_correlations(rows))
+    assert table["cells"].tolist() == [0, 0]
+    assert table["mean"].isna().all()
+    assert "no order to correlate" in table["sentence"].iloc[0]
+
+
+def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
+    found = pd.DataFrame(
+        {
+            "dataset": "d",
+            "method": "CRS",
+            "metric": "AP",
+            "measure": "normalised",
+            "seed": [0, 0, 1, 1],
+            "task": [0, 1, 0, 1],
+            "correlation": [-0.2, -0.6, -0.8, 0.2],
+        }
+    )
+    row = tail.tail_table(found).iloc[0]
+    assert row["mean"] == pytest.approx(-0.35)
+    assert row["sd"] == pytest.approx(np.std([-0.4, -0.3], ddof=1))
+    assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 4)
+
+
+def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
+    run = run_of(lambda size: 0.4, "Multitask")
+    run = Run(run.config, run.scores.assign(schedule=""), run.memory_labels)
+    with pytest.raises(ValueError, match="one task after the other, got Multitask"):
+        tail.class_forgetting([run])

@@ -1,0 +1,152 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from prslib import report
+from prslib.datasets import DATASETS
+from prslib.report import schedules_and_memory as robustness
+from prslib.report import schedules_and_memory as variations
+from prslib.training.config import configs
+
+
+def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
+    """Final scores of a run, the same in every group and metric; the first task loses a quarter."""
+    recipe = DATASETS[dataset].recipe
+    order = recipe.schedule if schedule is None else schedule
+    rows = []
+    for trained in range(1, len(order) + 1):
+        for group in report.GROUPS:
+            for metric in report.METRICS:
+                rows.append((trained, "seen", group, metric, value))
+                for task in order[:trained]:
+                    left = 0.6 if trained == len(order) else 0.8
+                    rows.append((trained, str(task), group, metric, left))
+    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
+    return frame.assign(
+        dataset=dataset,
+        method=method,
+        rho=np.nan,
+        memory_size=memory or recipe.memory_size,
+        schedule=",".join(map(str, order)),
+        seed=seed,
+    )
+
+
+def cell(rows, measure="score", group="overall", metric="mAP", **where):
+    found = rows[
+        (rows["measure"] == measure) & (rows["group"] == group) & (rows["metric"] == metric)
+    ]
+    for name, value in where.items():
+        found = found[found[name] == value]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_the_papers_schedules_without_the_standard_one():
+    coco, nus = (variations.permuted_schedules(n, 9) for n in ("digits70seq", "digits49seq"))
+    assert coco == [(0, 1, 3, 2), (2, 3, 0, 1), (3, 1, 0, 2), (1, 0, 3, 2)]  # Table 2's first
+    assert nus == [(0, 1, 2, 3, 4, 5), (1, 2, 0, 5, 3, 4), (5, 2, 0, 3, 1, 4)]
+    assert variations.permuted_schedules("digits70tiny", 0) == []
+
+
+def test_sizes_are_whole_and_find_the_papers():
+    assert variations.memory_sizes("digits49seq", [0.5, 1.5]) == [166, 500]
+    scores = [scores_of("digits49seq", "PRS", 0.5, memory=size) for size in (500, 166, 333)]
+    scores += [scores_of("digits70tiny", "PRS", 0.5, memory=size) for size in (75, 50, 25)]
+    rows = variations.by_memory(pd.concat(scores))
+    shown = rows.drop_duplicates(["dataset", "memory"])["memory"].tolist()
+    assert shown[:3] == ["166 [1000]", "333 [2000]", "500 [3000]"]
+    assert shown[3:] == ["25 [1000]", "50 [2000]", "75 [3000]"]
+    assert rows["memory_size"].dtype == "int64"
+
+
+def test_each_setting_stands_beside_its_own_numbers():
+    runs = [scores_of("digits70seq", "PRS", 0.5, schedule=o) for o in (None, (0, 1, 3, 2))]
+    runs += [scores_of("digits70seq", "PRS", 0.4, memory=250)]
+    schedules, sizes = (f(pd.concat(runs)) for f in (variations.by_schedule, variations.by_memory))
+    standard = cell(schedules, schedule="0,3,1,2")
+    assert (standard["published"], standard["table_2"]) == (55.0, 55.3)
+    assert cell(schedules, measure="forget", schedule="0,3,1,2")["published"] == 10.2
+    permuted = cell(schedules, schedule="0,1,3,2")
+    assert (permuted["published"], permuted["table_2"]) == (54.9, 55.2)
+    assert cell(schedules, group="minority", schedule="0,1,3,2")["published"] == 38.7
+    assert np.isnan(cell(schedules, measure="forget", schedule="0,1,3,2")["published"])
+    small = cell(sizes, memory="250 [1000]")
+    assert (small["value"], small["published"], small["table_2"]) == (40, 50.0, 51.2)
+    assert set(sizes["schedule"]) == {"0,3,1,2"}
+    assert set(schedules["memory_size"]) == {500}
+
+
+def test_the_standard_setting_of_the_second_set_differs_between_the_tables():
+    """SPEC section 5: three values for CRS, the tables of schedules and of sizes have their own."""
+    scores = scores_of("digits49seq", "CRS", 0.3)
+    by_schedule, by_memory = variations.by_schedule(scores), variations.by_memory(scores)
+    assert cell(by_schedule, metric="C-F1")["published"] == 16.6
+    assert cell(by_memory, metric="C-F1")["published"] == 17.5
+    assert cell(by_schedule, measure="forget", metric="C-F1")["published"] == 61.1
+
+
+def test_runs_without_a_memory_have_no_size_to_vary():
+    both = pd.concat(
+        [
+            scores_of("digits70seq", "CRS", 0.5),
+            scores_of("digits70seq", "Finetune", 0.1).assign(memory_size=0),
+        ]
+    )
+    assert set(variations.by_memory(both)["method"]) == {"CRS"}
+
+
+@pytest.fixture
+def schedules():
+    values = {
+        "CRS": [(None, 0, 0.40), (None, 1, 0.44), ((0, 1, 3, 2), 0, 0.46)],
+        "PRS": [(None, 0, 0.50), (None, 1, 0.60), ((0, 1, 3, 2), 0, 0.52)],
+    }
+    return variations.by_schedule(
+        pd.concat(
+            scores_of("digits70seq", method, value, schedule=order, seed=seed)
+            for method, rows in values.items()
+            for order, seed, value in rows
+        )
+    )
+
+
+def test_the_spread_compares_seeds_that_every_schedule_has(schedules):
+    spread = robustness.schedule_spread(schedules).set_index(["method", "metric"])
+    prs = spread.loc[("PRS", "mAP")]
+    assert prs["sd"] == pytest.approx(np.std([50, 52], ddof=1))
+    assert (prs["lowest"], prs["highest"], prs["schedules"]) == (50, 52, 2)
+    assert prs["seed_sd"] == pytest.approx(np.std([50, 60], ddof=1))
+    assert prs["published_sd"] == pytest.approx(np.std([55.0, 54.9], ddof=1))
+
+
+def test_the_sentence_names_the_steadiest_here_and_in_the_paper(schedules):
+    said = robustness.steadiest(robustness.schedule_spread(schedules))
+    assert len(said) == 3
+    assert said[2].startswith("digits70seq, overall mAP, s.d. over 2 schedules")
+    assert "CRS 4.2 [0.4], PRS 1.4 [0.1]. PRS moves least; in the paper it is PRS." in said[2]
+    assert "2.8 (CRS), 7.1 (PRS) at the standard schedule" in said[2]
+
+
+def test_one_seed_says_nothing_of_the_noise(schedules):
+    alone = robustness.steadiest(robustness.schedule_spread(schedules[schedules["seed"] == 0]))
+    assert "nothing is known, with one seed" in alone[0]
+
+
+@pytest.mark.parametrize(("last", "words"), [(0.52, "narrows"), (0.70, "does not narrow")])
+def test_gains_are_taken_from_size_to_size(last, words):
+    values = [(250, 0, 0.40), (500, 0, 0.50), (500, 1, 0.90), (750, 0, last)]
+    runs = [scores_of("digits70seq", "PRS", v, memory=m, seed=s) for m, s, v in values]
+    gains = robustness.memory_gains(variations.by_memory(pd.concat(runs)))
+    shown = gains[gains["metric"] == "mAP"]
+    np.testing.assert_allclose(shown["gain"], [10, 100 * last - 50])
+    np.testing.assert_allclose(shown["published_gain"], [5.0, 1.1])
+    assert shown["seeds"].tolist() == [1, 1]
+    said = robustness.narrowing(gains)
+    assert said[2].endswith(f"[the paper +5.0 and then +1.1], so that the gain {words}.")
+    assert robustness.narrowing(gains[gains["memory_to"] == "500 [2000]"]) == []
+
+
+def test_the_standard_setting_is_that_of_the_main_results():
+    own = configs(dataset="digits70seq", method="PRS", memory_size=[500], schedule=[(0, 3, 1, 2)])
+    assert own[0].hash == configs(dataset="digits70seq", method="PRS")[0].hash

@@ -1,0 +1,146 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from prslib.datasets import DATASETS, load_dataset
+from prslib.training.config import RunConfig, check_all, configs
+from prslib.training.methods import METHODS
+
+TINY = "digits70tiny"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"dataset": "digit70seq"}, ValueError, "unknown dataset 'digit70seq'; known datasets: "),
+        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: .*, PRS"),
+        ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
+        ({"rho": math.inf}, ValueError, "rho must be finite, got inf"),
+        ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
+        ({"rho": True}, TypeError, "rho must be a number"),
+        ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
+        ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number, got 2.0"),
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"features_per_class": -1}, ValueError, "features_per_class must be at least 0"),
+        ({"variance_points": 1.5}, TypeError, "variance_points must be a whole number, got 1.5"),
+        ({"epochs": 0}, ValueError, "epochs must be at least 1"),
+        ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
+        ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
+        ({"ewc_lambda": math.inf}, ValueError, "ewc_lambda must be finite, got inf"),
+        ({"ewc_lambda": "big"}, TypeError, "ewc_lambda must be a number, got 'big'"),
+        ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
+        ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
+        ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
+        ({"seed": None}, TypeError, "seed must be a whole number, got None"),
+        ({"rho": None}, TypeError, "rho must be a number, got None"),
+        ({"schedule": 5}, TypeError, r"schedule must be the tasks in their order, .* got 5"),
+        ({"schedule": "0123"}, TypeError, r"schedule must be the tasks in their order, .* '0123'"),
+        ({"schedule": (0, 1, 2)}, ValueError, "3"),
+        ({"schedule": (0, 1, 2, 2)}, ValueError, "3"),
+        ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "4"),
+    ],
+)
+def test_bad_fields_are_refused(fields, error, message):
+    with pytest.raises(error, match=message):
+        RunConfig(**fields)
+
+
+def test_unknown_field_lists_the_known():
+    with pytest.raises(ValueError, match="unknown field 'roh'; known fields: dataset, method, "):
+        configs(roh=0.1)
+
+
+def test_memory_larger_than_the_stream_is_refused_before_training():
+    with pytest.raises(ValueError, match="at most the stream's length, 8"):
+        configs(dataset=TINY, memory_size=[50, 5000])
+
+
+def test_a_recipe_that_leaves_out_a_task_is_refused_before_training(monkeypatch):
+    entry = DATASETS[TINY]
+    recipe = dataclasses.replace(entry.recipe, schedule=(1, 0))
+    shorter = dataclasses.replace(entry, recipe=recipe)
+    monkeypatch.setitem(DATASETS, TINY, shorter)
+    with pytest.raises(ValueError, match=f"Recipe of {TINY} does not fit it: .*missing tasks"):
+        RunConfig(dataset=TINY).check(load_dataset(TINY, images=False))
+
+
+def test_batches_that_a_part_cannot_fill_are_refused_before_training():
+    said = r"smallest part of the stream, 174 images of task 3 in digits70tiny, got 175: an inc"
+    with pytest.raises(ValueError, match=said):
+        configs(dataset=TINY, batch_size=[174, 175])
+    assert configs(dataset=TINY, batch_size=838, method="Multitask")  # all is shuffled together
+    with pytest.raises(ValueError, match="got 839"):
+        configs(dataset=TINY, batch_size=839, method="Multitask")
+    pairs = {"dataset": "imbal-digits-tiny", "schedule": tuple(range(10))}
+    smallest = configs(**pairs, batch_size=15)[0]  # trained in pairs, of which the least counts
+    with pytest.raises(ValueError, match=r"images of task \d\+\d in imbal-digits-tiny, got 600"):
+        check_all([smallest, dataclasses.replace(smallest, batch_size=600)])
+
+
+def test_equal_numbers_of_any_type_are_one_configuration():
+    fields = {"memory_size": 50, "batch_size": 10, "frozen_stages": 1, "variance_points": 2}
+    plain = RunConfig(dataset=TINY, seed=3, learning_rate=1.0, rho=0.5, **fields)
+    arrays = {name: np.int64(value) for name, value in fields.items()}
+    other = RunConfig(
+        dataset=TINY, seed=np.int64(3), learning_rate=1, rho=np.float32(0.5), **arrays
+    )
+    assert other == plain
+    assert other.hash == plain.hash
+    assert {type(value) for value in vars(other).values()} <= {str, int, float, type(None)}
+
+
+def test_hash_covers_what_changes_the_result_and_nothing_else():
+    base = RunConfig(dataset=TINY)
+    assert RunConfig(dataset=TINY, memory_size=50, schedule=[0, 3, 1, 2]).hash == base.hash
+    assert RunConfig(dataset=TINY, rho=0).hash == RunConfig(dataset=TINY, rho=-0.0).hash
+    assert RunConfig(dataset=TINY, epochs=3).hash == base.hash  # PRS knows no epochs
+    other = {"rho": 0.1, "variant": "authors", "memory_size": 51, "schedule": (3, 0, 1, 2)}
+    other |= {"seed": 1, "test_set": "imbalanced", "learning_rate": 0.1, "batch_size": 5}
+    other |= {"dataset": "digits70seq", "method": "CRS", "replay_batch_size": 5}
+    hashes = {RunConfig(**{"dataset": TINY} | {name: value}).hash for name, value in other.items()}
+    assert len(hashes | {base.hash}) == len(other) + 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fields_that_a_method_does_not_read_leave_its_hash(method):
+    base = RunConfig(dataset=TINY, method=method)
+    changes = {"rho": 0.5, "variant": "authors", "memory_size": 20, "schedule": (3, 2, 1, 0)}
+    changes |= {"epochs": 2, "replay_batch_size": 3, "ewc_lambda": 1.0, "variance_points": 5}
+    for name, value in changes.items():
+        same = dataclasses.replace(base, **{name: value}).hash == base.hash
+        assert same == (name not in METHODS[method].reads), name
+
+
+def test_what_a_run_leaves_on_top_is_in_the_hash_only_where_asked_for():
+    base = RunConfig(dataset=TINY)
+    assert not {"features_per_class", "variance_points"} & set(base.identity)
+    asked = [{"features_per_class": 5}, {"variance_points": 5}, {"variance_points": 6}]
+    hashes = {dataclasses.replace(base, **fields).hash for fields in asked}
+    assert len(hashes | {base.hash}) == 4
+    both = dataclasses.replace(base, features_per_class=5, variance_points=5)
+    assert both.identity == base.identity | {"features_per_class": 5, "variance_points": 5}
+
+
+def test_every_field_is_read():
+    named = {field.name for field in dataclasses.fields(RunConfig)}
+    assert named <= set(RunConfig().resolved) | {"seed"}
+
+
+def test_configs_is_the_grid_without_repeats():
+    grid = configs(dataset=TINY, method=["Finetune", "PRS"], rho=[0.0, 0.5], seed=[0, 1])
+    expected = [("Finetune", 0), ("Finetune", 1), ("PRS", 0), ("PRS", 1), ("PRS", 0), ("PRS", 1)]
+    assert [(config.method, config.seed) for config in grid] == expected
+    assert [config.rho for config in grid[2:]] == [0.0, 0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_recipes_make_valid_configurations(name):
+    assert RunConfig(dataset=name).resolved["memory_size"] >= 1
+
+
+def test_two_splits_under_one_name_are_two_runs(monkeypatch):
+    first = RunConfig(dataset=TINY).hash
+    monkeypatch.setattr("prslib.training.config.fingerprint", lambda _name: "another split")
+    assert RunConfig(dataset=TINY).hash != first

@@ -1,0 +1,258 @@
+"""Processes that are killed, and what they leave: the same bytes in the end."""
+
+import errno
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from interrupted import attempt, sweep, train
+
+from prslib.experiments.store import CHECKPOINT, Store
+from prslib.paths import project_root
+from prslib.training.checkpoint import Checkpoint, Progress, pack, unpack
+from prslib.training.config import RunConfig, configs
+from prslib.training.methods import METHODS
+from prslib.training.run import run
+
+MLP = {"dataset": "imbal-digits-tiny"}
+INTERVAL = 5  # steps
+
+
+@pytest.fixture(scope="module")
+def start(own_folders):
+    """Start processes that have nothing to import: they are forked from one that has."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["forked"])
+    path = [
+        str(Path(__file__).parents[1] / "helpers"),
+        str(project_root()),
+        os.environ.get("PYTHONPATH", ""),
+    ]
+
+    def start(work, *arguments):
+        process = context.Process(target=work, args=arguments)
+        process.start()
+        return process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(path))
+        yield start
+
+
+def wait_for_a_step(process, steps, before=0):
+    """Wait until a process takes a step, or has ended without: all of them had been taken."""
+    while process.is_alive() and not (steps.exists() and steps.stat().st_size > before):
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("method", ["CRS", "PRS", "EWC", "GSS", "ExStream"])
+def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
+    config, steps = RunConfig(**MLP, method=method), tmp_path / "steps"
+    process = start(train, config, Store(tmp_path / "whole"), steps, INTERVAL)
+    process.join()
+    assert process.exitcode == 0
+    needed = steps.stat().st_size
+    steps.unlink()
+    store, rng, killed = Store(tmp_path / "killed"), np.random.default_rng(0), 0
+    for _ in range(4):
+        before = steps.stat().st_size if steps.exists() else 0
+        process = start(train, config, store, steps, INTERVAL)
+        wait_for_a_step(process, steps, before)
+        process.join(rng.uniform(0, 0.2))
+        process.kill()
+        process.join()
+        killed += process.exitcode == -signal.SIGKILL
+    process = start(train, config, store, steps, INTERVAL)
+    process.join()
+    assert process.exitcode == 0
+    assert killed > 1
+    assert store.path(config).read_bytes() == Store(tmp_path / "whole").path(config).read_bytes()
+    assert [file.name for file in store.folder.iterdir()] == [store.path(config).name]
+    assert needed <= steps.stat().st_size <= needed + killed * (INTERVAL + 1)
+
+
+def wholly(config, folder):
+    """Train without an interruption and return the stored bytes."""
+    assert attempt(config, Store(folder)).error is None
+    return Store(folder).path(config).read_bytes()
+
+
+def interrupted_at(step, config, store, monkeypatch, save_every=INTERVAL):
+    """Train until a step and stop, as Ctrl-C does; return how many steps were taken."""
+
+    class Stopped(BaseException):
+        pass
+
+    def stop(saved, progress, write=Checkpoint.after_step):
+        taken.append(progress.position)
+        write(saved, progress)
+        if len(taken) == step:
+            raise Stopped
+
+    taken = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "after_step", stop)
+        patch.setattr("prslib.training.checkpoint.time.monotonic", lambda: len(taken))
+        try:
+            outcome = attempt(config, store, save_every=save_every)
+        except Stopped:
+            return taken
+    assert outcome.error is None, outcome.error
+    return taken
+
+
+def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, start):
+    wanted = configs(**MLP, method=["CRS", "PRS"], seed=[0, 1, 2])
+    store, noted = Store(tmp_path / "runs"), tmp_path / "noted"
+    both = [start(sweep, wanted, store, noted, tmp_path / str(i)) for i in range(2)]
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    trained, by = zip(*[line.split() for line in noted.read_text().splitlines()], strict=True)
+    assert sorted(trained) == sorted(config.hash for config in wanted)
+    assert len(set(by)) == 2  # they share the work
+    assert len(list(store.folder.iterdir())) == 6  # the results and nothing else
+
+
+def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
+    config, store, noted = RunConfig(**MLP, method="GSS"), Store(tmp_path / "runs"), tmp_path / "n"
+    first = start(train, config, store, tmp_path / "steps", INTERVAL)
+    wait_for_a_step(first, tmp_path / "steps")
+    assert attempt(config, store, wait=False).busy
+    second = start(sweep, [config], store, noted, tmp_path / "bar")
+    for process in (first, second):
+        process.join()
+        assert process.exitcode == 0
+    assert not noted.exists()
+
+
+WATCHED = [name for name, row in METHODS.items() if row.sampler]
+
+
+@pytest.mark.parametrize(
+    ("method", "points"), [(name, 0) for name in METHODS] + [(name, 3) for name in WATCHED]
+)
+def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
+    """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
+    config = RunConfig(**MLP, method=method, batch_size=30, variance_points=points)
+    store, steps = Store(tmp_path), []
+    whole = wholly(config, tmp_path / "whole")
+    while not store.path(config).exists():
+        steps += interrupted_at(2, config, store, monkeypatch, save_every=1)
+    assert store.path(config).read_bytes() == whole
+    assert len(steps) == len(set(steps))  # saved after every step, none was taken twice
+
+
+def test_a_convolutional_net_goes_on_with_its_running_statistics(tmp_path, monkeypatch):
+    config = RunConfig(dataset="digits49tiny", method="ExStream", batch_size=15)
+    interrupted_at(7, config, Store(tmp_path), monkeypatch)
+    assert Store(tmp_path).path(config, CHECKPOINT).exists()
+    interrupted_at(None, config, Store(tmp_path), monkeypatch)
+    assert Store(tmp_path).path(config).read_bytes() == wholly(config, tmp_path / "whole")
+
+
+@pytest.fixture
+def half_way(tmp_path, monkeypatch):
+    """A store with the checkpoint of a run, and that run."""
+    config, store = RunConfig(**MLP, method="GSS"), Store(tmp_path / "store")
+    interrupted_at(20, config, store, monkeypatch)
+    return store, config
+
+
+@pytest.mark.parametrize("kept", [0, 0.5, 0.99])
+def test_a_checkpoint_cut_short_warns_and_the_run_starts_over(tmp_path, half_way, kept):
+    store, config = half_way
+    path = store.path(config, CHECKPOINT)
+    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+    with pytest.warns(UserWarning, match="it cannot be read: .*; the run starts over"):
+        assert attempt(config, store).error is None
+    assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
+
+
+def test_a_flipped_byte_in_a_checkpoint_is_noticed(half_way):
+    store, config = half_way
+    path = store.path(config, CHECKPOINT)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match="cannot be read: .* is damaged; the run starts over"):
+        assert attempt(config, store).error is None
+
+
+def test_a_checkpoint_of_other_code_is_not_used(half_way, monkeypatch):
+    store, config = half_way
+    monkeypatch.setattr("prslib.training.checkpoint.code_version", lambda: "another")
+    with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
+        assert len(interrupted_at(None, config, store, monkeypatch)) == 113
+
+
+def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
+    monkeypatch.setattr("prslib.training.checkpoint.code_version", lambda: "old")
+    saved = Checkpoint(tmp_path / "file", "run", 1e-9)
+    monkeypatch.setattr(
+        "prslib.training.checkpoint.code_version", lambda: "new"
+    )  # edited meanwhile
+    saved.after_step(Progress(_Nothing()))
+    with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
+        Checkpoint(tmp_path / "file", "run").resume(Progress(_Nothing()))
+
+
+def test_a_checkpoint_of_another_run_is_refused(half_way):
+    store, config = half_way
+    other, path = RunConfig(**MLP, method="CRS"), store.path(config, CHECKPOINT)
+    said = f"belongs to training {config.training}, expected {other.training}"
+    with pytest.raises(ValueError, match=said):
+        run(other, checkpoint=path)
+    with pytest.raises(ValueError, match="save_every must be above 0 seconds"):
+        run(config, checkpoint=path, save_every=0)
+    assert path.exists()
+
+
+def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
+    config, store = RunConfig(**MLP, method="Finetune"), Store(tmp_path)
+
+    def full(_handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("prslib.paths.os.fsync", full)
+        with pytest.warns(UserWarning, match=r"cannot be written \(.*No space.*the run goes on"):
+            outcome = attempt(config, store, save_every=0.01)
+    assert "No space left" in outcome.error
+    assert not store.path(config).exists()
+    assert attempt(config, store).error is None
+    assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
+
+
+def test_without_a_path_nothing_is_written_and_the_clock_is_kept(tmp_path, monkeypatch):
+    now, progress = [0.0], Progress(_Nothing())
+    monkeypatch.setattr("prslib.training.checkpoint.time.monotonic", lambda: now[0])
+    Checkpoint(None, "run", 1).after_step(progress)
+    saved = Checkpoint(tmp_path / "file", "run", 10)
+    written = []
+    for now[0] in range(1, 40):
+        saved.after_step(progress)
+        written += [now[0]] if saved.path.exists() else []
+        saved.path.unlink(missing_ok=True)
+    assert written == [10, 20, 30]
+
+
+class _Nothing:
+    def state_dict(self):
+        return {}
+
+
+def test_packing_keeps_every_bit():
+    rng = np.random.default_rng(3)
+    rng.random(5)
+    state = {"rng": rng, "on": np.array([True]), "none": None, "deep": {"x": np.arange(3.0)}}
+    again = unpack(pack(state), state)
+    assert again["rng"].random() == rng.random()
+    assert again["on"].dtype == bool
+    np.testing.assert_array_equal(again["deep"]["x"], np.arange(3.0))
+    with pytest.raises(TypeError, match="got set; keep a sampler's state in these"):
+        pack({1, 2})
