@@ -1,7 +1,9 @@
-"""The MLP's training written out in numpy: a run in a quarter of a second, for thousands of orders.
+"""Train the MLP in plain numpy, for the search over thousands of class orders.
 
-`prslib.training.run.run` trains the same thing with torch, in ten times the time; a test holds the
-two against each other. Only what a search needs comes back: the accuracy after every task.
+`prslib.run` trains the same run with torch and takes about five times as long on one core; stacked
+runs take about twice as long (`bench/many.py` measures all three). A stack also takes every step
+of every run, while here runs that begin with the same tasks share these steps. A test holds the
+loop against the learner. It returns the accuracy after every task and nothing else.
 """
 
 import hashlib
@@ -26,19 +28,7 @@ KNOWN = {"model": "mlp", "optimizer": "sgd", "loss": "cross_entropy", "precision
 
 
 class Network:
-    """A fully connected ReLU network with its SGD, float32, all weights in one vector.
-
-    Parameters
-    ----------
-    tensors : sequence of ndarray
-        Weight (out, in) and bias (out,) of each layer in turn, as torch's state has them.
-    learning_rate : float
-        Step size.
-    clip_value : float
-        Every component of the gradient is clipped to [-clip_value, clip_value].
-    norm_penalty : float
-        Weight of the sum of the tensors' 2-norms, which is added to the loss.
-    """
+    """A fully connected ReLU network in float32 and its SGD; all weights lie in one vector."""
 
     def __init__(self, tensors: Sequence[np.ndarray], learning_rate, clip_value, norm_penalty):
         self.flat = np.concatenate([t.ravel() for t in tensors]).astype(np.float32)
@@ -89,13 +79,7 @@ class Network:
 
 
 class Loop:
-    """Train one configuration after another on a data set; runs that begin alike share that part.
-
-    Parameters
-    ----------
-    dataset : SequentialDataset
-        Single-label, with images.
-    """
+    """Train runs on one data set; runs that begin with the same steps share them."""
 
     def __init__(self, dataset: SequentialDataset):
         self.dataset = dataset
@@ -104,23 +88,7 @@ class Loop:
         self._start, self._trail = None, []  # of the run before: its beginning, state after a task
 
     def accuracies(self, config: RunConfig) -> np.ndarray:
-        """Train and return the accuracy on the whole test set after every task.
-
-        Parameters
-        ----------
-        config : RunConfig
-            An MLP with SGD and cross-entropy, and a method whose memory looks at labels alone.
-
-        Returns
-        -------
-        ndarray of float, (T,)
-            In [0, 1]; all but the last are NaN for Multitask, which is scored once.
-
-        Raises
-        ------
-        ValueError
-            If the configuration trains something else.
-        """
+        """Train and return the accuracy on the whole test set after every task."""
         settings = config.resolved
         for name, known in KNOWN.items():
             if settings[name] != known:
@@ -170,27 +138,7 @@ def as_vectors(dataset: SequentialDataset) -> tuple[np.ndarray, dict[str, np.nda
 
 
 def progressions(configs: Sequence[RunConfig], workers: int | None = None) -> pd.DataFrame:
-    """Return the accuracy of many runs after every task, from the cache where they were run before.
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        As `Loop.accuracies` wants them; those that begin alike, with the same seed, method and
-        first tasks, stand best side by side.
-    workers : int, optional
-        Processes side by side, one thread each; by default one for each core.
-
-    Returns
-    -------
-    DataFrame
-        Columns dataset, method, variant ("" where the method has none), schedule (the order asked
-        for, also for Multitask), seed, trained_tasks, value in percent.
-
-    Raises
-    ------
-    ValueError
-        If a configuration trains something else, or does not fit its data set.
-    """
+    """Return the accuracy of many runs after every task, in percent; results are cached."""
     check_all(configs)
     rows = []
     for name in dict.fromkeys(config.dataset for config in configs):

@@ -1,4 +1,4 @@
-"""Runs of one shape trained as one: their networks stacked, a row of every weight for each run."""
+"""Train runs of one shape together: their networks are stacked, one row of every weight a run."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,26 +20,7 @@ from prslib.training.run import conditions, finished, make_learner, shown_images
 
 
 class Stack(nn.Module):
-    """Networks of one architecture as one, whose weights have one more dimension (our own choice).
-
-    Parameters
-    ----------
-    models : sequence of torch.nn.Module
-        Alike but for their weights, and without any other state.
-    norm_penalty : float
-        Weight of the sum of the 2-norms of each network's weights in its loss.
-
-    Raises
-    ------
-    ValueError
-        If the networks have state besides their weights, such as batch norm's statistics.
-
-    Examples
-    --------
-    >>> stack = Stack([nn.Linear(3, 2), nn.Linear(3, 2)], norm_penalty=0.0)
-    >>> [tuple(rows.shape) for rows in stack.parameters()]
-    [(2, 2, 3), (2, 2)]
-    """
+    """Hold networks of one architecture as one; every weight has one more dimension, the run."""
 
     def __init__(self, models: Sequence[nn.Module], norm_penalty: float):
         super().__init__()
@@ -58,22 +39,7 @@ class Stack(nn.Module):
         return {name: rows[run].detach() for name, rows in zip(self.names, self.rows, strict=True)}
 
     def objective(self, inputs: Tensor, targets: Tensor, loss: Callable) -> Tensor:
-        """Return the sum of all runs' objectives, of which each moves its own weights only.
-
-        Parameters
-        ----------
-        inputs : Tensor
-            Float (K * B, ...), the first run's batch first.
-        targets : Tensor
-            Float multi-hot (K * B, C).
-        loss : callable
-            Logits (B, C) and targets (B, C) to a scalar.
-
-        Returns
-        -------
-        Tensor
-            A scalar.
-        """
+        """Return the sum of all runs' losses; inputs (K * B, ...), the first run's batch first."""
 
         def one(weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
             value = loss(functional_call(self._pattern[0], weights, (inputs,)), targets)
@@ -85,25 +51,7 @@ class Stack(nn.Module):
 
 
 def shape(config: RunConfig) -> tuple | None:
-    """Return what runs must have in common to be trained as one; None for a run that must not be.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-
-    Returns
-    -------
-    tuple or None
-        Equal for runs that differ in seed, order of the tasks, or what their memory keeps: those
-        of methods that look at labels alone, with a network that `stacks`.
-
-    Examples
-    --------
-    >>> crs, prs, gss = (RunConfig("imbal-digits", name) for name in ("CRS", "PRS", "GSS"))
-    >>> shape(crs) == shape(prs), shape(gss)
-    (True, None)
-    """
+    """Return what runs trained together must share; None for a run that must be trained alone."""
     settings, method = config.resolved, METHODS[config.method]
     watched = config.variance_points or config.frozen_stages
     if method.looks_at_model or method.ewc or watched or not MODELS[settings["model"]].stacks:
@@ -114,25 +62,7 @@ def shape(config: RunConfig) -> tuple | None:
 
 
 def run_stacked(configs: Sequence[RunConfig], device: str = "cpu") -> list[Run]:
-    """Train runs of one shape as one and score each (section "Experimental Design").
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        Of one `shape`.
-    device : str
-        Where to compute, "cpu" or "cuda".
-
-    Returns
-    -------
-    list of Run
-        What `prslib.run` gives for each, but for rounding.
-
-    Raises
-    ------
-    ValueError
-        If the runs are of different shapes, or do not fit the data set; before any training.
-    """
+    """Train runs of one shape together and score each; results differ from `run` by rounding."""
     shapes = {shape(config) for config in configs}
     if len(shapes) != 1 or None in shapes:
         raise ValueError(
@@ -175,30 +105,7 @@ def _run_stacked(
 
 
 def side_by_side(streams: Sequence[Sequence[Part]]) -> list[np.ndarray]:
-    """Join the batches that runs of one shape take at the same step.
-
-    Parameters
-    ----------
-    streams : sequence of sequence of Part
-        The parts of each run.
-
-    Returns
-    -------
-    list of ndarray of int64, (K * B,)
-        One a step, the first run's batch first. A run that has ended before the others repeats its
-        last batch, when its scores are already taken.
-
-    Raises
-    ------
-    ValueError
-        If the runs' batches differ in length.
-
-    Examples
-    --------
-    >>> short, long = Part((0,), [[1, 2]]), Part((0,), [[3, 4], [5, 6]])
-    >>> side_by_side([[short], [long]])
-    [array([1, 2, 3, 4]), array([1, 2, 5, 6])]
-    """
+    """Join the batches (K * B,) of every step; a run that has ended repeats its last batch."""
     plans = [[batch for part in stream for batch in part.batches] for stream in streams]
     joined = []
     for step in range(max(map(len, plans))):
