@@ -30,7 +30,7 @@ TRAINING = {
 }
 
 
-def memory_methods(methods: Sequence[str]) -> list[str]:
+def with_memory(methods: Sequence[str]) -> list[str]:
     """Return the methods that keep a memory; the paper trains only these in other settings."""
     return [name for name in methods if METHODS[name].sampler]
 
