@@ -22,15 +22,15 @@
 # labels an image. *Attention Consistency* (AC, Guo et al. 2019) asks that a network looks at the
 # same place when the image is flipped or scaled. *RNN-Attention* (RA, Wang et al. 2017) looks at
 # five regions one after another and keeps every class's best score. The paper's **table of base
-# architectures** has them trained offline (Multitask) for 1 and for 10 epochs and scored on a
-# balanced and an unbalanced test set; the **tables "AC architecture" and "RA architecture"** have
-# the methods. It finds that the plain network is best when every image is seen once, and that PRS
-# leads whatever the network.
+# architectures** trains them offline (Multitask) for 1 and for 10 epochs, and scores them on a
+# balanced and an unbalanced test set. Its **tables "AC architecture" and "RA architecture"** have
+# the methods. The paper finds that the plain network is best when every image is seen once, and
+# that PRS leads on every network.
 #
-# The quick profile runs on `digits70seq`, a **stand-in**, with a small convolutional network in
-# place of ResNet-101 and AC and RA built upon it. It has one seed where the paper has five, 2
-# epochs where the paper has 10, and trains AC and RA, whose steps cost as much as five and two
-# plain ones, for 1 epoch on the balanced test set only.
+# The quick profile runs on `digits70seq`, a **stand-in**. A small convolutional network takes the
+# place of ResNet-101, and AC and RA are built upon it. The profile has one seed where the paper has
+# five, and 2 epochs where the paper has 10. A step of AC costs as much as five plain ones, a step
+# of RA as much as two. So these two take 1 epoch on the balanced test set only.
 #
 # *About two minutes on four cores for the quick profile, nothing the second time.*
 
@@ -66,26 +66,27 @@ settings
 #
 # AC takes an image and its flip at two scales, 9 to 8. A class's map is the sum of the features,
 # each with the weight that the class gives it in the head. Flipped images must give flipped maps,
-# and both scales the same one; the head's weights are held fixed in that. Its labels are weighted
-# by how often they occurred so far: the original takes the rates of the whole training set, which
-# a stream does not give.
+# and both scales the same one. The head's weights stay fixed in that part of the loss. Its labels
+# are weighted by how often they occurred so far. The original takes the rates of the whole training
+# set, which a stream does not give.
 #
-# RA reads the map with an LSTM. Its five regions begin at the middle and in the four quarters, with
-# half the map's width, and are moved from there. The paper pretrained RA on ImageNet "to obtain
-# sensible results". Here only the part below the LSTM has learned before. In the quick profile its
-# step size is a quarter of the others': with the data set's own, its scores may fall again in a
-# second epoch.
+# RA reads the map with an LSTM. Its five regions start at the middle and in the four quarters, with
+# half the map's width, and move from there. The paper pretrained RA on ImageNet "to obtain sensible
+# results". Here only the part below the LSTM is pretrained. In the quick profile its step size is a
+# quarter of the others': with the data set's own, its scores may fall again in a second epoch.
 #
-# The paper froze AC through the first residual block, for want of memory, and the plain network
-# with it in the table of base architectures. Here the first of three convolutions is frozen there.
+# The paper froze AC through the first residual block, because memory was short. In the table of
+# base architectures it froze the plain network as far. Here the first of three convolutions is
+# frozen.
 
 # %%
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
+from prslib import run_all
+from prslib.report.style import STYLE
 
-plt.style.use(plots.STYLE)
+plt.style.use(STYLE)
 rows = architectures.rows_of(run_all(wanted, device=settings.device))
 offline = architectures.beside_offline(rows)
 offline.head(3).round(1)
@@ -93,8 +94,8 @@ offline.head(3).round(1)
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
 #
-# Overall scores of Multitask in percent. Brackets hold the paper's number of epochs where ours
-# differs.
+# The tables show the overall scores of Multitask in percent. Brackets hold the paper's number of
+# epochs where ours differs.
 
 # %%
 settings.save(None, offline, "offline")
@@ -104,22 +105,24 @@ for name in settings.dataset:
     display(architectures.offline_table(shown))
 
 # %% [markdown]
-# The bars are ours, the dashes the paper's on the data set that ours stands in for; its name of a
-# network is in brackets. Where there is no bar, nothing was trained, and the paper's number is left
-# out.
+# The bars are ours, the dashes the paper's on the data set that ours stands in for. The paper's
+# name of a network is in brackets. A setting that was not trained has neither bar nor dash.
 
 # %%
+from prslib.report.style import share_legend
+
 for name in settings.dataset:
     shown = architectures.in_order(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        plots.plot_architectures(shown[shown["metric"] == metric], ax, metric)
-    plots.share_legend(figure)
+        architectures.plot_architectures(shown[shown["metric"] == metric], ax, metric)
+    share_legend(figure)
     figure.suptitle(f"{name}: Multitask by network [paper's], seeds: {len(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
-# The other networks against the plain one, with the same data and the same number of epochs:
+# The next cell compares the other networks with the plain one, on the same data and with the same
+# number of epochs.
 
 # %%
 gaps = architectures.between_architectures(offline)
@@ -130,26 +133,30 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # ## Online: the methods on every network
 #
 # The plain network's rows are those of the main table, where nothing of it is frozen. The paper
-# prints RA's Multitask twice, with 39.2 and with 33.0 % C-F1; here stands the second, from the
-# table of methods.
+# prints RA's Multitask twice, with 39.2 and with 33.0 % C-F1. The second, from the table of
+# methods, is shown here.
 
 # %%
+from prslib.report.tables import average, main_table
+
 online = architectures.beside_methods(rows)
-cells = report.average(online)
+cells = average(online)
 settings.save(None, cells, "methods")
 for name in settings.dataset:
     shown = architectures.in_order(cells[cells["dataset"] == name])
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
-    display(report.main_table(shown, name, by=["network"]))
+    display(main_table(shown, name, by=["network"]))
 
 # %%
+from prslib.report.style import plot_groups
+
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 8.6), sharey=True)
     parts = architectures.in_order(shown).groupby("network", sort=False)
     for ax, (network, part) in zip(axes, parts, strict=True):
-        plots.plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
-    plots.share_legend(figure)
+        plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
+    share_legend(figure)
     figure.suptitle(f"{name}: mAP by network [paper's], seeds: {len(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
@@ -159,26 +166,27 @@ for name in settings.dataset:
 # "PRS always performs superior to other baselines no matter the architecture", says the paper.
 
 # %%
-cells = [(group, metric) for group in ("overall", "minority") for metric in report.METRICS]
-gaps = report.contrasts(online, "PRS", "CRS", cells, by=["network"])
+from prslib.report.tables import METRICS, contrasts
+
+cells = [(group, metric) for group in ("overall", "minority") for metric in METRICS]
+gaps = contrasts(online, "PRS", "CRS", cells, by=["network"])
 settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
 # ## In short
 #
-# On three seeds (the seeds profile), on the stand-in:
+# In the seeds profile (three seeds), on the stand-in:
 #
-# - **Holds, but for one number: PRS leads on every network.** It is above CRS in all three metrics
-#   on all three, on the plain one not clearly in O-F1, by 6 to 10 points of C-F1 (paper 6 to 8), 3
-#   to 5 of O-F1 (paper 4 to 6) and 1 to 3 of mAP (paper 5 to 6), and above ExStream as well. Its
-#   minority mAP is 16 to 20 points above that of CRS.
+# - **Holds: PRS leads on every network.** It is above CRS in all three metrics on all three
+#   networks, though on the plain one not clearly in O-F1. It is above ExStream as well. The gain
+#   over CRS is largest on the minority.
 # - **Holds: Attention Consistency is below the plain network** after one epoch of all tasks
-#   together, by 11 to 14 points (paper 8 to 13).
+#   together, by about as much as in the paper.
 # - **Does not hold: the plain network is the best when every image is seen once.** RNN-Attention is
-#   5.2 points of mAP above it offline, s.d. 2.6, and not clearly apart from it in F1; with PRS it
-#   is ahead online as well. In the paper it is 5 to 16 points behind after one epoch, and the best
-#   after ten. That may be so because our convolutions know the digits and only the colours are new,
-#   which is less than ImageNet leaves to learn about COCO.
+#   above it offline in mAP, and not clearly apart from it in F1. With PRS it is ahead online as
+#   well. In the paper it is behind after one epoch, and the best after ten. A possible reason: our
+#   convolutions know the digits already, and only the colours are new. ImageNet leaves more to
+#   learn about COCO.
 #
-# The quick profile, with one seed, has the same directions.
+# The quick profile, with one seed, shows the same directions.

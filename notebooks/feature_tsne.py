@@ -18,15 +18,15 @@
 # %% [markdown]
 # # Does a balanced memory tell the rare classes apart?
 #
-# The paper's Figure "t-SNE" lays out what the network sees in test images, the penultimate features
-# of a net trained with reservoir sampling (CRS) and of one trained with PRS, on MNIST and on
-# COCOseq. It says: "PRS can represent the minority classes more discriminatively than CRS on both
-# single-label MNIST and multi-label COCOseq experiments."
+# The paper's Figure "t-SNE" shows the penultimate features of test images, of a network trained
+# with reservoir sampling (CRS) and of one trained with PRS, on MNIST and on COCOseq. It says: "PRS
+# can represent the minority classes more discriminatively than CRS on both single-label MNIST and
+# multi-label COCOseq experiments."
 #
-# A picture can be read in many ways, so this notebook also measures, in the feature space itself:
-# how often the nearest neighbours of an image are of its class, and how far the classes lie apart.
+# A picture can be read in many ways. So this notebook also measures in the feature space itself:
+# how often the nearest neighbours of an image are of its class, and how far apart the classes lie.
 # The quick profile runs on `imbal-digits` with an MLP, for MNIST, and on `digits70seq` with a small
-# convolutional net, for COCOseq. Both are **stand-ins**. The paper prints no number with its
+# convolutional network, for COCOseq. Both are **stand-ins**. The paper prints no number with its
 # figure.
 #
 # *Half a minute on four cores for the quick profile, a quarter of one the second time.*
@@ -57,93 +57,97 @@ settings
 # %% [markdown]
 # ## Which images
 #
-# Of every class the first test images that carry this one label and no other. An image with two
-# labels has no one class that it should lie near; the paper does not say how it coloured those.
+# The notebook takes the first test images of every class that carry this label alone. An image with
+# two labels has no single class to lie near. The paper does not say how it coloured those.
 
 # %%
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
-from prslib.report import feature_tsne as features
+from prslib import run_all
+from prslib.report import feature_tsne
+from prslib.report.style import STYLE, share_legend
 
-plt.style.use(plots.STYLE)
+plt.style.use(STYLE)
 runs = run_all(wanted, device=settings.device)
-sizes = {run.config.dataset: run.features.shape for run in runs}
-lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in sizes.items()]
+shapes = {run.config.dataset: run.features.shape for run in runs}
+lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
 display(Markdown("\n".join(lines)))
 
 # %% [markdown]
 # ## The picture
 #
-# One network of each method, that of the first seed. A class has a colour and its group a marker:
-# circles for majority, triangles for moderate and stars for minority. Seventy colours cannot be
-# told apart, so that on such data a few classes of every group have one: of the majority the most
-# frequent ones, of the moderate those in the middle, of the minority the rarest. Some images of
-# every other class stand among them in grey. A mark's colour tells classes apart and nothing else:
-# on `digits70seq`, where digits are coloured, it is not the colour of the digit.
+# The picture shows one network of each method, that of the first seed. Each class has a colour, and
+# each group a marker: circles for majority, triangles for moderate and stars for minority. Nobody
+# can distinguish seventy colours. So with many classes only a few of every group have one: the most
+# frequent of the majority, the middle of the moderate, the rarest of the minority. Some images of
+# the other classes are grey. A colour only names a class: on `digits70seq`, where digits are
+# coloured, it is not the colour of the digit.
 
 # %%
 for name in settings.dataset:
     drawn = [r for r in runs if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
-    classes = features.shown_classes(drawn[0].config, settings.shown)
-    plane = features.embed(drawn, classes, settings.others)
+    classes = feature_tsne.shown_classes(drawn[0].config, settings.shown)
+    plane = feature_tsne.embed(drawn, classes, settings.others)
     figure, axes = plt.subplots(1, len(drawn), figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):
-        plots.plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
-    plots.share_legend(figure, columns=5)
-    told = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
-    figure.suptitle(f"{name}: penultimate features of test images, {told}")
+        feature_tsne.plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
+    share_legend(figure, columns=5)
+    sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
+    figure.suptitle(f"{name}: penultimate features of test images, {sizes}")
     settings.save(figure, plane, name)
 
 # %% [markdown]
-# ## Numbers with it
+# ## Two measures
 #
-# Taken over all classes, in the feature space and not in the picture. *kNN accuracy*: the share of
-# images whose nearest others, of all classes, vote for the right class; guessing would give one in
-# the number of classes. *Silhouette*, times 100: 100 for classes far apart, 0 where they overlap,
-# below 0 where images lie nearer to another class than to their own. Bars are means over seeds and
-# dots the seeds.
+# Both are taken over all classes, in the feature space and not in the picture. *kNN accuracy* is
+# the share of images whose nearest others vote for the right class. Guessing would give one in the
+# number of classes. *Silhouette*, times 100, is 100 for classes far apart and 0 where they overlap.
+# It is below 0 where images lie nearer to another class than to their own. Bars are means over
+# seeds, dots the seeds.
 
 # %%
-rows = features.separation(runs, settings.neighbours)
+from prslib.report.style import plot_groups
+
+rows = feature_tsne.separation(runs, settings.neighbours)
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
         part = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
-        plots.plot_groups(part, ax, metric)
-    plots.share_legend(figure)
+        plot_groups(part, ax, metric)
+    share_legend(figure)
     figure.suptitle(f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
     settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
 # %% [markdown]
 # ## What holds
 #
-# PRS against CRS, seed by seed. The paper claims that PRS is above for the minority; "above" and
-# "below" mean that the whole interval of the difference is, as in `ledger`.
+# The next cell compares PRS with CRS seed by seed. The paper claims that PRS is above for the
+# minority. "Above" and "below" mean that the whole interval of the difference is, as in `ledger`.
 
 # %%
-cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in report.GROUPS]
-gaps = report.contrasts(rows, "PRS", "CRS", cells)
+from prslib.report.tables import GROUPS, contrasts
+
+cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in GROUPS]
+gaps = contrasts(rows, "PRS", "CRS", cells)
 settings.save(None, gaps, "separation_prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# - **On `digits70seq` the claim holds**, by little: over ten seeds (the seeds profile) PRS has 3.1
-#   points more kNN accuracy on the minority, s.d. 2.0, and 2.3 more silhouette, s.d. 1.2, gains on
-#   the moderate classes too and loses on the majority in silhouette alone. The network had learned
-#   digits before, and with CRS too the minority's kNN accuracy is 89 %. What the picture shows
-#   first is something else: seven islands, one for each colour. The shape of the digit is what
-#   parts classes within an island.
-# - **On `imbal-digits` it takes ten seeds to say that it holds.** The order of the classes is drawn
-#   from the seed and moves the numbers far more than the method does: over ten seeds PRS has 9.2
-#   points more kNN accuracy on the minority, s.d. 12.0.
-# - **On MNIST itself it holds** (`figures/paper/feature_separation_imbal-mnistseq.csv`; by
-#   `papermill notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml
-#   -p dataset imbal-mnistseq -p rhos 0.0 -p device cpu`; five seeds, 50 images a class): kNN
-#   accuracy of the minority goes from 42.6 to 63.6 %, by +21.0 points (s.d. 14.2), of the moderate
-#   classes from 69.7 to 76.2 %, and of the majority it stays, 90.9 and 91.5 %. The silhouette of
-#   the minority turns from below to above zero, -8.2 and +2.1.
+# - **On `digits70seq` the claim holds, by little.** In the seeds profile (ten seeds) PRS is above
+#   CRS in both measures, on the minority and on the moderate classes. On the majority it is below
+#   in silhouette alone. The network had learned digits before, so with CRS too most neighbours of a
+#   rare class are right. The picture shows something else first: an island for each colour. The
+#   shape of the digit separates the classes within an island.
+# - **On `imbal-digits` two seeds do not decide it.** The order of the classes is drawn from the
+#   seed and moves the numbers far more than the method does. The ten seeds of the seeds profile do
+#   decide it: on the minority PRS is above CRS in both measures.
+# - **On MNIST itself it holds**
+#   (`figures/paper/feature_tsne_separation_imbal-mnistseq.csv`, five seeds, drawn by `papermill
+#   notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -p dataset
+#   imbal-mnistseq -p rhos 0.0 -p device cpu`). The kNN accuracy of the minority rises most, that of
+#   the moderate classes less, and that of the majority stays level. The silhouette of the
+#   minority turns from below to above zero.
 # - **On COCOseq it is not run**: that takes the images and a GPU.

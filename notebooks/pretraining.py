@@ -16,18 +16,19 @@
 # ---
 
 # %% [markdown]
-# # How much hangs on what a network has learned before?
+# # Do the conclusions depend on the pretrained weights?
 #
-# The paper's networks begin with weights from ImageNet, whose classes include most of COCO's. So
-# the small network of the stand-ins begins, in all other notebooks, with weights called `digits`:
-# it has learned 20,000 scenes of the stream's ten digits, in seven colours that no stream has. How
-# much of what those notebooks find hangs on that? This notebook, which is not in the paper, trains
-# **Table 1** on the same streams with the same samplers, and changes the beginning alone.
+# The paper's networks start from weights trained on ImageNet, whose classes include most of COCO's.
+# For the same reason the small network of the stand-ins starts, in all other notebooks, from
+# weights called `digits`. They were trained on 20,000 scenes of the stream's ten digits, in seven
+# colours that no stream has. How far do the results of those notebooks depend on that? The paper
+# does not ask. This notebook trains **Table 1** on the same streams with the same samplers, and
+# changes the starting weights alone.
 #
-# Beside `digits` there are two: random weights, `none`, and `turned_digits`, which have learned the
-# same scenes with every digit turned by a quarter, so that the stream's shapes are new to them as
-# well. Both learned ones are part of the package; `python -m prslib pretrain` learns them again.
-# Under the paper profile the two beginnings are random and ImageNet's, on COCOseq.
+# Two others are compared with `digits`. `none` are random weights. `turned_digits` were trained on
+# the same scenes with every digit turned by a quarter, so that the stream's shapes are new to them.
+# Both trained ones are part of the package; `python -m prslib pretrain` trains them again. The
+# paper profile compares random weights with ImageNet's, on COCOseq.
 #
 # *Half a minute on four cores after `main_results`, nothing the second time.*
 
@@ -47,16 +48,15 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib import configs_of, paired
-from prslib.report import notebook
-from prslib.report import pretraining as beginnings
+from prslib.report import notebook, pretraining
 
 settings = notebook.settings("pretraining", globals(), single_label=False)
 table, others, ends = [], [], [settings.begun_with[0], settings.begun_with[-1]]
 few = [settings.varied_seeds, settings.costly, settings.costly_seeds]
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
     table += configs_of(settings.method, settings.seeds, **own, weights=settings.begun_with)
-    for fields in beginnings.elsewhere(own, settings.permuted, settings.unbalanced_rho):
-        others += configs_of(beginnings.with_memory(settings.method), *few, **fields, weights=ends)
+    for fields in pretraining.other_settings(own, settings.permuted, settings.unbalanced_rho):
+        others += configs_of(pretraining.with_memory(settings.method), *few, **fields, weights=ends)
 wanted = table + others
 settings
 
@@ -64,151 +64,158 @@ settings
 import matplotlib.pyplot as plt
 from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
-from prslib.report import ledger
+from prslib import run_all
+from prslib.report.style import STYLE, share_legend
 from prslib.training.config import seeds_told
 
-plt.style.use(plots.STYLE)
-runs = run_all(wanted, device=settings.device)
-rows = beginnings.rows_of(runs[: len(table)])
+plt.style.use(STYLE)
+runs, count = run_all(wanted, device=settings.device), seeds_told(settings.seeds)
+rows = pretraining.rows_of(runs[: len(table)])
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
-# ## What was learned before
+# ## What the weights were trained on
 #
-# A row of the stream, and one of what each of our weights has learned: scenes of one to four of 70
-# classes, all equally frequent. Their handwritten originals are those of the streams' training
-# scenes; no digit of a test scene was seen.
+# The first row shows images of the stream. Each further row shows what the weights that come with
+# the package were trained on: scenes with one to four of 70 classes, all equally frequent. Their
+# handwritten originals are those of the streams' training scenes. No digit of a test scene was
+# used.
 
 # %%
-frame, images = beginnings.example_scenes(settings.begun_with, settings.dataset[0], 8)
+from prslib.report.datasets import plot_sample
+
+frame, images = pretraining.example_scenes(settings.begun_with, settings.dataset[0], 8)
 figure, axes = plt.subplots(len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False)
 for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
-    plots.plot_sample(image, labels, ax)
+    plot_sample(image, labels, ax)
 for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
     ax.set_ylabel(source)
 settings.save(figure, frame, "scenes")
 
 # %% [markdown]
-# ## Table 1, by what the network began with
+# ## Table 1, by starting weights
 #
-# In percent, after the last task, on the balanced test sets of all tasks. The paper's rows are
-# those of networks that began with ImageNet's weights, whatever ours began with.
+# The tables give percent after the last task, on the balanced test sets of all tasks. The paper's
+# networks always start from ImageNet's weights.
 
 # %%
-cells = report.beside(report.average(rows.drop(columns=["stands_for", "published"])), "main")
+from prslib.report.tables import average, beside, main_table
+
+cells = beside(average(rows.drop(columns=["stands_for", "published"])), "main")
 settings.save(None, cells, "table")
 for name in settings.dataset:
     display(Markdown(f"**{name}**, beside the paper's {cells['stands_for'].iloc[0]}"))
-    display(report.main_table(cells, name, by=["weights"]))
+    display(main_table(cells, name, by=["weights"]))
 
 # %% [markdown]
 # ## What PRS gains and what it costs
 #
-# PRS minus CRS by class group; bars are means over seeds, dots the seeds, the dash is the paper's
-# distance.
+# The picture shows PRS minus CRS by class group. Bars are means over seeds, dots the seeds, and the
+# dash is the paper's difference.
 
 # %%
-gaps = report.seed_gaps(rows, "PRS", "CRS", by=["weights"])
-count = seeds_told(settings.seeds)
+from prslib.report.style import plot_gaps
+from prslib.report.tables import seed_gaps
+
+gaps = seed_gaps(rows, "PRS", "CRS", by=["weights"])
 for name in settings.dataset:
     shown = gaps[gaps["dataset"] == name]
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.6))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        plots.plot_gaps(shown[shown["metric"] == metric], ax, metric)
-    plots.share_legend(figure)
+        plot_gaps(shown[shown["metric"] == metric], ax, metric)
+    share_legend(figure)
     figure.suptitle(f"{name}: PRS minus CRS by what the network began with, {count}")
     settings.save(figure, shown, f"gaps_{name}")
 
 # %%
-where = [
-    (group, metric) for group in ("majority", "minority", "overall") for metric in report.METRICS
-]
-told = report.contrasts(rows, "PRS", "CRS", where, by=["weights"])
-settings.save(None, told, "prs_minus_crs")
-display(Markdown("\n".join(f"- {sentence}" for sentence in told["sentence"])))
+from prslib.report.tables import METRICS, contrasts
+
+where = [(group, metric) for group in ("majority", "minority", "overall") for metric in METRICS]
+differences = contrasts(rows, "PRS", "CRS", where, by=["weights"])
+settings.save(None, differences, "prs_minus_crs")
+display(Markdown("\n".join(f"- {sentence}" for sentence in differences["sentence"])))
 
 # %% [markdown]
-# How far that distance moves, from one beginning to another, seed by seed:
+# The next cell compares this difference between starting weights, seed by seed.
 
 # %%
-moved = beginnings.shifts(gaps, where)
+moved = pretraining.shifts(gaps, where)
 settings.save(None, moved, "shifts")
 display(Markdown("\n".join(f"- {sentence}" for sentence in moved["sentence"])))
 
 # %% [markdown]
 # ## Every method
 #
-# Overall scores under each beginning; strokes go from the lowest to the highest seed. The paper's
-# stand at the right: their height is another data set's, their order can be compared.
+# The picture shows overall scores by starting weights. Strokes go from the lowest to the highest
+# seed. The paper's scores are on the right. They are from another data set, so only the order of
+# the methods can be compared.
 
 # %%
-overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
-overall = beginnings.with_paper(overall)
+from prslib.report.style import plot_variations
+
+overall = pretraining.with_paper(rows.query("group == 'overall' and measure == 'score'"))
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = overall[(overall["dataset"] == name) & (overall["metric"] == metric)]
-        plots.plot_variations(shown, ax, "weights", metric).set_title(name)
+        plot_variations(shown, ax, "weights", metric).set_title(name)
     ax.set_xlabel("what the network began with")
-plots.share_legend(figure)
+share_legend(figure)
 figure.suptitle(f"Overall, by what the network began with, {count}")
 settings.save(figure, overall, "overall")
 
 # %% [markdown]
-# ## Which claims depend on it?
+# ## Which claims depend on the weights?
 #
-# The claims of [`ledger`](ledger.ipynb) that these runs decide, each tested under every beginning:
-# those about Table 1, and, where the parameters ask for them, those about other schedules and the
-# unbalanced test set, under the first beginning and the last. Below stand those whose verdict is
-# not the same under all: the effect, above 0 where the claim is right, its 95 % interval over
-# seeds, and the verdict.
+# The next cell tests the claims of [`ledger`](ledger.ipynb) that these runs decide, once for each
+# starting weights. The claims about Table 1 are tested with all weights. Claims about other
+# schedules and the unbalanced test set are tested with the first and the last weights, where the
+# parameters ask for them. The first table counts the verdicts. The second shows the claims whose
+# verdict differs: the effect, above 0 where the claim is right, its 95 % interval over seeds, and
+# the verdict.
 
 # %%
-decided = beginnings.decide(runs, wanted)
+from prslib.report import ledger
+
+decided = pretraining.decide(runs, wanted)
 settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
-display(Markdown(ledger.as_markdown(beginnings.verdicts(decided))))
+display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))
 
 # %% [markdown]
 # ## In short
 #
-# On ten seeds (the seeds profile), on `digits70seq` and `digits49seq`, from random weights to those
-# with which the other notebooks begin:
+# In the seeds profile (ten seeds), on `digits70seq` and `digits49seq`, from random weights to the
+# `digits` of all other notebooks:
 #
-# - **More of the paper's claims hold.** Of 43 rows that Table 1's runs decide 24 hold from random
-#   weights, 30 from `turned_digits` and 28 from `digits`; 7, 6 and 7 do not.
+# - **More of the paper's claims hold from trained weights.** That is so for `turned_digits` as well
+#   as for `digits`.
 # - **"PRS outperforms CRS" holds on one set, and nearly on the other.** In all metrics at once it
-#   holds on `digits49seq` from all three beginnings, and on `digits70seq` from `turned_digits`
-#   alone, as from `digits` the lead in mAP is too small to be sure. From `digits` PRS is above by 5
-#   and 21 points of C-F1 (paper 6 and 8), 4 and 16 of O-F1 (paper 4 and 7), 1 and 14 of mAP (paper
-#   5 and 5).
-# - **"Best of all" is open on both sets from `digits`**, and holds on `digits70seq` from
+#   holds on `digits49seq` from all three weights, and on `digits70seq` from `turned_digits` alone.
+#   From `digits` the lead in mAP is too small there to be sure.
+# - **"Best of all" is open on both sets from `digits`.** On `digits70seq` it holds from
 #   `turned_digits`. From `digits` PRS is ahead there of every method that sees one task after
-#   another, of CRS in mAP not clearly, and level with Multitask in C-F1; in the paper it is 2
-#   points above. On `digits49seq` GSS, ahead of it in F1 from random weights, is 2 points of C-F1
-#   behind and level with it in O-F1 and mAP.
-# - **"Competitive on the majority" comes nearer, and is not reached.** From `digits` PRS loses 3.0
-#   and 7.0 points of majority mAP against CRS, where it loses 6.9 and 9.3 from random weights; in
-#   the paper it loses 0.4 and 0.7. `turned_digits` are as good as `digits` on `digits70seq` and
-#   better on the other. What a network knows already it may not have to learn from many samples of
-#   the majority.
-# - **Robust to the schedule: in part.** "PRS outperforms CRS in every schedule" holds on
-#   `digits49seq` from `digits`, by 14 points where its lead is least, and is undecided on the
-#   other. From schedule to schedule PRS then varies less than GSS and ExStream on `digits49seq`,
-#   but still more than CRS, and on `digits70seq` less than GSS alone (five
-#   seeds, GSS three).
-# - **On unbalanced test images it is not ahead in all metrics.** In the weakest of the three
-#   metrics PRS is 2 points below CRS from `digits`, 4 from random weights.
-# - **The rare classes gain in F1, and less in mAP.** PRS is 34 and 41 points of minority C-F1 above
-#   CRS (24 and 21 from random weights), and 14 and 27 points of minority mAP (22 and 30): CRS comes
-#   to know them too. On `digits70seq` the moderate classes lose 3 points of mAP, so that "best on
-#   the moderate and the minority" holds on `digits49seq` alone.
-# - **EWC and ExStream need it most**, as what they freeze is worth keeping now: on `digits70seq`
-#   they gain more mAP than any other method. EWC gains 49 and 49 points: from random weights, where
-#   nothing of it is frozen, it is within a point of Finetune, from `digits` 30 and 47 points above
-#   (paper 30 and 14). ExStream gains 32 and 29. It goes from 13 points of mAP behind CRS to 3 on
-#   `digits70seq`, and from level with it to 8 ahead on the other (paper 1 ahead on both).
+#   another, though not clearly of CRS in mAP. It is level with Multitask in C-F1; in the paper it
+#   is ahead. On `digits49seq` GSS is ahead of PRS in F1 from random weights. From `digits` it is
+#   behind in C-F1, and level in O-F1 and mAP.
+# - **"Competitive on the majority" comes nearer, and is not reached.** From random weights PRS
+#   loses most majority mAP against CRS, from `digits` less, in the paper hardly any.
+#   `turned_digits` are as good as `digits` on `digits70seq`, and better on the other set. A
+#   possible reason: what a network knows already, it need not learn from many samples of the
+#   majority.
+# - **Robust to the schedule: in part.** From `digits`, "PRS outperforms CRS in every schedule"
+#   holds on `digits49seq` and is undecided on the other set. From schedule to schedule PRS varies
+#   less than GSS and ExStream on `digits49seq`, but more than CRS. On `digits70seq` only GSS varies
+#   clearly more than PRS.
+# - **On unbalanced test images PRS is not ahead in all metrics.** In the weakest metric it is below
+#   CRS, less so from `digits` than from random weights.
+# - **The lead on the rare classes grows in F1 and shrinks in mAP.** With trained weights CRS learns
+#   the rare classes, too. On `digits70seq` the moderate classes lose mAP, so "best on the moderate
+#   and the minority" holds on `digits49seq` alone.
+# - **EWC and ExStream need trained weights most**, as both freeze layers. On `digits70seq` they
+#   gain more mAP than any other method. From random weights nothing of EWC is frozen, and it is
+#   level with Finetune. From `digits` it is far above. ExStream comes much nearer to CRS on
+#   `digits70seq`, and goes from level to ahead on the other set. In the paper it is ahead on both.
 #
-# The quick profile, with two seeds on `digits70seq`, has the same directions: 2 points of majority
-# mAP behind CRS where it is 8 behind from random weights, and ahead of CRS overall in all three.
+# The quick profile, with two seeds on `digits70seq`, shows the same directions. From `digits` PRS
+# loses less on the majority than from random weights, and is ahead of CRS overall in all metrics.

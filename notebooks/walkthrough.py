@@ -18,13 +18,14 @@
 # %% [markdown]
 # # What does PRS do with one sample?
 #
-# Partitioning Reservoir Sampling, told on forty samples. The paper's Figure 2 gives the overview
-# and its Algorithm 1 the order of the steps: the *partition* says how much of the memory each class
-# should have, *sample-in* whether a new sample enters, *sample-out* which one makes room for it.
-# Every number below comes from the sampler itself: `sampler.explain(label)` says what it would
-# decide and why, without changing anything, by the functions that `sampler.place(labels)` runs.
+# This notebook follows Partitioning Reservoir Sampling over forty samples. The paper's Figure 2
+# gives the overview and its Algorithm 1 the order of the steps. The *partition* says how much of
+# the memory each class should have, *sample-in* whether a new sample enters, *sample-out* which
+# sample it replaces. Every number below comes from the sampler itself: `sampler.explain(label)`
+# returns what it would decide and why. It changes nothing and calls the functions of
+# `sampler.place(labels)`.
 #
-# At the end the same sampler takes a stream as long as COCOseq while you move its sliders.
+# At the end the same sampler takes a stream as long as COCOseq, and you move its sliders.
 #
 # *A quarter of a minute; ten seconds more the first time, for the compiler. No network is trained.*
 
@@ -48,124 +49,121 @@ settings
 #
 # Five classes, A to E, from frequent to rare; about every fourth sample carries two labels, joined
 # by a line. The sampler sees them one by one. The first ones fill the memory (Algorithm 1, lines 6
-# to 9). From then on a sample is dropped, or it enters and overwrites another, and may be
-# overwritten itself. The seed was picked so that one removal shows every case below.
+# to 9). Each later sample is dropped, or it enters and overwrites another one. Later samples may
+# overwrite it in turn. The seed was picked so that one removal shows every case below.
 
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import plots
 from prslib.report import walkthrough
-from prslib.report import walkthrough as telling
+from prslib.report.style import STYLE
 
-plt.style.use(plots.STYLE)
+plt.style.use(STYLE)
 stream = walkthrough.forty_samples(settings.seed)
 steps = walkthrough.walk(stream, settings.memory_size, settings.rho, settings.seed)
 fates = walkthrough.fates(steps)
 figure, ax = plt.subplots(figsize=(8, 3))
-plots.plot_fates(fates, settings.memory_size, ax)
+walkthrough.plot_fates(fates, settings.memory_size, ax)
 settings.save(figure, fates, "stream")
 
 # %% [markdown]
 # ## The partition (Equation 1)
 #
 # Class $i$ was seen $n_i$ times, so its share is $p_i = n_i^\rho / \sum_j n_j^\rho$ and its quota
-# $m_i = m\,p_i$. With $\rho = 0$ all classes get the same; with $\rho = 1$ each gets what it has of
-# the stream, as with conventional reservoir sampling; in between lies the compromise. A power below
-# 0, which the paper uses for COCOseq (-0.03), gives rare classes more than frequent ones. The lines
-# are the quota, scaled to the number of labels in memory as Equation 3 does; the marks are what
-# each sampler holds after the forty samples. A class cannot hold more than came.
+# $m_i = m\,p_i$. With $\rho = 0$ all classes get the same. With $\rho = 1$ each gets its share of
+# the stream, as with conventional reservoir sampling. A power between them is a compromise. A power
+# below 0, which the paper uses for COCOseq (-0.03), gives rare classes more than frequent ones. The
+# lines are the quotas, scaled to the number of labels in memory as in Equation 3. The marks are the
+# labels in memory after the forty samples. A class cannot hold more samples than the stream had.
 
 # %%
 partition = walkthrough.quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
-plots.plot_frequencies(partition, axes[0])
-plots.plot_quotas(partition, axes[1]).set_title("after forty samples, one seed")
+walkthrough.plot_frequencies(partition, axes[0])
+walkthrough.plot_quotas(partition, axes[1]).set_title("after forty samples, one seed")
 settings.save(figure, partition, "partition")
 
 # %% [markdown]
 # ## Sample-in (Equation 2)
 #
 # A new sample enters with probability $s = \sum_i w_i\, m_i / n_i$, cut at 1. Over its labels the
-# weights $w_i$ are the softmax of $-n_i$: nearly all the weight lies on its rarest label, so a
-# sample has the chance of its rarest class, whatever company that class keeps. The letters above
-# the stems are the sample's labels; the table takes one sample with several labels apart.
+# weights $w_i$ are the softmax of $-n_i$: nearly all the weight lies on the rarest label. So a
+# sample enters with about the chance of its rarest class. The letters above the stems are the
+# sample's labels. The table shows the terms of one sample with several labels.
 
 # %%
 from IPython.display import Markdown, display
 
 figure, ax = plt.subplots(figsize=(8, 3.2))
-plots.plot_acceptance(fates, settings.memory_size, ax)
+walkthrough.plot_acceptance(fates, settings.memory_size, ax)
 settings.save(figure, fates[fates["sample"] > settings.memory_size], "sample_in")
-asked = telling.most_labelled(steps, settings.memory_size)
-terms = telling.contributions(steps[asked])
+asked = walkthrough.most_labelled(steps, settings.memory_size)
+terms = walkthrough.contributions(steps[asked])
 settings.save(None, terms, "sample_in_terms")
-display(Markdown(telling.tell_entry(steps, asked)), terms.round(4))
+display(Markdown(walkthrough.entry_sentence(steps, asked)), terms.round(4))
 
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
 #
 # The memory is full and the sample has entered: which one leaves? The surplus
 # $\delta_i = l_i - p_i \sum_j l_j$ says how many labels a class holds above its target. One class
-# is drawn among those with a surplus, with probability softmax$(\delta_i)$ (left: the percentages;
-# the class that was drawn is orange). Of its members only those with the fewest labels of classes
-# in need stay candidates, the set $K$ (the largest $\neg y \cdot q$, where $q_i = 1$ for a class
-# without a surplus). Of $K$ that one goes without which the memory is closest to the target
-# (right; members outside $K$ stand on the upper edge, since their distance is not asked for).
-# Equals are drawn by lot: the paper does not say how, and taking the first slot would overwrite a
-# class's newest member again and again.
+# is drawn among those with a surplus, with probability softmax$(\delta_i)$. The left picture gives
+# the percentages; the drawn class is orange. The candidates $K$ are the members with the fewest
+# labels of classes in need: the largest $\neg y \cdot q$, where $q_i = 1$ for a class without a
+# surplus. The sampler removes the candidate whose absence brings the memory closest to the target.
+# The right picture shows these distances; members outside $K$ have none and stand on the upper
+# edge. Between equal candidates chance decides. The paper does not say how, and taking the first
+# slot would overwrite a class's newest member again and again.
 
 # %%
-shown = telling.most_telling(steps)
-surpluses, members = telling.surpluses(steps[shown]), telling.candidates(steps[shown])
+shown = walkthrough.clearest_removal(steps)
+surpluses, members = walkthrough.surpluses(steps[shown]), walkthrough.candidates(steps[shown])
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
-plots.plot_surpluses(surpluses, telling.shrunk_class(steps[shown]), axes[0])
-plots.plot_candidates(members, axes[1])
+walkthrough.plot_surpluses(surpluses, walkthrough.shrunk_class(steps[shown]), axes[0])
+walkthrough.plot_candidates(members, axes[1])
 settings.save(figure, members, "sample_out")
 settings.save(None, surpluses, "surplus")
-display(Markdown(telling.tell_removal(steps, shown)), members)
+display(Markdown(walkthrough.removal_sentence(steps, shown)), members)
 
 # %% [markdown]
 # ## All forty
 #
-# How far is the memory from its target, sample after sample? The distance is the one that
-# Equation 5 makes small: the surplus of every class, without its sign, summed up.
+# How far is the memory from its target, sample after sample? Equation 5 minimises this distance:
+# the sum of the absolute surpluses of all classes.
 
 # %%
 distances = walkthrough.distances(steps)
 figure, ax = plt.subplots(figsize=(8, 2.8))
-plots.plot_distances(distances, settings.memory_size, ax)
+walkthrough.plot_distances(distances, settings.memory_size, ax)
 settings.save(figure, distances, "distance")
 
 # %% [markdown]
 # ## A long stream
 #
-# The same sampler on a stream as long as COCOseq (35 072 images, 70 classes, 1.22 labels an image)
-# and a memory of the same share, 2000 for 35 000. The stream is drawn at random, a class's chance
-# falling with its rank.
+# Now the same sampler takes a stream as long as COCOseq (35 072 images, 70 classes, 1.22 labels an
+# image). The memory has the paper's share, 2000 for 35 000. The stream is drawn at random: a
+# class's chance falls with its rank.
 
 # %%
-from prslib.report.walkthrough_sliders import LiveMemory
-
-live = LiveMemory(settings.samples, seed=settings.seed)
+sliders = walkthrough.MemorySliders(settings.samples, seed=settings.seed)
+size = sliders.default_size
 long = walkthrough.skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
-kept = walkthrough.quotas(long, live.usual_size, settings.rhos, settings.seed)
+kept = walkthrough.quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
-plots.plot_quotas(kept, ax, letters=False).set_title(f"memory of {live.usual_size:,}, one seed")
+walkthrough.plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
 settings.save(figure, kept, "long_stream")
-display(Markdown(telling.tell_quotas(kept)))
+display(Markdown(walkthrough.quota_sentences(kept)))
 
 # %% [markdown]
-# Now move the sliders. Every move sends the whole stream through a new sampler; skew 0 makes all
-# classes equally frequent. (On a page without a running kernel there are no sliders, and the
-# picture above stands for them.)
+# Now move the sliders. Every move sends the whole stream through a new sampler. Skew 0 makes all
+# classes equally frequent. A page without a running kernel has no sliders, only the picture above.
 
 # %%
-live.widget(rho=settings.rho)
+sliders.widget(rho=settings.rho)
 
 # %% [markdown]
-# How long does that take? The axes are drawn once and kept as pixels, and a redraw only puts the
-# three rows of marks on top. The time of one redraw, measured here over 27 places of the sliders:
+# How long does that take? The axes are drawn once and kept as pixels. A redraw only puts the three
+# rows of marks on top. The next cell measures the time of a redraw over 27 settings of the sliders.
 
 # %%
-Markdown(live.tell_speed())
+Markdown(sliders.speed_sentence())

@@ -1,8 +1,7 @@
-"""Which order of the classes did the paper train? Its table, read backwards.
+"""Compare methods on single-label data, and search for the order of the classes of the paper.
 
-The order of the classes of Imbal-MNISTseq is not published, and it decides more than the method
-does. The first column of the table bounds it: after its first task no method can be right on more
-of the test set than the first pair makes up. What is left is trained and compared.
+The order is not published, and it changes the scores more than the method does. The table's first
+column limits it: after one task no accuracy can exceed the first pair's share of the test set.
 """
 
 from collections.abc import Sequence
@@ -12,37 +11,23 @@ import pandas as pd
 from joblib import Memory
 from matplotlib.axes import Axes
 
-from prslib import published, report
+from prslib import published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import task_name, tasks_together
 from prslib.paths import cache_dir
 from prslib.report.statistics import compared, over_seeds
 from prslib.report.style import COLOURS, in_order
+from prslib.report.tables import beside
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
 PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
+DRAWN = "drawn from the seed"
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
-    """Load the paper's accuracies for a data set or the one it stands for (Appendix).
-
-    Parameters
-    ----------
-    dataset : SequentialDataset
-        Single-label.
-
-    Returns
-    -------
-    DataFrame
-        Columns method, trained_tasks, published, in percent.
-
-    Raises
-    ------
-    ValueError
-        If the paper has no such table for it.
-    """
+    """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
     if dataset.stands_for not in TABLES:
         raise ValueError(
             f"expected a data set that stands for one of {', '.join(TABLES)}, got "
@@ -53,48 +38,20 @@ def published_row(dataset: SequentialDataset) -> pd.DataFrame:
 
 
 def pair_shares(dataset: SequentialDataset) -> pd.Series:
-    """Return the share of the test set that each pair of classes makes up, in percent.
-
-    Parameters
-    ----------
-    dataset : SequentialDataset
-        Single-label.
-
-    Returns
-    -------
-    Series
-        The shares by pair (a, b) with a < b, the largest first.
-    """
+    """Return each pair's share of the test set in percent, the largest first."""
     labels = dataset.tests["full"].labels
     counts, low, high = labels.sum(axis=0), *np.triu_indices(labels.shape[1], k=1)
     pairs = pd.MultiIndex.from_arrays([low, high])
-    return pd.Series(100 * (counts[low] + counts[high]) / len(labels), pairs).sort_values(
-        ascending=False, kind="stable"
-    )
+    shares = pd.Series(100 * (counts[low] + counts[high]) / len(labels), pairs)
+    return shares.sort_values(ascending=False, kind="stable")
 
 
 def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
-    """List the orders whose first pair is large enough for the paper's first column.
-
-    Parameters
-    ----------
-    dataset : SequentialDataset
-        Single-label, an even number of classes.
-
-    Returns
-    -------
-    list of tuple of int
-        Schedules, each pair ascending, in lexicographic order; runs that begin alike follow each
-        other.
-
-    Notes
-    -----
-    The table's numbers are means over seeds; a mean above every other pair's share can only come
-    from seeds that all, or nearly all, begin with these pairs.
-    """
+    """List the orders whose first pair is large enough for the paper's first column."""
     cells = published_row(dataset)
     needed = cells.loc[cells["trained_tasks"] == 1, "published"].max()
     shares = pair_shares(dataset)
+    # the paper prints means over seeds: nearly all seeds must begin with such a pair
     starts = sorted(shares.index[shares >= needed])
     classes = range(dataset.num_classes)
     return [
@@ -117,22 +74,7 @@ def _pairings(classes: list[int]) -> list[tuple[int, ...]]:
 
 
 def random_orders(dataset: SequentialDataset, count: int, seed: int = 0) -> list[tuple[int, ...]]:
-    """Draw different orders of the classes, uniformly (our own choice).
-
-    Parameters
-    ----------
-    dataset : SequentialDataset
-        Whose classes.
-    count : int
-        How many orders.
-    seed : int
-        Of the draw.
-
-    Returns
-    -------
-    list of tuple of int
-        Schedules, each pair ascending.
-    """
+    """Draw different orders of the classes, uniformly, each pair ascending."""
     rng, drawn = np.random.default_rng(seed), {}
     while len(drawn) < count:
         order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, PER_TASK), axis=1)
@@ -189,19 +131,7 @@ def _progressions(hashes: list[str], wanted: list[RunConfig], workers: int | Non
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure how far each order's progression is from the paper's.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `train_orders` gives it.
-
-    Returns
-    -------
-    DataFrame
-        Columns schedule, rms and largest (the gaps between mean over seeds and published, in
-        points), cells (how many there are); the nearest order first.
-    """
+    """Measure each order's distance to the paper's progression in points, the nearest first."""
     cells = rows.groupby(["schedule", "method", "trained_tasks"], sort=False)
     gaps = (cells["value"].mean() - cells["published"].first()).abs().dropna()
     found = gaps.groupby("schedule", sort=False).agg(
@@ -217,36 +147,11 @@ def search(
     seeds: Sequence[int],
     workers: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Look among all possible orders for those that give the paper's whole progression.
+    """Search all possible orders in three rounds, and return the scores of the last two.
 
-    Finetune is cheap and nearly tells the pair of each task, since at the end of a task it knows
-    little else: all possible orders are trained with it, the nearest with every method, and the
-    nearest of those with every seed.
-
-    Parameters
-    ----------
-    dataset : str
-        A key of `DATASETS` that is trained with an MLP.
-    methods : sequence of str
-        Methods beside Finetune to agree with.
-    keep : tuple of int
-        How many orders go on from the first to the second and from the second to the third look.
-    seeds : sequence of int
-        The first one serves for the first two looks.
-    workers : int, optional
-        Processes side by side.
-
-    Returns
-    -------
-    DataFrame
-        The progressions of the second look, one seed each.
-    DataFrame
-        The progressions of the third look, all seeds.
-
-    Raises
-    ------
-    ValueError
-        If no order is possible, as on a stand-in, whose pairs all have the same share.
+    All orders are trained with Finetune, the nearest with every method, and the nearest of those
+    with every seed. Finetune is cheap and knows little but its last pair, so it nearly shows which
+    pair that was. ``keep`` says how many orders pass the first and the second round.
     """
     data = load_dataset(dataset, images=False)
     orders = possible_orders(data)
@@ -264,28 +169,7 @@ def search(
 
 
 def schedule_of(text: str) -> tuple[int, ...]:
-    """Read a schedule from the text that scores carry.
-
-    Parameters
-    ----------
-    text : str
-        Such as "1+2,0+3".
-
-    Returns
-    -------
-    tuple of int
-        The classes in order.
-
-    Raises
-    ------
-    ValueError
-        If the text is none.
-
-    Examples
-    --------
-    >>> schedule_of("1+2,0+3")
-    (1, 2, 0, 3)
-    """
+    """Read a schedule, such as (1, 2, 0, 3), from its text in scores, "1+2,0+3"."""
     try:
         return tuple(int(part) for part in text.replace("+", ",").split(","))
     except ValueError:
@@ -295,46 +179,13 @@ def schedule_of(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def table_of(dataset: str) -> str:
-    """Return the name of the paper's table for a data set, "mnist" or "svhn".
-
-    Parameters
-    ----------
-    dataset : str
-        A key of `DATASETS`, single-label.
-
-    Returns
-    -------
-    str
-        A key of `prslib.published.TABLES`.
-
-    Examples
-    --------
-    >>> table_of("imbal-digits")
-    'mnist'
-    """
+def paper_table(dataset: str) -> str:
+    """Return the name of the paper's table for a data set, "mnist" or "svhn"."""
     return TABLES[load_dataset(dataset, images=False).stands_for]
 
 
-DRAWN = "drawn from the seed"
-
-
-def by_order(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
-    """Pick the accuracies on the whole test set (Appendix, Tables of single-label data).
-
-    Parameters
-    ----------
-    wanted : sequence of RunConfig
-        Single-label configurations; a schedule of None is an order drawn from each seed.
-    runs : sequence of Run
-        Theirs, one each.
-
-    Returns
-    -------
-    DataFrame
-        Columns dataset, stands_for, order, method, schedule, seed, trained_tasks, measure, group,
-        metric, value (accuracy on the whole test set, percent), published.
-    """
+def accuracies(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
+    """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
     frames = []
     for config, run in zip(wanted, runs, strict=True):
         rows = run.scores[(run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")]
@@ -342,29 +193,17 @@ def by_order(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
         frames.append(rows.assign(order=order, measure="score", value=100 * rows["value"]))
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
     rows = pd.concat(frames, ignore_index=True)[[*columns, "measure", "group", "metric", "value"]]
-    return report.beside(rows, "mnist", "svhn")
+    return beside(rows, "mnist", "svhn")
 
 
 def order_name(config: RunConfig) -> str:
-    """Return what a configuration's order of the classes is called: "1+7,0+2,8+9,3+5,4+6"."""
+    """Name a configuration's order of the classes, such as "1+7,0+2,8+9,3+5,4+6"."""
     groups = tasks_together(config.schedule, config.resolved["tasks_at_once"])
     return ",".join(map(task_name, groups))
 
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lay out accuracies as the paper does, a column for each task (Appendix).
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `by_order` gives them, of one data set.
-
-    Returns
-    -------
-    DataFrame
-        Text cells in percent, mean ± s.d. over seeds; a row for each method of the paper and of
-        every order of ours.
-    """
+    """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
     cells = rows.groupby(["order", "method", "trained_tasks"], sort=False)
     ours = cells["value"].agg(["mean", "std"]).reset_index()
     sd = ours["std"].map(" ± {:.1f}".format).where(ours["std"].notna(), "")
@@ -380,22 +219,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
-    """Subtract one method's accuracy from another's after every task, seed by seed.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `by_order` gives them.
-    method, than : str
-        The difference is ``method`` minus ``than``.
-
-    Returns
-    -------
-    DataFrame
-        dataset, order, trained_tasks; difference, sd, low, high, seeds, coverage and clearly, in
-        points, as `prslib.report.statistics.over_seeds` gives them; published (the paper's
-        difference), and a sentence that says it.
-    """
+    """Subtract one method's accuracy from another's after every task, seed by seed."""
     keys = ["dataset", "order", "trained_tasks"]
     first, second = (
         rows[rows["method"] == name].set_index([*keys, "seed"])[["value", "published"]]
@@ -404,66 +228,41 @@ def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     gaps = (first - second).dropna(subset="value").reset_index()
     table = over_seeds(gaps, keys)
     table["published"] = gaps.groupby(keys, sort=False)["published"].first().to_numpy()
-    said = [_sentence(row, compared(row, method, than)) for _, row in table.iterrows()]
-    return table.assign(sentence=said)
+    sentences = [_sentence(row, compared(row, method, than)) for _, row in table.iterrows()]
+    return table.assign(sentence=sentences)
 
 
-def _sentence(row: pd.Series, said: str) -> str:
+def _sentence(row: pd.Series, comparison: str) -> str:
     paper = "" if pd.isna(row["published"]) else f"; in the paper by {row['published']:+.1f}"
     where = f"{row['dataset']}, order {row['order']}, after task {row['trained_tasks']}"
-    return f"{where}: {said}{paper}."
+    return f"{where}: {comparison}{paper}."
 
 
 def spread_sentences(rows: pd.DataFrame) -> list[str]:
-    """Say how far the order of the classes moves the accuracy after the last task.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `prslib.report.single_label.train_orders` gives it, of one data set and seed.
-
-    Returns
-    -------
-    list of str
-        A sentence for each method with the range over orders, and one for PRS against CRS where
-        both are there.
-    """
+    """Say how much the last accuracy varies with the order of the classes."""
     last = rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
     name = rows["dataset"].iloc[0]
-    said = []
+    sentences = []
     for method, part in last.groupby("method", sort=False):
         low, middle, high = part["value"].quantile([0.05, 0.5, 0.95])
         theirs = part["published"].iloc[0]
         paper = "" if pd.isna(theirs) else f"; the paper has {theirs:.1f}"
-        said.append(
+        sentences.append(
             f"{name}, {method}: {middle:.1f} % in the middle of {len(part)} orders, {low:.1f} to "
             f"{high:.1f} for nine in ten{paper}."
         )
     by_order = last.pivot(index="schedule", columns="method", values="value")
     if {"PRS", "CRS"} <= set(by_order):
         gap = by_order["PRS"] - by_order["CRS"]
-        said.append(
+        sentences.append(
             f"{name}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, by "
             f"{gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
         )
-    return said
+    return sentences
 
 
 def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
-    """Say how near the nearest orders come to the paper's whole progression.
-
-    Parameters
-    ----------
-    found : DataFrame
-        As `prslib.report.single_label.distances` gives it.
-    within : float
-        Points in which every number of the table should agree.
-
-    Returns
-    -------
-    list of str
-        How many orders agree, and the nearest one.
-    """
+    """Say how many orders agree with the paper ``within`` some points, and which is nearest."""
     agree, best = (found["largest"] <= within).sum(), found.iloc[0]
     return [
         f"{agree} of these {len(found)} orders agree with all {best.cells} numbers of the paper "
@@ -474,19 +273,7 @@ def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
 
 
 def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
-    """Say what the released code's reading of PRS changes against the printed one.
-
-    Parameters
-    ----------
-    paper, authors : DataFrame
-        As `prslib.report.single_label.train_orders` gives them for the two variants, same orders
-        and seeds.
-
-    Returns
-    -------
-    str
-        The mean difference of the accuracy after the last task, and its spread over orders.
-    """
+    """Compare the last accuracy of the released PRS with the printed one."""
     last = [rows[rows["trained_tasks"] == rows["trained_tasks"].max()] for rows in (paper, authors)]
     first, second = (rows.set_index(["schedule", "seed"])["value"] for rows in last)
     gap = second - first
@@ -498,20 +285,7 @@ def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
 
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw one dot for every order, the paper's number as a dash (Appendix, single-label tables).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, value and published, both in percent; a row an order, one data set.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a column of dots for each method.
-    """
+    """Draw the last accuracy of every order as a dot, the paper's number as a dash (Appendix)."""
     methods = in_order(frame["method"])
     for position, method in enumerate(methods):
         rows = frame[frame["method"] == method]
@@ -528,23 +302,7 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
-    """Draw one method's accuracy against another's, a dot for every order, the paper as a star.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns schedule, method, value and published, both in percent; one value a method and
-        order.
-    ax : Axes
-        Where to draw.
-    x, y : str
-        Methods.
-
-    Returns
-    -------
-    Axes
-        With equal scales and the line on which the two are the same.
-    """
+    """Draw one method's accuracy against another's: orders as dots, the paper as a star."""
     values = frame.pivot(index="schedule", columns="method", values="value")
     theirs = frame.groupby("method")["published"].first()
     ax.axline((0, 0), slope=1, color="0.6", linewidth=1)

@@ -1,69 +1,70 @@
-"""PRS step by step on a short stream, and its memory against its quota on a long one."""
+"""Follow PRS sample by sample on a short stream; compare memory and quotas on a long one."""
 
+import io
+import itertools
+import time
 from dataclasses import dataclass
 
+import ipywidgets
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.style import context as style_context
+from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
+from PIL import Image
 
+from prslib.checks import whole
+from prslib.report.style import COLOURS, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
 
-LENGTH = 40  # samples of the stream that is walked through
+# the short stream
+LENGTH = 40  # samples
 NUM_CLASSES = 5
 SKEW = 1.2  # a class's chance falls with its rank to this power
-COMPANY = 0.3  # share of the samples that carry a second label
+SECOND_LABELS = 0.3  # share of the samples that carry a second label
+
+FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
+FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
+ROLES = {"removed": "#D55E00", "as good": "#E69F00", "in K": "#56B4E9", "not in K": "#999999"}
+ROLE_MARKERS = {"removed": "X", "as good": "o", "in K": "s", "not in K": "D"}
+RHO_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+RHO_MARKERS = "oDs^vP"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One sample's way through Algorithm 1, as the sampler itself took it.
+    """One sample's way through Algorithm 1."""
 
-    Attributes
-    ----------
-    label : bool (C,)
-        The sample's labels.
-    decision : Decision
-        What the sampler said beforehand that it would do.
-    slot : int
-        What it did: the slot that the sample got, -1 for none.
-    memory : bool (n, C)
-        Labels in memory before, one row a filled slot.
-    """
+    label: np.ndarray  # bool (C,)
+    decision: Decision  # what the sampler said beforehand that it would do
+    slot: int  # the slot that the sample got, -1 for none
+    memory: np.ndarray  # bool (n, C), the labels in memory before, one row a filled slot
 
-    label: np.ndarray
-    decision: Decision
-    slot: int
-    memory: np.ndarray
+
+def names(label: np.ndarray) -> str:
+    """Return the letters of a sample's classes, such as "A C"."""
+    return " ".join(letter(c) for c in np.flatnonzero(label))
+
+
+def letter(c: int) -> str:
+    """Return the name of a class: A for class 0, B for class 1."""
+    return chr(ord("A") + int(c))
+
+
+def _letters(classes) -> list[str]:
+    return [letter(c) for c in classes]
 
 
 def skewed_stream(
-    samples: int, num_classes: int, skew: float, company: float = 0.22, seed: int = 0
+    samples: int, num_classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
 ) -> np.ndarray:
-    """Draw the labels of a long-tailed stream (cf. Appendix, "Dataset Curation").
+    """Draw the labels of a long-tailed stream, bool (samples, C), frequent classes first.
 
-    Parameters
-    ----------
-    samples, num_classes : int
-        Length of the stream and number of classes C.
-    skew : float
-        A class's chance falls with its rank to this power; 0 makes all classes alike.
-    company : float
-        Share of the samples that draw a second label; 0.22 gives COCOseq's mean of 1.22 labels.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    bool (samples, C)
-        Multi-hot labels, classes from frequent to rare. The two labels of a sample may fall on
-        the same class, and are then one.
-
-    Example
-    -------
-    >>> skewed_stream(1000, 3, skew=1.0, company=0.0).sum(0)
-    array([511, 297, 192])
+    A class's chance falls with its rank to the power ``skew``. A share ``second_labels`` of the
+    samples draws twice; 0.22 is COCOseq's share.
     """
     rng = np.random.default_rng(seed)
     chance = np.cumsum(np.arange(1, num_classes + 1) ** -float(skew))
@@ -71,56 +72,18 @@ def skewed_stream(
     labels = np.zeros((samples, num_classes), np.bool_)
     rows = np.arange(samples)
     labels[rows, drawn[0]] = True
-    second = rng.random(samples) < company
+    second = rng.random(samples) < second_labels
     labels[rows[second], drawn[1, second]] = True
     return labels
 
 
 def forty_samples(seed: int) -> np.ndarray:
-    """Draw the labels of the stream that is walked through (cf. Figure 2).
-
-    Parameters
-    ----------
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    bool (40, 5)
-        Multi-hot labels, classes from frequent to rare.
-
-    Example
-    -------
-    >>> forty_samples(seed=0).shape
-    (40, 5)
-    """
-    return skewed_stream(LENGTH, NUM_CLASSES, SKEW, COMPANY, seed)
+    """Draw the labels of the short stream (cf. Figure 2)."""
+    return skewed_stream(LENGTH, NUM_CLASSES, SKEW, SECOND_LABELS, seed)
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
-    """Send a stream through PRS and note every step (Algorithm 1).
-
-    Parameters
-    ----------
-    stream : bool (N, C)
-        Multi-hot labels.
-    size : int
-        Capacity of the memory m, in samples.
-    rho : float
-        Power of allocation.
-    seed : int
-        Of the sampler.
-
-    Returns
-    -------
-    list of Step
-        One for each sample.
-
-    Example
-    -------
-    >>> [step.slot for step in walk(np.eye(3, dtype=bool), size=2, rho=0.0, seed=0)]
-    [0, 1, 1]
-    """
+    """Send a stream through PRS and record every step (Algorithm 1)."""
     sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
     steps = []
     for label in stream:
@@ -130,19 +93,7 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
 
 
 def fates(steps: list[Step]) -> pd.DataFrame:
-    """Return what became of every sample, one row for each of its labels (Algorithm 1).
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of one stream.
-
-    Returns
-    -------
-    DataFrame
-        Columns sample (from 1), class, acceptance (s, 0 to 1), slot (-1 for none), fate
-        ("kept" to the end, "overwritten" later or "dropped").
-    """
+    """Say whether each sample was kept, overwritten or dropped; a row for each of its labels."""
     holder = {step.slot: k for k, step in enumerate(steps)}
     rows = []
     for k, step in enumerate(steps):
@@ -154,30 +105,7 @@ def fates(steps: list[Step]) -> pd.DataFrame:
 
 
 def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.DataFrame:
-    """Return quota and memory of every class at the end of a stream (Eq. 1).
-
-    Parameters
-    ----------
-    stream : bool (N, C)
-        Multi-hot labels.
-    size : int
-        Capacity of the memory m, in samples.
-    rhos : list of float
-        Powers of allocation, one sampler for each.
-    seed : int
-        Of the samplers.
-
-    Returns
-    -------
-    DataFrame
-        Columns rho, class, frequency (n_i over the stream), quota (p_i times the labels in memory,
-        what l_i is led to), in_memory (l_i).
-
-    Notes
-    -----
-    A memory of m samples with several labels holds more than m of them, so the quota m_i = m p_i
-    is scaled to the labels that are there, as Eq. (3) does.
-    """
+    """Return the quota and the labels in memory of every class, for each rho (Eq. 1)."""
     frames = []
     for rho in rhos:
         sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
@@ -185,24 +113,14 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
         nothing = np.zeros(stream.shape[1], np.bool_)
         held, partition = sampler.class_counts, sampler.explain(nothing).partition
         columns = {"rho": rho, "class": np.arange(stream.shape[1]), "frequency": sampler.class_freq}
+        # m samples hold more than m labels: the quota is scaled to the labels, as in Eq. (3)
         columns |= {"quota": partition * held.sum(), "in_memory": held}
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
 
 def distances(steps: list[Step]) -> pd.DataFrame:
-    """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5).
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of one stream.
-
-    Returns
-    -------
-    DataFrame
-        Columns sample (from 1), distance (labels), entered.
-    """
+    """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5)."""
     rows = [
         (k + 1, float(np.abs(step.decision.surplus).sum()), step.slot >= 0)
         for k, step in enumerate(steps)
@@ -211,18 +129,7 @@ def distances(steps: list[Step]) -> pd.DataFrame:
 
 
 def contributions(step: Step) -> pd.DataFrame:
-    """Return what each label of a sample adds to its chance to enter (Eq. 2).
-
-    Parameters
-    ----------
-    step : Step
-        The sample.
-
-    Returns
-    -------
-    DataFrame
-        Columns class, n (n_i), m (m_i), ratio (m_i / n_i), w (w_i), product; one row a label.
-    """
+    """Return what each label of a sample adds to its chance to enter (Eq. 2)."""
     own, decision = np.flatnonzero(step.label), step.decision
     frame = pd.DataFrame({"class": own, "n": decision.class_freq[own], "m": decision.quota[own]})
     frame["ratio"], frame["w"] = frame["m"] / frame["n"], decision.weight[own]
@@ -231,19 +138,7 @@ def contributions(step: Step) -> pd.DataFrame:
 
 
 def surpluses(step: Step) -> pd.DataFrame:
-    """Return how far each class is from its target, and its chance to be shrunk (Eq. 3).
-
-    Parameters
-    ----------
-    step : Step
-        A sample that met a full memory.
-
-    Returns
-    -------
-    DataFrame
-        Columns class, in_memory (l_i), target (p_i times the labels in memory), surplus (delta_i),
-        q, probability; one row a class.
-    """
+    """Return how far each class is above its target, and its chance to be shrunk (Eq. 3)."""
     decision, held = step.decision, step.memory.sum(0)
     columns = {"class": np.arange(len(held)), "in_memory": held}
     columns |= {"target": decision.partition * held.sum(), "surplus": decision.surplus}
@@ -252,37 +147,14 @@ def surpluses(step: Step) -> pd.DataFrame:
 
 
 def shrunk_class(step: Step) -> int:
-    """Return the class that the sampler shrank, the likeliest that fits what it did (Sec. 3.4).
-
-    Parameters
-    ----------
-    step : Step
-        A sample that took another's slot.
-
-    Returns
-    -------
-    int
-        A class with a chance, whose candidates that may go hold the slot.
-    """
+    """Return the most likely class whose shrinking explains the slot that was taken."""
     decision = step.decision
     possible = [c for c, slots in decision.leaving.items() if step.slot in slots]
     return max(possible, key=lambda c: decision.class_probability[c])
 
 
 def candidates(step: Step) -> pd.DataFrame:
-    """Return the members of the class that was shrunk and what spoke for their removal (Eqs. 4, 5).
-
-    Parameters
-    ----------
-    step : Step
-        A sample that took another's slot.
-
-    Returns
-    -------
-    DataFrame
-        Columns slot, labels (such as "A C"), score ((not y).q), distance (NaN outside K), role
-        ("removed", "as good", "in K" or "not in K"); one row a member.
-    """
+    """Return the members of the shrunk class with their scores and distances (Eqs. 4, 5)."""
     chosen, decision = shrunk_class(step), step.decision
     slots = np.flatnonzero(step.memory[:, chosen])
     distance = dict(zip(decision.candidates[chosen], decision.distance[chosen], strict=True))
@@ -296,66 +168,24 @@ def candidates(step: Step) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["slot", "labels", "score", "distance", "role"])
 
 
-def most_telling(steps: list[Step]) -> int:
-    """Return the step whose removal shows most: the most different fates within the class.
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of one stream, at least one of which took another's slot.
-
-    Returns
-    -------
-    int
-        Its place in the list, the first of the best.
-
-    Raises
-    ------
-    ValueError
-        If no sample took another's slot.
-    """
+def clearest_removal(steps: list[Step]) -> int:
+    """Return the place of the removal whose candidates differ most in role and distance."""
     removals = [k for k, step in enumerate(steps) if step.slot >= 0 and step.decision.candidates]
     if not removals:
         raise ValueError(
             "no sample of the stream took another's slot; choose a smaller memory or another seed"
         )
-    told = {k: candidates(steps[k]) for k in removals}
-    return max(removals, key=lambda k: (told[k]["role"].nunique(), told[k]["distance"].nunique()))
+    members = {k: candidates(steps[k]) for k in removals}
+    return max(removals, key=lambda k: tuple(members[k][["role", "distance"]].nunique()))
 
 
 def most_labelled(steps: list[Step], full_at: int) -> int:
-    """Return the first sample with the most labels that met a full memory.
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of one stream.
-    full_at : int
-        The number of samples that fill the memory.
-
-    Returns
-    -------
-    int
-        Its place in the list.
-    """
+    """Return the place of the first sample with the most labels that came to a full memory."""
     return max(range(full_at, len(steps)), key=lambda k: int(steps[k].label.sum()))
 
 
-def tell_entry(steps: list[Step], place: int) -> str:
-    """Say in a sentence how a sample fared at the door (Eq. 2).
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of one stream.
-    place : int
-        The sample's place in the list.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+def entry_sentence(steps: list[Step], place: int) -> str:
+    """Say with which probability a sample enters, and whether it did (Eq. 2)."""
     step = steps[place]
     what = "entered" if step.slot >= 0 else "was dropped"
     return (
@@ -364,117 +194,39 @@ def tell_entry(steps: list[Step], place: int) -> str:
     )
 
 
-def tell_removal(steps: list[Step], place: int) -> str:
-    """Say in a sentence who made room for a sample (Eqs. 3 to 5).
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of one stream.
-    place : int
-        The sample's place in the list.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+def removal_sentence(steps: list[Step], place: int) -> str:
+    """Say which sample was overwritten and why (Eqs. 3 to 5)."""
     step = steps[place]
     chosen, decision = shrunk_class(step), step.decision
     return (
         f"Sample {place + 1} ({names(step.label)}) took slot {step.slot} from "
         f"{names(step.memory[step.slot])}. Class {letter(chosen)} was shrunk, which had a chance "
         f"of {decision.class_probability[chosen]:.0%}; {len(decision.candidates[chosen])} of its "
-        f"{step.memory[:, chosen].sum()} members were in K, and "
-        f"{len(decision.leaving[chosen])} of them might go."
+        f"{step.memory[:, chosen].sum()} members were in K, "
+        f"and {len(decision.leaving[chosen])} of these were equally good to remove."
     )
 
 
-def tell_quotas(frame: pd.DataFrame) -> str:
-    """Say for each rho how much of a memory is not where its quota wants it (Eq. 1).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `quotas` gives it.
-
-    Returns
-    -------
-    str
-        Markdown, a line a rho.
-    """
+def quota_sentences(frame: pd.DataFrame) -> str:
+    """Say for each rho which share of the labels in memory is outside the quotas (Eq. 1)."""
     lines = []
     for rho, own in frame.groupby("rho"):
-        away = (own["in_memory"] - own["quota"]).abs().sum() / 2 / own["in_memory"].sum()
         rare = own["in_memory"].iloc[-1] / own["frequency"].iloc[-1]
         lines.append(
-            f"- rho = {rho:g}: {away:.1%} of the labels in memory are not in their quota; of the "
-            f"rarest class's {own['frequency'].iloc[-1]} samples {rare:.0%} are held."
+            f"- rho = {rho:g}: {_outside_quota(own):.1%} of the labels in memory are outside their "
+            f"quota; the memory holds {rare:.0%} of the rarest class's "
+            f"{own['frequency'].iloc[-1]} samples."
         )
     return "\n".join(lines)
 
 
-def names(label: np.ndarray) -> str:
-    """Return the letters of a sample's classes.
-
-    Parameters
-    ----------
-    label : bool (C,)
-        Multi-hot labels.
-
-    Returns
-    -------
-    str
-        Such as "A C".
-    """
-    return " ".join(letter(c) for c in np.flatnonzero(label))
-
-
-FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
-FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
-ROLES = {"removed": "#D55E00", "as good": "#E69F00", "in K": "#56B4E9", "not in K": "#999999"}
-ROLE_MARKERS = {"removed": "X", "as good": "o", "in K": "s", "not in K": "D"}
-RHO_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-RHO_MARKERS = "oDs^vP"
-
-
-def letter(c: int) -> str:
-    """Return the name of a class: A for class 0, B for class 1.
-
-    Parameters
-    ----------
-    c : int
-        The class.
-
-    Returns
-    -------
-    str
-        One letter.
-    """
-    return chr(ord("A") + int(c))
-
-
-def _letters(classes) -> list[str]:
-    return [letter(c) for c in classes]
+def _outside_quota(frame: pd.DataFrame) -> float:
+    """Return the share of the labels in memory that are above the quota of their class."""
+    return (frame["in_memory"] - frame["quota"]).abs().sum() / 2 / frame["in_memory"].sum()
 
 
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
-    """Draw a short stream, each label a mark that tells the sample's fate (Algorithm 1).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.fates` gives it.
-    full_at : int
-        The number of samples that fill the memory.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        Samples along x, classes along y; labels of one sample are joined by a line.
-    """
+    """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
     for sample, own in frame.groupby("sample"):
         if len(own) > 1:
             ends = own["class"].min(), own["class"].max()
@@ -493,20 +245,7 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 
 def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw how often each class came (n_i of Eq. 1).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.quotas` gives it, for one or more rho.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a bar a class.
-    """
+    """Draw the frequency n_i of each class in the stream (Eq. 1)."""
     own = frame[frame["rho"] == frame["rho"].iloc[0]]
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     bars = ax.bar(_letters(own["class"]), own["frequency"], color="0.7", width=0.6)
@@ -517,22 +256,7 @@ def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
-    """Draw the memory's distance to its target along the stream (cf. Eq. 5).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.distances` gives it.
-    full_at : int
-        The number of samples that fill the memory.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a line, and a mark for each sample that entered or was dropped.
-    """
+    """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
     for entered, fate, label in ((True, "kept", "entered"), (False, "dropped", "dropped")):
         part = frame[frame["entered"] == entered]
@@ -545,21 +269,9 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 
 def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
-    """Draw each class's quota as a line and what the memory holds as marks (Eq. 1).
+    """Draw the quotas as lines and the labels in memory as marks (Eq. 1).
 
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.quotas` gives it.
-    ax : Axes
-        Where to draw.
-    letters : bool
-        Whether classes are named A, B, C or numbered by rank, then on a log scale.
-
-    Returns
-    -------
-    Axes
-        With a colour and a marker for each rho.
+    Classes are named by ``letters``, or numbered by rank on a log scale.
     """
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, own) in enumerate(frame.groupby("rho")):
@@ -581,22 +293,7 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
 
 
 def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
-    """Draw every sample's probability to enter and whether it did (Eq. 2).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.fates` gives it.
-    full_at : int
-        The number of samples that fill the memory; only later ones are shown.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a stem a sample, its labels written above.
-    """
+    """Draw every sample's probability to enter and whether it did (Eq. 2)."""
     later = frame[frame["sample"] > full_at]
     for sample, own in later.groupby("sample"):
         entered, s = own["slot"].iloc[0] >= 0, own["acceptance"].iloc[0]
@@ -614,22 +311,7 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 
 def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
-    """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.surpluses` gives it.
-    shrunk : int
-        The class that was shrunk.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a bar a class.
-    """
+    """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3)."""
     colours = np.where(frame["class"] == shrunk, ROLES["removed"], ROLES["in K"])
     ax.bar(frame["class"], frame["surplus"], color=colours, width=0.6)
     for row in frame.itertuples():
@@ -646,20 +328,7 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
 
 
 def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the members of the shrunk class: in K or not, and the distance without each (Eq. 5).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `prslib.report.walkthrough.candidates` gives it.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a mark a member; those outside K stand on the upper edge.
-    """
+    """Draw the distance without each member of the shrunk class (Eq. 5); those outside K on top."""
     top = frame["distance"].max() + 0.6
     for role, marker in ROLE_MARKERS.items():
         rows = np.flatnonzero(frame["role"] == role)
@@ -674,3 +343,105 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.margins(x=0.12)
     ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2)
     return ax
+
+
+class MemorySliders:
+    """Show what PRS keeps of a skewed stream for any rho, memory size and skew (Eq. 1)."""
+
+    def __init__(self, samples: int, num_classes: int = 70, seed: int = 0):
+        whole("samples", samples, 200)
+        self.samples, self.num_classes, self.seed = samples, num_classes, seed
+        self.largest = min(4000, samples // 2)
+        self.default_size = samples * 2 // 35  # the paper's share: 2000 for 35,000 samples
+        self.image = ipywidgets.Image(format="png", width=900)
+        self.numbers = pd.DataFrame()  # the columns of `quotas`, and stream
+        self._stream: tuple[float, np.ndarray] | None = None
+        with style_context(STYLE):
+            self._draw_axes()
+
+    def redraw(self, rho: float, memory_size: int, skew: float) -> dict[str, float]:
+        """Send the stream through a new sampler, show its memory, return milliseconds by step."""
+        clock = [time.perf_counter()]
+        if self._stream is None or self._stream[0] != skew:
+            labels = skewed_stream(self.samples, self.num_classes, skew, seed=self.seed)
+            self._stream = skew, labels
+        clock.append(time.perf_counter())
+        self.numbers = quotas(self._stream[1], memory_size, [rho], self.seed)
+        share = self.numbers["frequency"] / self.numbers["frequency"].sum()
+        self.numbers["stream"] = share * self.numbers["in_memory"].sum()
+        clock.append(time.perf_counter())
+        self._draw()
+        clock.append(time.perf_counter())
+        return dict(zip(("stream", "sampling", "drawing"), 1000 * np.diff(clock), strict=True))
+
+    def widget(self, rho: float = 0.0, skew: float = 1.0) -> ipywidgets.VBox:
+        """Return the sliders above the picture; every move of a slider redraws it."""
+        size = {"min": 10, "max": self.largest, "step": max(1, self.largest // 80)}
+        ranges = {
+            "rho": ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
+            "memory_size": ipywidgets.IntSlider(self.default_size, **size),
+            "skew": ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
+        }
+        for name, slider in ranges.items():
+            slider.description = name.replace("_", " ")
+            slider.style.description_width = "initial"
+            slider.observe(
+                lambda _: self.redraw(**{name: s.value for name, s in ranges.items()}), "value"
+            )
+        self.redraw(**{name: slider.value for name, slider in ranges.items()})
+        return ipywidgets.VBox([ipywidgets.HBox(list(ranges.values())), self.image])
+
+    def speed_sentence(self) -> str:
+        """Redraw for 27 settings of the sliders and say how long it took."""
+        shown = self.numbers
+        sizes = (self.default_size // 4, self.default_size, self.largest)
+        settings = itertools.product((-0.5, 0.0, 1.0), sizes, (0.5, 1.0, 1.5))
+        times = pd.DataFrame([self.redraw(*setting) for setting in settings])
+        total, middle = times.sum(axis=1), times.median()
+        if len(shown):
+            self.numbers = shown
+            self._draw()
+        return (
+            f"{total.median():.0f} ms a redraw of {self.samples:,} samples (median; the "
+            f"longest {total.max():.0f} ms): a new stream {middle['stream']:.0f} ms, "
+            f"sampling {middle['sampling']:.0f} ms, drawing {middle['drawing']:.0f} ms."
+        )
+
+    def _draw_axes(self) -> None:
+        """Draw the axes once and keep their pixels, so that a redraw takes milliseconds."""
+        figure = Figure(figsize=(9, 3.6), dpi=100)
+        self._canvas = FigureCanvasAgg(figure)
+        ax = self._ax = figure.subplots()
+        ax.set(xlabel="class, by rank in the stream", ylabel="labels in memory (log scale)")
+        ax.set(xlim=(0, self.num_classes + 1), ylim=(0.7, 2 * self.largest), yscale="log")
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        moving = {"animated": True}
+        self._artists = [
+            *ax.plot(
+                [], [], color=COLOURS["Stream"], linewidth=1.5, label="as the stream", **moving
+            ),
+            *ax.plot([], [], color=COLOURS["CRS"], linewidth=1.8, label="quota", **moving),
+            *ax.plot([], [], "D", color=COLOURS["PRS"], markersize=4, label="in memory", **moving),
+        ]
+        self._text = ax.text(0.005, 1.03, "", transform=ax.transAxes, **moving)
+        legend = ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        for handle in legend.get_lines():
+            handle.set_animated(False)
+        self._canvas.draw()
+        figure.set_layout_engine("none")
+        self._background = self._canvas.copy_from_bbox(figure.bbox)
+
+    def _draw(self) -> None:
+        """Draw the three rows of marks and the text on top of the kept pixels."""
+        rank, held = self.numbers["class"] + 1, self.numbers["in_memory"]
+        self._canvas.restore_region(self._background)
+        for artist, name in zip(self._artists, ("stream", "quota", "in_memory"), strict=True):
+            artist.set_data(rank, self.numbers[name].replace(0, np.nan))
+            self._ax.draw_artist(artist)
+        outside = _outside_quota(self.numbers)
+        self._text.set_text(f"{held.sum():,} labels, {outside:.1%} of them not in their quota")
+        self._ax.draw_artist(self._text)
+        file = io.BytesIO()
+        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(file, "png", compress_level=1)
+        self.image.value = file.getvalue()

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import report
 from prslib.report import architectures
+from prslib.report.tables import GROUPS, METRICS, average, main_table
 from prslib.training.config import Run, RunConfig
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
@@ -22,8 +22,8 @@ def finished(value, **fields):
         (trained, task, group, metric, value)
         for trained in tasks
         for task in ("seen", *map(str, (0, 3, 1, 2)[:trained]))
-        for group in report.GROUPS
-        for metric in report.METRICS
+        for group in GROUPS
+        for metric in METRICS
     ]
     scores = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
     run = {"dataset": config.dataset, "method": config.method, "rho": np.nan, "memory_size": 0}
@@ -111,9 +111,7 @@ def test_methods_stand_beside_their_network_s_table(rows):
         ("RNN-Attention", "CRS"): 46.4,
         ("RNN-Attention", "PRS"): 52.5,
     }
-    table = report.main_table(
-        report.average(architectures.in_order(online)), "digits70tiny", by=["network"]
-    )
+    table = main_table(average(architectures.in_order(online)), "digits70tiny", by=["network"])
     cell = table.loc[("convnet [ResNet101]", "PRS", "score", "ours"), ("overall", "mAP")]
     assert cell.startswith("60.0")
 

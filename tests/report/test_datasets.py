@@ -5,10 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import plots
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.base import Clustering
-from prslib.report import datasets as statistics
+from prslib.report import datasets
 
 LABELS = np.array(
     [[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool
@@ -40,34 +39,34 @@ def ax():
 
 
 def test_class_statistics(dataset, ax):
-    frame = statistics.class_statistics(dataset)
+    frame = datasets.class_statistics(dataset)
     assert frame[["task", "class", "images"]].values.tolist() == [
         [0, "c", 1],
         [1, "a", 3],
         [1, "b", 3],
     ]
-    plots.plot_class_statistics(frame, ax)
+    datasets.plot_class_statistics(frame, ax)
     assert [bar.get_height() for bar in ax.patches] == [1, 3, 3]
     assert [text.get_text() for text in ax.texts] == ["task 0", "task 1"]
     assert len({bar.get_facecolor() for bar in ax.patches}) == 3
 
 
 def test_labels_per_image(dataset, ax):
-    frame = statistics.labels_per_image(dataset)
+    frame = datasets.labels_per_image(dataset)
     assert frame[["task", "labels", "images", "share"]].values.tolist() == [
         [0, 1, 1, 100],
         [1, 1, 2, 50],
         [1, 2, 2, 50],
     ]
-    plots.plot_labels_per_image(frame, ax)
+    datasets.plot_labels_per_image(frame, ax)
     assert {round(bar.get_height()) for bar in ax.patches if bar.get_height()} == {50, 100}
 
 
 def test_cooccurrence_counts_dropped_images_too(dataset, clustering, ax):
-    matrix = statistics.cooccurrence(dataset, clustering)
+    matrix = datasets.cooccurrence(dataset, clustering)
     assert matrix.index.tolist() == ["c", "a", "b"]
     assert matrix.values.tolist() == [[3, 1, 2], [1, 4, 3], [2, 3, 5]]
-    plots.plot_cooccurrence(matrix, np.array([0, 1, 1]), ax)
+    datasets.plot_cooccurrence(matrix, np.array([0, 1, 1]), ax)
     assert [(frame.get_xy(), frame.get_width()) for frame in ax.patches] == [
         ((-0.5, -0.5), 1),
         ((0.5, 0.5), 2),
@@ -78,32 +77,32 @@ def test_cooccurrence_counts_dropped_images_too(dataset, clustering, ax):
 
 
 def test_clustering_steps_count_what_is_kept(clustering, ax):
-    frame = statistics.clustering_steps(clustering)
+    frame = datasets.clustering_steps(clustering)
     (row,) = frame.to_dict("records")
     assert (row["groups"], row["first"], row["second"]) == (2, "a", "b")
     assert (row["together"], row["apart"]) == (2, 2)
     assert row["kept"] == pytest.approx(100 * 5 / 7)
-    (sentence,) = statistics.tell(frame)
+    (sentence,) = datasets.merge_sentences(frame)
     assert "3 groups: a joins b; 2 images show both sides, 2 only one" in sentence
     assert "71.4 %" in sentence
-    plots.plot_clustering_steps(frame, ax)
+    datasets.plot_clustering_steps(frame, ax)
     assert ax.texts[0].get_text() == "2 tasks keep 71 %"
     assert ax.get_ylim()[1] > row["kept"]
 
 
 def test_sizes(dataset):
-    row = statistics.sizes(dataset).iloc[0]
+    row = datasets.sizes(dataset).iloc[0]
     assert (row["classes"], row["train"], row["balanced test"], row["minority"]) == (3, 5, 5, 1)
 
 
 def test_samples_are_of_their_task_and_named(dataset, ax):
-    frame = statistics.sample_images(dataset, 2, seed=0)
+    frame = datasets.sample_images(dataset, 2, seed=0)
     assert frame["task"].tolist() == [0, 1, 1]
     for row in frame.itertuples():
         names = [name for name, has in zip("abc", STREAM[row.row], strict=True) if has]
         assert row.labels == ", ".join(names)
         assert dataset.train.task[row.row] == row.task
-    pd.testing.assert_frame_equal(frame, statistics.sample_images(dataset, 2, seed=0))
-    plots.plot_sample(dataset.train.images[3], "a long list of labels, and more", ax)
+    pd.testing.assert_frame_equal(frame, datasets.sample_images(dataset, 2, seed=0))
+    datasets.plot_sample(dataset.train.images[3], "a long list of labels, and more", ax)
     assert ax.images[0].get_array().max() == 3
     assert "\n" in ax.get_xlabel()

@@ -1,4 +1,4 @@
-"""What a network can begin with on the stand-ins: the scenes, the weights, the runs, the report."""
+"""The weights that networks start from on the stand-ins: scenes, training, runs, report."""
 
 from functools import partial
 
@@ -9,7 +9,6 @@ import torch
 from fake_runs import fake_run
 from sklearn.metrics import average_precision_score
 
-from prslib import report
 from prslib.cli import main
 from prslib.datasets import load_dataset
 from prslib.datasets import scenes as glyphs
@@ -17,10 +16,10 @@ from prslib.datasets.scenes import CLASS_NAMES, OTHER_COLOURS, TURNS, draw_scene
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE
 from prslib.report import pretraining
-from prslib.report import pretraining as beginnings
+from prslib.report.tables import average, seed_gaps
 from prslib.training.config import RunConfig, configs
 from prslib.training.learner import as_input
-from prslib.training.run import initial_model, run
+from prslib.training.run import initial_model
 
 TINY = "digits70tiny"
 SHAPE = (32, 32, 3)
@@ -90,7 +89,7 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     model.eval()
     found = {}
     for scenes in TURNS:
-        pictures, labels = draw_scenes(scenes, 1500, np.random.default_rng(1), part="test")
+        pictures, labels = draw_scenes(scenes, 600, np.random.default_rng(1), part="test")
         with torch.no_grad():
             logits = model(as_input(torch.from_numpy(pictures)))
         found[scenes] = average_precision_score(labels, logits.numpy(), average="macro")
@@ -100,7 +99,7 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
 
 
 def test_pretraining_gives_the_same_bytes_and_learns():
-    first, second = (pretraining.pretrain("digits", images=400) for _ in range(2))
+    first, second = (pretraining.pretrain("digits", images=100) for _ in range(2))
     untrained = make_model(
         "convnet", SHAPE, len(CLASS_NAMES), seed=pretraining.PRETRAINING_SEED
     ).state_dict()
@@ -211,7 +210,7 @@ GIVEN = {
 
 
 def test_distances_are_taken_seed_by_seed():
-    gaps = report.seed_gaps(rows(GIVEN), "PRS", "CRS", by=["weights"])
+    gaps = seed_gaps(rows(GIVEN), "PRS", "CRS", by=["weights"])
     assert gaps["value"].isna().sum() == 1  # the third seed has no CRS
     gaps = gaps.dropna(subset="value")
     found = {name: list(part["value"]) for name, part in gaps.groupby("weights")}
@@ -220,8 +219,8 @@ def test_distances_are_taken_seed_by_seed():
 
 
 def test_shifts_say_how_far_a_distance_moves():
-    gaps = report.seed_gaps(rows(GIVEN), "PRS", "CRS", by=["weights"])
-    (moved,) = beginnings.shifts(gaps, [("overall", "mAP")]).itertuples()
+    gaps = seed_gaps(rows(GIVEN), "PRS", "CRS", by=["weights"])
+    (moved,) = pretraining.shifts(gaps, [("overall", "mAP")]).itertuples()
     assert (moved.weights, moved.difference, moved.seeds) == ("digits", 6.5, 2)
     assert moved.sd == pytest.approx(np.std([5, 8], ddof=1))
     assert "digits is ahead of none, by +6.5 points" in moved.sentence
@@ -229,7 +228,7 @@ def test_shifts_say_how_far_a_distance_moves():
 
 
 def test_the_paper_stands_apart():
-    found = beginnings.with_paper(rows(GIVEN))
+    found = pretraining.with_paper(rows(GIVEN))
     apart = found[found["weights"] == "ImageNet [paper]"]
     assert apart.set_index("method")["published"].to_dict() == {"CRS": 50.2, "PRS": 55.3}
     assert len(apart) == 2 and apart["value"].isna().all()
@@ -237,70 +236,54 @@ def test_the_paper_stands_apart():
     assert found["weights"].iloc[-1] == "ImageNet [paper]"
 
 
-def test_claims_are_decided_under_each_beginning_alone():
-    """PRS is below CRS from random weights, above it from learned ones, and both forget alike."""
-    wanted = configs(dataset=TINY, method=["CRS", "PRS"], weights=[NONE, "digits"], seed=[0, 1, 2])
-
-    def score(config):
-        learned, ours = config.weights == "digits", config.method == "PRS"
-        level = 0.5 + 0.2 * learned + (0.03 if learned else -0.05) * ours + 0.001 * config.seed
-        return fake_run(config, lambda rows: np.full(len(rows), level))
-
-    decided = beginnings.decide([score(config) for config in wanted], wanted)
-    claims = decided.set_index(["claim", "weights"])
-    assert claims.loc[("above_crs", NONE), "verdict"] == "does not hold"
-    assert claims.loc[("above_crs", "digits"), "verdict"] == "holds"
-    assert claims.loc[("above_crs", "digits"), "effect"] == pytest.approx(3)
-    assert "not run" not in set(decided["verdict"])
-    told = beginnings.verdicts(decided)
-    assert list(told) == ["claim", "data", NONE, "digits", "paper"]
-    (row,) = told[told["claim"] == "PRS outperforms CRS"].to_dict("records")
-    assert row[NONE] == "-5.0 [-5.0, -5.0] points: does not hold"
-    assert row["digits"] == "+3.0 [+3.0, +3.0] points: holds"
-    same = decided.groupby("statement")["verdict"].nunique() == 1
-    assert same.any() and not set(told["claim"]) & set(same[same].index)
-
-
 def test_other_settings_are_those_of_the_paper():
     own = {"dataset": TINY, "rho": -0.1}
-    assert beginnings.elsewhere(own, 0, None) == []
-    schedules, test_set = beginnings.elsewhere(own, 2, 0.5)
+    assert pretraining.other_settings(own, 0, None) == []
+    schedules, test_set = pretraining.other_settings(own, 2, 0.5)
     assert schedules["schedule"] == [(0, 1, 3, 2), (2, 3, 0, 1)] and schedules["rho"] == -0.1
     assert test_set["test_set"] == "imbalanced" and test_set["rho"] == 0.5
-    (alone,) = beginnings.elsewhere({"dataset": "digits49tiny"}, 1, 0.5)
-    assert beginnings.with_memory(["Multitask", "EWC", "CRS", "PRS"]) == ["CRS", "PRS"]
+    (alone,) = pretraining.other_settings({"dataset": "digits49tiny"}, 1, 0.5)
+    assert pretraining.with_memory(["Multitask", "EWC", "CRS", "PRS"]) == ["CRS", "PRS"]
     assert "test_set" not in alone  # the paper has COCOseq's only
 
 
-def test_claims_about_schedules_are_decided_where_they_were_run():
-    """From random weights PRS is below CRS in one schedule, from learned ones above in all."""
+def test_claims_are_decided_for_each_weights_alone():
+    """From random weights PRS is below CRS, from learned ones above, and both forget alike."""
     fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": [0, 1, 2]}
     table = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
-    (fields,) = beginnings.elsewhere({"dataset": TINY}, 1, None)
+    (fields,) = pretraining.other_settings({"dataset": TINY}, 1, None)
     wanted = table + configs(**{**fixed, **fields}, weights=[NONE, "digits"])
 
     def score(config):
-        behind = config.schedule is not None and config.weights == NONE
-        lead = (-0.04 if behind else 0.06) * (config.method == "PRS")
-        return fake_run(config, lambda rows: np.full(len(rows), 0.5 + lead))
+        lead = (-0.05 if config.weights == NONE else 0.03) * (config.method == "PRS")
+        level = 0.5 + 0.2 * (config.weights != NONE) + lead + 0.001 * config.seed
+        return fake_run(config, lambda rows: np.full(len(rows), level))
 
-    decided = beginnings.decide([score(config) for config in wanted], wanted)
-    found = decided[decided["claim"] == "schedules_crs"].set_index("weights")["verdict"]
-    assert found.to_dict() == {NONE: "does not hold", "digits": "holds"}
-    told = beginnings.verdicts(decided).set_index("claim")
-    assert told.loc["PRS outperforms CRS in every schedule", "turned_digits"] == "not run"
+    decided = pretraining.decide([score(config) for config in wanted], wanted)
+    claims = decided.set_index(["claim", "weights"])
+    for claim in ("above_crs", "schedules_crs"):
+        assert claims.loc[(claim, NONE), "verdict"] == "does not hold"
+        assert claims.loc[(claim, "digits"), "verdict"] == "holds"
+    assert claims.loc[("above_crs", "digits"), "effect"] == pytest.approx(3)
+    assert "not run" not in set(decided["verdict"])
+    differing = pretraining.differing_verdicts(decided)
+    assert list(differing) == ["claim", "data", NONE, "turned_digits", "digits", "paper"]
+    rows = differing.set_index("claim")
+    assert rows.loc["PRS outperforms CRS", NONE] == "-5.0 [-5.0, -5.0] points: does not hold"
+    assert rows.loc["PRS outperforms CRS", "digits"] == "+3.0 [+3.0, +3.0] points: holds"
+    assert rows.loc["PRS outperforms CRS in every schedule", "turned_digits"] == "not run"
+    same = decided.groupby("statement")["verdict"].nunique() == 1
+    assert same.any() and not set(rows.index) & set(same[same].index)
 
 
 def test_rows_tell_weights_apart_and_examples_their_labels():
-    runs = [
-        run(RunConfig(dataset=TINY, method="CRS", weights=weights, batch_size=80))
-        for weights in (NONE, "digits")
-    ]
-    found = beginnings.rows_of(runs)
+    wanted = configs(dataset=TINY, method=["CRS"], weights=[NONE, "digits"])
+    runs = [fake_run(config, lambda rows: np.full(len(rows), 0.5)) for config in wanted]
+    found = pretraining.rows_of(runs)
     assert found["weights"].unique().tolist() == [NONE, "digits"]
-    overall = report.average(found.drop(columns=["stands_for", "published"]))
+    overall = average(found.drop(columns=["stands_for", "published"]))
     assert len(overall) == 2 * 24  # 4 groups, 3 metrics, scores and forgetting
-    frame, images = beginnings.example_scenes([NONE, "digits"], TINY, 3)
+    frame, images = pretraining.example_scenes([NONE, "digits"], TINY, 3)
     assert frame["source"].tolist() == [TINY] * 3 + ["digits"] * 3
     assert all(image.shape == SHAPE for image in images)
     assert all(name in CLASS_NAMES for name in frame["labels"].iloc[-1].split(", "))

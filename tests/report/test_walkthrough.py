@@ -6,10 +6,7 @@ import pytest
 from PIL import Image
 from prs_twin import Twin
 
-from prslib import plots
 from prslib.report import walkthrough
-from prslib.report import walkthrough as telling
-from prslib.report.walkthrough_sliders import LiveMemory
 from prslib.samplers import make_sampler
 
 
@@ -25,12 +22,12 @@ def test_every_step_of_the_walk_equals_the_twin(steps):
         if len(twin.memory) == 12:
             partition = twin.partition(step.label)
             surplus = twin.surplus(partition)
-            terms = telling.contributions(step)
+            terms = walkthrough.contributions(step)
             assert min(1, terms["product"].sum()) == pytest.approx(
                 twin.acceptance(step.label, partition)
             )
             assert terms["w"].to_numpy() == pytest.approx(twin.weights(step.label)[step.label])
-            table = telling.surpluses(step)
+            table = walkthrough.surpluses(step)
             assert (table["in_memory"] - table["target"]).to_numpy() == pytest.approx(surplus)
             chance = twin.class_probability(surplus)
             assert table["probability"].to_numpy() == pytest.approx(chance)
@@ -40,8 +37,8 @@ def test_every_step_of_the_walk_equals_the_twin(steps):
 
 
 def check_members(step, twin, partition, surplus):
-    members = telling.candidates(step).set_index("slot")
-    chosen = telling.shrunk_class(step)
+    members = walkthrough.candidates(step).set_index("slot")
+    chosen = walkthrough.shrunk_class(step)
     candidates = twin.candidates(chosen, surplus)
     distances = twin.distances(candidates, partition)
     assert members.index.tolist() == np.flatnonzero(step.memory[:, chosen]).tolist()
@@ -68,16 +65,16 @@ def test_fates_say_who_is_in_memory_at_the_end(steps):
 
 
 def test_the_shown_removal_has_every_role(steps):
-    members = telling.candidates(steps[telling.most_telling(steps)])
+    members = walkthrough.candidates(steps[walkthrough.clearest_removal(steps)])
     assert set(members["role"]) == {"removed", "as good", "in K", "not in K"}
-    place = telling.most_telling(steps)
-    assert f"took slot {steps[place].slot} from" in telling.tell_removal(steps, place)
+    place = walkthrough.clearest_removal(steps)
+    assert f"took slot {steps[place].slot} from" in walkthrough.removal_sentence(steps, place)
 
 
-def test_without_a_removal_there_is_nothing_to_tell():
+def test_a_stream_without_a_removal_is_refused():
     steps = walkthrough.walk(walkthrough.forty_samples(0), 40, 0.0, 0)
     with pytest.raises(ValueError, match="choose a smaller memory"):
-        telling.most_telling(steps)
+        walkthrough.clearest_removal(steps)
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
@@ -91,12 +88,12 @@ def test_quotas_follow_the_stream(rho):
     assert (frame["in_memory"] - frame["quota"]).abs().max() < 4
 
 
-def test_a_stream_has_the_skew_and_the_company_it_was_asked_for():
-    labels = walkthrough.skewed_stream(50_000, 4, 1.0, company=0.0)
+def test_a_stream_has_the_given_skew_and_second_labels():
+    labels = walkthrough.skewed_stream(50_000, 4, 1.0, second_labels=0.0)
     assert (labels.sum(1) == 1).all()
     expected = np.array([1, 1 / 2, 1 / 3, 1 / 4])
     assert labels.mean(0) == pytest.approx(expected / expected.sum(), abs=0.01)
-    labels = walkthrough.skewed_stream(50_000, 40, 0.0, company=0.22)
+    labels = walkthrough.skewed_stream(50_000, 40, 0.0, second_labels=0.22)
     assert labels.sum(1).mean() == pytest.approx(1 + 0.22 * 39 / 40, abs=0.01)
     assert labels.mean(0) == pytest.approx(labels.mean(), rel=0.1)
 
@@ -104,65 +101,65 @@ def test_a_stream_has_the_skew_and_the_company_it_was_asked_for():
 def test_pictures_show_their_frames(steps):
     figure, axes = plt.subplots(1, 5, figsize=(20, 3))
     fates = walkthrough.fates(steps)
-    plots.plot_fates(fates, 12, axes[0])
+    walkthrough.plot_fates(fates, 12, axes[0])
     marks = sum(len(line.get_xdata()) for line in axes[0].lines if line.get_linestyle() == "None")
     assert marks == len(fates)
-    plots.plot_acceptance(fates, 12, axes[1])
+    walkthrough.plot_acceptance(fates, 12, axes[1])
     assert len(axes[1].texts) == 40 - 12
-    step = steps[telling.most_telling(steps)]
-    plots.plot_surpluses(telling.surpluses(step), telling.shrunk_class(step), axes[2])
+    step = steps[walkthrough.clearest_removal(steps)]
+    walkthrough.plot_surpluses(walkthrough.surpluses(step), walkthrough.shrunk_class(step), axes[2])
     heights = [bar.get_height() for bar in axes[2].patches]
     assert heights == pytest.approx(step.decision.surplus)
-    members = telling.candidates(step)
-    plots.plot_candidates(members, axes[3])
+    members = walkthrough.candidates(step)
+    walkthrough.plot_candidates(members, axes[3])
     assert sum(len(line.get_xdata()) for line in axes[3].lines) == len(members)
-    plots.plot_distances(walkthrough.distances(steps), 12, axes[4])
+    walkthrough.plot_distances(walkthrough.distances(steps), 12, axes[4])
     figure.canvas.draw()
     plt.close(figure)
 
 
 @pytest.fixture(scope="module")
-def live():
-    return LiveMemory(samples=1400, num_classes=12, seed=3)
+def sliders():
+    return walkthrough.MemorySliders(samples=1400, num_classes=12, seed=3)
 
 
-def test_a_redraw_shows_what_the_sampler_holds(live):
-    live.redraw(rho=0.5, memory_size=90, skew=1.2)
+def test_a_redraw_shows_what_the_sampler_holds(sliders):
+    sliders.redraw(rho=0.5, memory_size=90, skew=1.2)
     stream = walkthrough.skewed_stream(1400, 12, 1.2, seed=3)
     sampler = make_sampler("prs", 90, 12, 3, rho=0.5)
     sampler.place(stream)
-    assert live.numbers["in_memory"].tolist() == sampler.class_counts.tolist()
-    first = np.asarray(Image.open(io.BytesIO(live.image.value)))
-    live.redraw(rho=-0.5, memory_size=90, skew=1.2)
-    second = np.asarray(Image.open(io.BytesIO(live.image.value)))
+    assert sliders.numbers["in_memory"].tolist() == sampler.class_counts.tolist()
+    first = np.asarray(Image.open(io.BytesIO(sliders.image.value)))
+    sliders.redraw(rho=-0.5, memory_size=90, skew=1.2)
+    second = np.asarray(Image.open(io.BytesIO(sliders.image.value)))
     assert first.shape == second.shape == (360, 900, 4)
     assert (first != second).any()
-    live.redraw(rho=0.5, memory_size=90, skew=1.2)
-    assert (np.asarray(Image.open(io.BytesIO(live.image.value))) == first).all()
+    sliders.redraw(rho=0.5, memory_size=90, skew=1.2)
+    assert (np.asarray(Image.open(io.BytesIO(sliders.image.value))) == first).all()
 
 
-def test_every_slider_redraws(live):
-    box = live.widget(rho=0.0)
+def test_every_slider_redraws(sliders):
+    box = sliders.widget(rho=0.0)
     rho, memory_size, skew = box.children[0].children
-    assert box.children[1] is live.image
+    assert box.children[1] is sliders.image
     assert memory_size.value == 1400 * 2 // 35
     for slider, value in ((rho, 0.5), (memory_size, 200), (skew, 1.8)):
-        before = live.image.value
+        before = sliders.image.value
         slider.value = value
-        assert live.image.value != before
+        assert sliders.image.value != before
     expected = walkthrough.quotas(
         walkthrough.skewed_stream(1400, 12, skew.value, seed=3), memory_size.value, [0.5], 3
     )
-    assert live.numbers[expected.columns].equals(expected)
+    assert sliders.numbers[expected.columns].equals(expected)
 
 
-def test_the_speed_is_measured_and_the_picture_left_as_it_was(live):
-    live.redraw(rho=0.0, memory_size=50, skew=1.0)
-    shown = live.image.value
-    assert "ms a redraw of 1,400 samples" in live.tell_speed()
-    assert live.image.value == shown
+def test_measuring_the_speed_leaves_the_picture_as_it_was(sliders):
+    sliders.redraw(rho=0.0, memory_size=50, skew=1.0)
+    shown = sliders.image.value
+    assert "ms a redraw of 1,400 samples" in sliders.speed_sentence()
+    assert sliders.image.value == shown
 
 
 def test_a_short_stream_is_refused():
     with pytest.raises(ValueError, match="samples"):
-        LiveMemory(samples=100)
+        walkthrough.MemorySliders(samples=100)

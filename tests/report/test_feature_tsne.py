@@ -1,4 +1,4 @@
-"""Which images' features are kept, and known answers for how classes stand apart."""
+"""The images whose features are kept, and known answers for how far classes lie apart."""
 
 import numpy as np
 import pandas as pd
@@ -7,17 +7,17 @@ import torch
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
-from prslib import report
 from prslib.datasets import Split, load_dataset
+from prslib.datasets.curation import feature_rows
 from prslib.report.feature_tsne import (
     embed,
-    feature_rows,
     labelled_images,
     neighbour_hits,
     separation,
     shown_classes,
     typical_classes,
 )
+from prslib.report.tables import contrasts
 from prslib.training.config import Run, RunConfig
 from prslib.training.learner import Learner
 from prslib.training.run import initial_model, run
@@ -142,7 +142,7 @@ def test_methods_are_compared_seed_by_seed():
         for seed in (0, 1, 2)
     ]
     rows = separation(runs, 5)
-    (sentence,) = report.contrasts(rows, "PRS", "CRS", [("minority", "silhouette")])["sentence"]
+    (sentence,) = contrasts(rows, "PRS", "CRS", [("minority", "silhouette")])["sentence"]
     assert sentence.startswith("imbal-digits-tiny, minority silhouette: PRS is above CRS, by +")
     assert "over 3 seeds" in sentence
 

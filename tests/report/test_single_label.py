@@ -1,4 +1,4 @@
-"""The search for the order of the classes, and the tables and pictures around it."""
+"""The search for the order of the classes, and tables, sentences and pictures of single_label."""
 
 import itertools
 
@@ -6,16 +6,17 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from prslib import configs, plots, run_all
+from prslib import configs
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.single_label import MNIST
 from prslib.experiments import mlp_loop
-from prslib.report import single_label as accuracies
-from prslib.report import single_label as class_orders
+from prslib.report import single_label
+from prslib.report.style import STYLE
 
 TINY = "imbal-digits-tiny"
 ORDER = "1+2,3+4,5+6,7+8,0+9"
@@ -35,16 +36,16 @@ def mnist_labels():
 
 @pytest.fixture(scope="module")
 def trained():
-    orders = [class_orders.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
-    return class_orders.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1], workers=1)
+    orders = [single_label.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
+    return single_label.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1], workers=1)
 
 
 def test_only_two_pairs_are_large_enough_for_the_first_column(mnist_labels):
-    shares = class_orders.pair_shares(mnist_labels)
+    shares = single_label.pair_shares(mnist_labels)
     assert len(shares) == 45
     assert shares.iloc[:3].round(2).to_dict() == {(1, 2): 21.67, (1, 7): 21.63, (1, 3): 21.45}
     assert shares[0, 1] == pytest.approx(21.15)  # below Finetune's 21.47
-    orders = class_orders.possible_orders(mnist_labels)
+    orders = single_label.possible_orders(mnist_labels)
     by_hand = {
         start + tuple(itertools.chain(*map(sorted, zip(rest[::2], rest[1::2], strict=True))))
         for start in ((1, 2), (1, 7))
@@ -57,17 +58,17 @@ def test_only_two_pairs_are_large_enough_for_the_first_column(mnist_labels):
 
 def test_a_stand_in_cannot_be_searched():
     with pytest.raises(ValueError, match=r"largest makes up 20.00 % of the test set"):
-        class_orders.search(TINY, ["CRS"], (2, 1), [0])
+        single_label.search(TINY, ["CRS"], (2, 1), [0])
 
 
 def test_search_narrows_down_look_by_look(monkeypatch):
-    orders = class_orders.random_orders(load_dataset(TINY, images=False), 6)
-    monkeypatch.setattr(class_orders, "possible_orders", lambda dataset: sorted(orders))
-    second, third = class_orders.search(TINY, ["CRS"], (3, 2), [0, 1], workers=1)
+    orders = single_label.random_orders(load_dataset(TINY, images=False), 6)
+    monkeypatch.setattr(single_label, "possible_orders", lambda dataset: sorted(orders))
+    second, third = single_label.search(TINY, ["CRS"], (3, 2), [0, 1], workers=1)
     assert (second["schedule"].nunique(), third["schedule"].nunique()) == (3, 2)
     assert (set(second["seed"]), set(third["seed"])) == ({0}, {0, 1})
     assert set(third["method"]) == {"Finetune", "CRS"}
-    nearest = class_orders.distances(second)["schedule"][:2]
+    nearest = single_label.distances(second)["schedule"][:2]
     assert set(nearest) == set(third["schedule"])
 
 
@@ -81,42 +82,44 @@ def test_distances_by_hand():
             "published": [15.0, 15.0, 24.0, 24.0, 15.0, 24.0],
         }
     )
-    found = class_orders.distances(rows)
+    found = single_label.distances(rows)
     assert found["schedule"].tolist() == ["b", "a"]
     assert found["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])
     assert found["largest"].tolist() == [0, 4]
-    assert accuracies.search_sentences(found, within=3)[0].startswith("1 of these 2 orders")
+    assert single_label.search_sentences(found, within=3)[0].startswith("1 of these 2 orders")
 
 
 def test_random_orders_are_different_and_repeatable():
     dataset = load_dataset(TINY, images=False)
-    orders = class_orders.random_orders(dataset, 30)
+    orders = single_label.random_orders(dataset, 30)
     assert len(set(orders)) == 30
     assert all(sorted(order) == list(range(10)) for order in orders)
-    assert class_orders.random_orders(dataset, 30) == orders
-    assert class_orders.random_orders(dataset, 30, seed=1) != orders
+    assert single_label.random_orders(dataset, 30) == orders
+    assert single_label.random_orders(dataset, 30, seed=1) != orders
 
 
 def test_orders_read_from_text():
-    assert class_orders.schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
+    assert single_label.schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
     with pytest.raises(ValueError, match="expected an order of classes such as"):
-        class_orders.schedule_of("one+two")
+        single_label.schedule_of("one+two")
 
 
 def test_the_papers_numbers_stand_beside_ours(trained):
     prs = trained[trained["method"] == "PRS"].drop_duplicates("trained_tasks")
     assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
     with pytest.raises(ValueError, match="stands for one of Imbal-MNISTseq"):
-        class_orders.published_row(load_dataset("digits70tiny", images=False))
+        single_label.published_row(load_dataset("digits70tiny", images=False))
 
 
 def test_table_and_sentences():
     grid = {"dataset": TINY, "method": ["Multitask", "CRS", "PRS"], "seed": [0, 1]}
-    orders = [None, class_orders.schedule_of(ORDER)]
+    orders = [None, single_label.schedule_of(ORDER)]
     wanted = [config for order in orders for config in configs(**grid, schedule=order)]
-    rows = accuracies.by_order(wanted, run_all(wanted, workers=1))
-    table = accuracies.accuracy_table(rows)
-    drawn = accuracies.DRAWN
+    rng = np.random.default_rng(0)
+    runs = [fake_run(config, lambda rows: rng.random(len(rows))) for config in wanted]
+    rows = single_label.accuracies(wanted, runs)
+    table = single_label.accuracy_table(rows)
+    drawn = single_label.DRAWN
     methods = ["Multitask", "CRS", "PRS"]
     assert list(table.index) == [(o, m) for o in ("paper", drawn, ORDER) for m in methods]
     assert table.loc[("paper", "PRS")].tolist() == ["21.46", "40.04", "31.30", "57.84", "68.45"]
@@ -124,7 +127,7 @@ def test_table_and_sentences():
     ours = rows[(rows["order"] == ORDER) & (rows["method"] == "CRS")]
     last = ours[ours["trained_tasks"] == 5]["value"]
     assert table.loc[(ORDER, "CRS"), "after task 5"] == f"{last.mean():.1f} ± {last.std():.1f}"
-    gaps = accuracies.contrasts(rows, "PRS", "CRS")
+    gaps = single_label.contrasts(rows, "PRS", "CRS")
     assert len(gaps) == 10
     by_hand = rows.pivot_table(
         index=["order", "trained_tasks", "seed"], columns="method", values="value"
@@ -138,7 +141,7 @@ def test_table_and_sentences():
 
 def test_spread_and_variants_in_sentences(trained):
     one_seed = trained[trained["seed"] == 0]
-    said = accuracies.spread_sentences(one_seed)
+    said = single_label.spread_sentences(one_seed)
     assert len(said) == 4
     assert said[1].endswith("the paper has 52.6.")
     last = one_seed[one_seed["trained_tasks"] == 5].pivot(
@@ -148,15 +151,15 @@ def test_spread_and_variants_in_sentences(trained):
     assert f"PRS is above CRS in {better} of 2 orders" in said[3]
     prs = trained[trained["method"] == "PRS"]
     more = prs.assign(value=prs["value"] + 2 * (prs["trained_tasks"] == 5))
-    assert "is +2.0 points" in accuracies.variant_sentence(prs, more)
+    assert "is +2.0 points" in single_label.variant_sentence(prs, more)
 
 
 def test_pictures(trained):
     last = trained[(trained["trained_tasks"] == 5) & (trained["seed"] == 0)]
-    with plt.style.context(plots.STYLE):
+    with plt.style.context(STYLE):
         figure, axes = plt.subplots(1, 2)
-        assert plots.plot_order_spread(last, axes[0]) is axes[0]
-        plots.plot_order_pairs(last, axes[1], "CRS", "PRS")
+        assert single_label.plot_order_spread(last, axes[0]) is axes[0]
+        single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
         figure.canvas.draw()
     dots = [c.get_offsets() for c in axes[0].collections if len(c.get_offsets()) == 2]
     assert sorted(np.concatenate(dots)[:, 1]) == pytest.approx(sorted(last["value"]))
@@ -169,7 +172,7 @@ def test_pictures(trained):
 
 
 def test_drawing_again_trains_nothing(trained, monkeypatch):
-    orders = [class_orders.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
+    orders = [single_label.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
     monkeypatch.setattr(mlp_loop, "progressions", None)
-    again = class_orders.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1])
+    again = single_label.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1])
     pd.testing.assert_frame_equal(again, trained, check_exact=True)
