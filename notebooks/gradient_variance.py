@@ -62,11 +62,12 @@ settings
 # ## The two figures
 #
 # Lines are geometric means over seeds, bands one standard deviation of the logarithm. The scale is
-# logarithmic. On single-label data the seed also draws the order of the classes, so bands there are
-# wide. Until the memory is full, all methods but ExStream hold the same samples.
+# logarithmic. On single-label data the seed also draws the order of the classes, so the bands there
+# include the effect of the order. Until the memory is full, all methods but ExStream hold the same
+# samples.
 #
-# GSS is slow; the quick profile leaves it out for the convolutional net. ExStream compares badly
-# with the others, as the paper says too. It freezes the lower part of the network and replays
+# GSS is slow; the quick profile leaves it out for the convolutional net. ExStream is to be
+# read with care, as the paper says too. It freezes the lower part of the network and replays
 # stored vectors. Its memory is divided among the classes in advance and fills only as classes
 # arrive.
 

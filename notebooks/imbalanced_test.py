@@ -18,10 +18,10 @@
 # %% [markdown]
 # # Does PRS also win on an unbalanced test set?
 #
-# The main table tests on as many images of every class. The appendix also tests on all of COCOseq's
-# test images, as unbalanced as the stream. It sets $\rho$ to 0.5 there and reports "PRS with
-# $\rho=0.5$ performing better than all the other baselines while remaining very competitive on the
-# majority" (its **Table "Imbalanced test-set comparison"**).
+# The main table tests on as many images of every class. The appendix also tests on COCOseq's
+# unbalanced test images, half of which have a majority label. It sets $\rho$ to 0.5 there and
+# reports "PRS with $\rho=0.5$ performing better than all the other baselines while remaining very
+# competitive on the majority" (its **Table "Imbalanced test-set comparison"**).
 #
 # The quick profile runs on `digits70seq`, a **stand-in** whose unbalanced test set has half of the
 # stream's class frequencies. It has two seeds where the paper has five. GSS is slow; only the seeds

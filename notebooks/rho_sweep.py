@@ -20,8 +20,8 @@
 #
 # The power of allocation $\rho$ sets the target partition $p_i \propto n_i^{\rho}$: at 1 the
 # memory follows the stream as CRS does, at 0 every class has the same share, below 0 the rare
-# classes get more than the frequent ones. The paper's Figure "power of allocation" sweeps it from
-# $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance, the
+# classes get more than the frequent ones. The paper's **Figure "power of allocation"** sweeps it
+# from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance, the
 # performance gradually declines in all metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains
 # COCOseq with $-0.03$.
 #

@@ -26,8 +26,8 @@
 #
 # The quick profile runs on `digits70seq` and `digits49seq`, **stand-ins** with standard memories of
 # 500 and 333, and with half and one and a half times as much. It takes three schedules beside the
-# standard one, and one seed for each. The paper has five seeds, three for GSS. GSS and ExStream's
-# other memories take long; only the seeds and paper profiles have them.
+# standard one, and one seed for each. The paper has five seeds, three for GSS. The
+# quick profile leaves out GSS, and ExStream at other memory sizes, because of their cost.
 #
 # *About a minute and a half on four cores after `main_results`; the second time nothing is
 # trained.*
@@ -164,8 +164,8 @@ settings.save(figure, overall, "sizes_overall")
 # %% [markdown]
 # ## Table 2
 #
-# The overall scores of COCOseq's schedules and memories beside the numbers of the main text, which
-# has higher numbers for PRS than the appendix.
+# The overall scores of COCOseq's schedules and memories beside the numbers of the main text. Its
+# numbers for PRS differ from the appendix's.
 
 # %%
 import pandas as pd
@@ -204,7 +204,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
 # - **"Comparatively robust" holds on `digits49seq` against GSS and ExStream, and not against CRS.**
 #   There the schedules move PRS less than GSS and ExStream, and more than CRS. GSS comes near PRS
 #   in F1 in the standard schedule alone. On `digits70seq` they move all methods little, and whether
-#   PRS or CRS is steadier is undecided.
+#   PRS or CRS is steadier is undecided in `ledger`.
 # - **In the paper's own numbers it holds against ExStream and GSS, and in part against CRS.** Over
 #   the same schedules PRS has the smallest spread in C-F1 and mAP on both sets. CRS has it in O-F1.
 # - **PRS is above CRS in F1 in every schedule.** In mAP it is so but for one schedule of
