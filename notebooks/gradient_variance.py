@@ -18,19 +18,19 @@
 # %% [markdown]
 # # Does the gradient vary more over a balanced memory?
 #
-# The appendix looks into training (Section "Gradient Variance", two figures, for Imbal-MNISTseq and
-# for COCOseq). At several points it takes the gradient of every sample in memory and the trace of
-# their covariance, $\mathbb{E}\lVert g\rVert^2 - \lVert\mathbb{E}g\rVert^2$. "A clear pattern we
-# discover is that PRS maintains a relatively higher gradient variance compared to the other
-# baselines." Its possible explanation: the memory of PRS keeps the classes diverse, so that the
-# network works towards more objectives at once.
+# The appendix measures how much the gradients of the samples in memory vary during training (its
+# **Section "Gradient Variance"**, two figures, for Imbal-MNISTseq and COCOseq). At several points
+# it takes the trace of their covariance, $\mathbb{E}\lVert g\rVert^2 - \lVert\mathbb{E}g\rVert^2$.
+# It finds: "A clear pattern we discover is that PRS maintains a relatively higher gradient variance
+# compared to the other baselines." Its possible explanation: the memory of PRS keeps the classes
+# diverse, so the network learns towards more objectives at once.
 #
 # Here the trace is exact and over the whole memory, from the norms of the samples' gradients
-# (`prslib.training.gradients`); the network is in evaluation mode, because with a batch's own statistics in
+# (`prslib.training.gradients`). The network is in evaluation mode: with a batch's own statistics in
 # batch norm no sample would have a gradient of its own. The quick profile runs on `imbal-digits`
 # with an MLP, for Imbal-MNISTseq, and on `digits70seq` with a small convolutional net, for COCOseq.
-# Both are **stand-ins**. The paper prints its figures without a number, so that only the order of
-# the methods can be compared.
+# Both are **stand-ins**. The paper's figures have no printed numbers, so only the order of the
+# methods can be compared.
 #
 # *About a minute on four cores for the quick profile, ten seconds the second time.*
 
@@ -62,60 +62,66 @@ settings
 # ## The two figures
 #
 # Lines are geometric means over seeds, bands one standard deviation of the logarithm. The scale is
-# logarithmic: on the MLP the variance moves over a factor of a hundred. On single-label data the
-# classes come in an order drawn from the seed, so that a band there is mostly the orders'. Until
-# the memory is full, all methods but ExStream hold the same samples.
+# logarithmic. On single-label data the seed also draws the order of the classes, so the bands there
+# include the effect of the order. Until the memory is full, all methods but ExStream hold the same
+# samples.
 #
-# GSS costs as much as six other runs; the quick profile leaves it out where the net is
-# convolutional. ExStream is to be read with care, as the paper says too: it freezes the lower part
-# of the network, replays stored vectors, and its memory, parted by class in advance, fills only as
-# the classes come.
+# GSS is slow; the quick profile leaves it out for the convolutional net. ExStream is to be
+# read with care, as the paper says too. It freezes the lower part of the network and replays
+# stored vectors. Its memory is divided among the classes in advance and fills only as classes
+# arrive.
+
+# %%
+from prslib import run_all
+from prslib.report.gradient_variance import variances_of
+
+rows = variances_of(run_all(wanted, device=settings.device))
 
 # %%
 import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
 
-from prslib import plots, run_all
-from prslib.report import gradient_variance as variances
+from prslib.report.gradient_variance import plot_gradient_variance
+from prslib.report.style import STYLE, share_legend
 
-plt.style.use(plots.STYLE)
-rows = variances.variances_of(run_all(wanted, device=settings.device))
-
-# %%
+plt.style.use(STYLE)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
-    plots.plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
-plots.share_legend(figure)
+    plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
+share_legend(figure)
 figure.suptitle(f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
 settings.save(figure, rows, "curves")
 
 # %% [markdown]
-# ## What holds
+# ## PRS against each of the others
 #
-# PRS against each of the others, seed by seed, on the same stream and the same initial network:
-# the difference of the decimal logarithms, averaged over the stream. "Above" means that the
-# whole interval of the difference is above 0, as in `ledger`.
+# The difference of the decimal logarithms, seed by seed, on the same stream and the same initial
+# network, averaged over the stream. "Above" means that the whole interval of the difference is
+# above 0, as in `ledger`.
 
 # %%
-gaps = variances.contrasts(rows, "PRS")
+from IPython.display import Markdown, display
+
+from prslib.report.gradient_variance import contrasts
+
+gaps = contrasts(rows, "PRS")
 settings.save(None, gaps, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# - **With one label an image the claim holds.** Over ten seeds on `imbal-digits` (the seeds
-#   profile) PRS has 1.9 times the gradient variance of CRS and 2.0 times that of GSS in the mean
-#   over the stream, and is above each at more than eight points in ten. So it is on MNIST itself
-#   (`figures/paper/gradient_variance_prs_minus_others.csv`; by `papermill
-#   notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml -p dataset
-#   imbal-mnistseq -p rhos 0.0 -p points 50 -p device cpu`; five seeds): 2.2 times that of CRS
-#   (decimal logarithm +0.34, s.d. 0.22), 1.9 times that of GSS (+0.27, s.d. 0.10) and 2.4 times
-#   that of ExStream (+0.39, s.d. 0.14), and above them at 80 to 86 % of the points.
-# - **On `digits70seq` it holds by little.** Over ten seeds PRS has 1.19 times the gradient variance
-#   of GSS, 1.10 times that of CRS and 0.93 times that of ExStream. Its memory is more balanced than
-#   that of CRS there too (`memory_distribution`) and keeps the rare classes better
-#   (`main_results`), so that a much higher variance is not what a balanced memory must bring with
-#   it. GSS is left out of the quick profile for its cost.
-# - **On COCOseq it is not run**: that takes the images and a GPU. How the paper's figures treat
-#   batch norm, and on how many samples of the memory they rest, is not published.
+# The findings below are those of the seeds profile
+# (`figures/seeds/gradient_variance_prs_minus_others.csv`). The sentences above have the numbers of
+# the profile that is drawn.
+#
+# - **With one label per image the claim holds.** On `imbal-digits` PRS has a clearly higher
+#   gradient variance than CRS and GSS, at most points of the stream. So it has on MNIST itself, and
+#   higher than ExStream, too (`figures/paper/gradient_variance_prs_minus_others.csv`). The command
+#   is `papermill notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml
+#   -p dataset imbal-mnistseq -p rhos 0.0 -p points 50 -p device cpu`.
+# - **On `digits70seq` it holds by little.** PRS is slightly but clearly above GSS and CRS, and
+#   below ExStream. Yet its memory is far more balanced than that of CRS (`memory_distribution`) and
+#   keeps the rare classes better (`main_results`). A balanced memory need not bring a much higher
+#   variance.
+# - **On COCOseq it is not run**: that takes the images and a GPU. The paper does not say how its
+#   figures treat batch norm, nor how many samples of the memory they use.

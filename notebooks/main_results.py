@@ -27,9 +27,9 @@
 # This notebook trains every method over several seeds and sets its scores beside the paper's. The
 # quick profile runs on `digits70seq` and `digits49seq`, scenes of coloured handwritten digits with
 # the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and 6. They are **stand-ins**: their
-# numbers may be compared with the paper's in their order and direction, not in their height.
+# numbers compare with the paper's in order and direction, not in height.
 #
-# *About three minutes on four cores for the quick profile, nothing the second time.*
+# *About three minutes on four cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
@@ -45,7 +45,6 @@ device: str = "cpu"  # cpu or cuda
 # %%
 from prslib import METHODS, configs, configs_of, paired
 from prslib.report import notebook
-from prslib.training.config import seeds_told
 
 settings = notebook.settings("main_results", globals(), single_label=False)
 fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}
@@ -53,36 +52,40 @@ rhos = settings.rho if isinstance(settings.rho, list) else [settings.rho] * len(
 table = []
 for own in paired(dataset=settings.dataset, rho=rhos):
     table += configs_of(list(METHODS), settings.seeds, **fixed, **own)
-few = {"dataset": settings.dataset, "seed": settings.costly_seeds or settings.seeds}
-wanted = table + configs(**few, method="EWC", ewc_lambda=settings.ewc_lambdas)
+ewc = {"dataset": settings.dataset, "seed": settings.costly_seeds or settings.seeds}
+wanted = table + configs(**ewc, method="EWC", ewc_lambda=settings.ewc_lambdas)
 settings
 
 # %% [markdown]
 # ## Training
 #
-# Every step joins a batch of 10 new images with 10 drawn from memory, and takes one update; only
-# then do the new images ask for a place in memory. *Finetune* has no memory, *CRS* (conventional
-# reservoir sampling) keeps every image with the same probability, and *Multitask* sees all tasks
-# shuffled together, once. *EWC* has no memory either and holds on to weights that mattered. *GSS*
-# keeps images whose gradients differ. *ExStream* freezes the lower part of the network and keeps
-# prototypes of its features, class by class. The paper's network begins with ImageNet's weights,
-# of which EWC and ExStream freeze layers; the small network here begins with what it learned from
-# digits in colours that no stream has (the notebook `pretraining` begins with random weights too).
-# *CBRS* and *OCDM* are balanced samplers that came later; the paper has no number for them. GSS
-# costs as much as six other runs and has one seed in the quick profile. Runs that anyone has
-# trained before are loaded.
+# Every step joins a batch of 10 new images with 10 drawn from memory and takes one update. Then the
+# sampler decides which of the new images go into the memory.
+#
+# - *Finetune* has no memory. *Multitask* sees all tasks shuffled together, once.
+# - *EWC* has no memory either. It penalises changes of the weights that earlier tasks needed.
+# - *CRS* (conventional reservoir sampling) keeps every image with the same probability.
+# - *GSS* keeps images whose gradients differ. It is the slowest method and has one seed in the
+#   quick profile.
+# - *ExStream* freezes the lower part of the network and keeps prototypes of its features by class.
+# - *CBRS* and *OCDM* are later samplers that balance the memory. The paper has no number for them.
+#
+# The paper's network starts from ImageNet weights, and EWC and ExStream freeze some of its layers.
+# The small network here starts from weights that were trained on digits in other colours than the
+# stream's. The notebook `pretraining` compares them with random weights. Stored runs are loaded
+# and not trained again.
 
 # %%
 import matplotlib.pyplot as plt
-import pandas as pd
-from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
+from prslib import run_all
+from prslib.report.style import STYLE
+from prslib.report.tables import beside, final, scores_of
 
-plt.style.use(plots.STYLE)
+plt.style.use(STYLE)
 runs = run_all(wanted, device=settings.device)
-scores = report.scores_of(runs[: len(table)])
-rows = report.beside(report.final(scores), "main")
+scores = scores_of(runs[: len(table)])
+rows = beside(final(scores), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
@@ -90,97 +93,125 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 #
 # Mean and standard deviation over seeds, in percent, after the last task, on the balanced test sets
 # of all tasks. *forget* is the normalised forgetting of a score: 100 when nothing is left of the
-# earlier tasks, 0 when nothing was lost. The paper's rows are those of the data set for which ours
-# stands in.
+# earlier tasks, 0 when nothing was lost. The paper's rows are those of the data set that ours
+# stands in for.
 
 # %%
-averages = report.beside(report.average(report.final(scores)), "main")
+from IPython.display import Markdown, display
+
+from prslib.report.tables import average, main_table
+
+averages = beside(average(final(scores)), "main")
 settings.save(None, averages, "table")
 for name in settings.dataset:
     stands_for = averages.loc[averages["dataset"] == name, "stands_for"].iloc[0]
     display(Markdown(f"**{name}**, beside the paper's {stands_for}"))
-    display(report.main_table(averages, name))
+    display(main_table(averages, name))
 
 # %% [markdown]
 # ## The groups
 #
-# Bars are means over seeds and dots the seeds; the dash is the paper's number for the data set
-# that ours stands in for. What a memory does for a class shows in the third group.
+# Bars are means over seeds, dots the seeds. The dash is the paper's number for the data set that
+# ours stands in for. The minority classes show most clearly what a memory does.
 
 # %%
+from prslib.report.style import plot_groups, share_legend
+from prslib.training.config import seeds_told
+
+seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
     figure, axes = plt.subplots(2, 1, figsize=(11, 7.2))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        plots.plot_groups(shown[shown["metric"] == metric], ax, metric)
-    plots.share_legend(figure)
-    told = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
-    figure.suptitle(f"{name}: scores by class group, {told}")
+        plot_groups(shown[shown["metric"] == metric], ax, metric)
+    share_legend(figure)
+    figure.suptitle(f"{name}: scores by class group, {seed_text}")
     settings.save(figure, shown, f"groups_{name}")
 
 # %% [markdown]
-# ## What holds
+# ## PRS against CRS
 #
 # Differences are taken seed by seed, on the same stream and the same initial network. "Clearly"
-# means that the whole interval of the difference is on one side of 0: the interval is that of
-# `ledger`, a bootstrap over seeds, and of fewer than three seeds nothing is clear.
+# means that the whole interval of the difference is on one side of 0. The interval is a bootstrap
+# over seeds, as in `ledger`. Fewer than three seeds show nothing clearly.
 
 # %%
-cells = [(g, m) for g in report.GROUPS for m in report.METRICS]
-gaps = report.contrasts(rows, "PRS", "CRS", cells)
+from prslib.report.tables import GROUPS, METRICS, contrasts
+
+cells = [(group, metric) for group in GROUPS for metric in METRICS]
+gaps = contrasts(rows, "PRS", "CRS", cells)
 settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
-# The paper's first claim is that PRS is best of all overall. So PRS against each of the others:
+# ## PRS against each of the others
+#
+# The paper's first claim is that PRS has the best overall scores of all methods.
 
 # %%
-cells, others = [("overall", metric) for metric in report.METRICS], list(METHODS)
-others.remove("PRS")
-every = [report.contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
+import pandas as pd
+
+cells = [("overall", metric) for metric in METRICS]
+others = [name for name in METHODS if name != "PRS"]
+every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
 against = pd.concat(every, ignore_index=True)
 settings.save(None, against, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in against["sentence"])))
 
 # %% [markdown]
-# The paper calls Multitask the upper bound, and prints a lower C-F1 for it than for PRS. An epoch
-# of shuffled images shows every rare image once; a balanced memory replays it many times.
+# The differences by group show where PRS gains and what it pays: with $\rho = 0$ a frequent class
+# has no more room in its memory than a rare one.
+#
+# The paper calls Multitask the upper bound, and prints a lower C-F1 for it than for PRS. That is no
+# contradiction: one epoch of shuffled images shows every rare image once, and a balanced memory
+# replays it many times.
 #
 # ## Task by task
 #
-# The overall score on all test sets seen so far, after each task: solid ours with a band of one
-# standard deviation, dotted the paper's (its appendix, "Task Progression Results").
+# The overall mAP on all test sets seen so far, after each task. Solid lines are ours with a band of
+# one standard deviation, dotted lines the paper's (its appendix, "Task Progression Results").
 
 # %%
-steps = report.beside(report.progression(scores), "coco_progression", "nus_progression")
+from prslib.report.style import plot_progression
+from prslib.report.tables import progression
+
+steps = beside(progression(scores), "coco_progression", "nus_progression")
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     shown = steps[(steps["dataset"] == name) & (steps["metric"] == "mAP")]
-    plots.plot_progression(shown, ax, "mAP").set_title(name)
-plots.share_legend(figure)
-figure.suptitle(f"overall mAP task by task, {told}")
+    plot_progression(shown, ax, "mAP").set_title(name)
+share_legend(figure)
+figure.suptitle(f"overall mAP task by task, {seed_text}")
 settings.save(figure, steps, "progression")
 
 # %% [markdown]
-# ## EWC: what it freezes, and how hard it holds on
+# ## The strength of EWC
 #
-# The paper's EWC freezes all but the last layer, "otherwise, it works poorly", and its strength
-# $\lambda$ is "optimized among 5 order of magnitudes and tuned to 15k". What a strength does hangs
-# on how loss and Fisher information are scaled, so that it does not carry over: the stand-ins take
-# the best of five from 15,000 downwards, by their scores (the seeds profile has all of them). At 0
-# nothing is held but the frozen layers. *Finetune* freezes nothing; strokes go from the lowest to
-# the highest seed, and the paper's numbers, with its own network, stand at its own strength.
+# The paper's EWC freezes all but the last layer, "otherwise, it works poorly". Its strength
+# $\lambda$ is "optimized among 5 order of magnitudes and tuned to 15k". The effect of a strength
+# depends on the scale of the loss and of the Fisher information, so the paper's value does not
+# carry over. The stand-ins take the best of five strengths, each a tenth of the one before, from
+# 15,000 downwards; the seeds profile draws all of them.
+#
+# At 0 EWC only freezes layers. *Finetune* freezes nothing and has no strength. Strokes go from the
+# lowest to the highest seed. The paper's numbers, from its own network, stand at its own strength.
 
 # %%
-from prslib.report.main_results import by_strength
+from prslib.report.main_results import scores_by_strength
 
-strengths = by_strength(runs[len(table) :], rows)
+strengths = scores_by_strength(runs[len(table) :], rows)
+keys = ["dataset", "metric", "method"]
+strengths.pivot_table("value", keys, "ewc_lambda", sort=False).round(1)
+
+# %%
+from prslib.report.style import plot_variations
+
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
         shown = strengths[(strengths["dataset"] == name) & (strengths["metric"] == metric)]
-        plots.plot_variations(shown, ax, "strength", metric).set_title(name)
+        plot_variations(shown, ax, "strength", metric).set_title(name)
     ax.set_xlabel(r"strength $\lambda$ of EWC")
-plots.share_legend(figure)
-figure.suptitle(f"Overall scores, EWC by strength, {seeds_told(few['seed'])}")
+share_legend(figure)
+figure.suptitle(f"Overall scores, EWC by strength, {seeds_told(ewc['seed'])}")
 settings.save(figure, strengths, "ewc_strengths")

@@ -18,18 +18,17 @@
 # %% [markdown]
 # # What is in the memory when the stream has ended?
 #
-# The paper's Figure "memory distribution" explains its main table: conventional reservoir sampling
-# (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the stream,
-# while PRS gives every *class* its share, "without any auxiliary task information".
+# The paper's **Figure "memory distribution"** explains its main table. Conventional reservoir
+# sampling (CRS) keeps every *sample* with the same probability, so its memory is as skewed as the
+# stream. PRS gives every *class* its share, "without any auxiliary task information".
 #
-# For CRS, PRS, CBRS and OCDM it depends on the labels alone which samples stay, so no network is
-# trained for them: their memories are those of the runs of `main_results`, sample for sample,
-# recomputed from the labels. GSS looks at gradients and ExStream at features; their memories are
-# taken from the runs of `main_results`, and trained where there are none yet. With COCOseq's labels
-# at hand the same figure is drawn of the paper's own stream: `make figures PROFILE=paper
-# DATA=/path`.
+# CRS, PRS, CBRS and OCDM look at labels alone, so their memories are recomputed without training.
+# They are those of the runs of `main_results`, sample for sample. GSS looks at gradients and
+# ExStream at features, so their memories come from the runs of `main_results`, trained where there
+# are none yet. With COCOseq's labels the same figure shows the paper's own stream: `make figures
+# PROFILE=paper DATA=/path`.
 #
-# *A few seconds; two minutes where none of its runs is trained yet.*
+# *A few seconds after `main_results`, two minutes without its runs.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
@@ -51,7 +50,7 @@ fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settin
 usual = [name for name in settings.method if name not in settings.costly]
 memories = configs(**fixed, method=usual, seed=settings.seeds)
 memories += configs(**fixed, method=settings.costly, seed=settings.seeds[:1])
-told = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
+seed_text = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
 wanted = [config for config in memories if METHODS[config.method].looks_at_model]
 settings
 
@@ -59,33 +58,35 @@ settings
 # ## Class by class
 #
 # The share of every class among the labels in memory, from the stream's most frequent class to its
-# rarest; the grey bars are the stream. With $\rho = 0$ the target partition is one and the same
-# share for every class. ExStream parts its memory by class in advance; its vectors count once
-# each, however many images are merged in them. Where the line of PRS rises above it stand classes
-# that keep company: an image with several labels takes a place in several classes' shares, and a
-# rare label holds it in.
+# rarest. The grey bars are the stream. With $\rho = 0$ the target partition is the same share for
+# every class. ExStream divides its memory among the classes in advance; its vectors count once
+# each, however many images are merged in them. PRS exceeds the target at classes that occur
+# together with others: an image with several labels counts for several classes, and its rare label
+# keeps it in memory.
 
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import plots
-from prslib.report import memory_distribution as shares
+from prslib.report.memory_distribution import memory_shares
+from prslib.report.style import STYLE, share_legend
 
-plt.style.use(plots.STYLE)
-by_class = shares.memory_shares(memories, device=settings.device)
+plt.style.use(STYLE)
+by_class = memory_shares(memories, device=settings.device)
+rows = -(-len(settings.method) // 2)
+shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
 
 # %%
+from prslib.report.memory_distribution import plot_class_shares
+
 for name in settings.dataset:
     shown = by_class[by_class["dataset"] == name]
-    rows = -(-len(settings.method) // 2)
-    shape = {"figsize": (11, 2.4 * rows), "sharex": True, "sharey": True, "squeeze": False}
     figure, axes = plt.subplots(rows, 2, **shape)
-    for ax, kind in zip(axes.flat, settings.method, strict=False):
-        plots.plot_class_shares(shown[shown["method"].isin(["Stream", kind])], ax)
+    for ax, method in zip(axes.flat, settings.method, strict=False):
+        plot_class_shares(shown[shown["method"].isin(["Stream", method])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
-    plots.share_legend(figure)
-    figure.suptitle(f"{name}: the memory class by class, {told}")
+    share_legend(figure)
+    figure.suptitle(f"{name}: the memory class by class, {seed_text}")
     settings.save(figure, shown, name)
 
 # %% [markdown]
@@ -94,34 +95,39 @@ for name in settings.dataset:
 # The same memories, added up over the majority, moderate and minority classes.
 
 # %%
-by_group = shares.group_shares(by_class)
+from prslib.report.memory_distribution import group_shares, plot_group_shares
+
+by_group = group_shares(by_class)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
-    plots.plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
-plots.share_legend(figure)
-figure.suptitle(f"the memory by class group, {told}")
+    plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
+share_legend(figure)
+figure.suptitle(f"the memory by class group, {seed_text}")
 settings.save(figure, by_group, "groups")
 
 # %% [markdown]
 # ## How far from the target?
 #
-# Total variation distance between a memory's shares and two targets: equal shares ($\rho = 0$) and
-# the stream's own shares ($\rho = 1$). 0 % means the same, 100 % nothing in common. The paper
-# prints no number for it; its figure shows CRS on the stream's shares and PRS near equal ones.
+# The total variation distance between a memory's shares and two targets: equal shares ($\rho = 0$)
+# and the stream's own shares ($\rho = 1$). 0 % means the same shares, 100 % no class in common. The
+# paper prints no number for it. Its figure shows CRS at the stream's shares and PRS near equal
+# ones.
 
 # %%
 from IPython.display import Markdown, display
 
-distances = shares.distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
-distances["to stream"] = shares.distance_to(by_class, "stream")["total_variation"]
+from prslib.report.memory_distribution import distance_to
+
+distances = distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
+distances["to stream"] = distance_to(by_class, "stream")["total_variation"]
 settings.save(None, distances, "distance")
 means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
 display(means.round(1))
 
 # %%
 lines = [
-    f"- {name}: the memory of {kind} is {row['to equal']:.1f} % away from equal shares and "
+    f"- {name}: the memory of {method} is {row['to equal']:.1f} % away from equal shares and "
     f"{row['to stream']:.1f} % from the stream's."
-    for (name, kind), row in means.iterrows()
+    for (name, method), row in means.iterrows()
 ]
 display(Markdown("\n".join(lines)))

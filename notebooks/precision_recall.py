@@ -21,11 +21,11 @@
 # C-F1 and O-F1 of the main table are harmonic means of a precision and a recall, which the
 # appendix prints by group: C-P and C-R are means over classes, O-P and O-R pool the decisions of
 # all classes (its **tables "CP, CR, OP, OR"** for COCOseq and NUS-WIDEseq). A method that seldom
-# dares to name a rare class is precise and has no recall.
+# predicts a rare class can be precise, but its recall is low.
 #
-# Nothing is trained here: the runs are those of `main_results`, on `digits70seq` and
-# `digits49seq`, **stand-ins** for the paper's sets: compare order and direction, not height. The
-# paper's numbers are means of five seeds, GSS's of three.
+# This notebook reads the runs of `main_results`, on `digits70seq` and `digits49seq`. They are
+# **stand-ins** for the paper's sets: compare order and direction, not height. The paper's numbers
+# are means of five seeds, GSS's of three.
 #
 # *A few seconds after `main_results`, whose runs it reads.*
 
@@ -42,57 +42,65 @@ device: str = "cpu"  # cpu or cuda
 # %%
 from prslib import METHODS, configs_of, paired
 from prslib.report import notebook
-from prslib.training.config import seeds_told
 
 settings = notebook.settings("precision_recall", globals())
 wanted, size = [], {"memory_size": settings.memory_size}
-few = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
+costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    wanted += configs_of(list(METHODS), settings.seeds, **few, **own, **size)
+    wanted += configs_of(list(METHODS), settings.seeds, **costly, **own, **size)
 settings
 
 # %% [markdown]
 # ## The tables
 #
-# Mean and standard deviation over seeds, in percent, after the last task; in the quick
-# profile one seed for GSS. The paper prints no overall columns. On a balanced test set O-R equals
-# C-R, as every class has as many positives; in the paper's tables too.
+# Mean and standard deviation over seeds, in percent, after the last task. In the quick profile GSS
+# has one seed. The paper prints no overall columns. On a balanced test set every class has as many
+# positives, so O-R equals C-R, in the paper's tables too.
 
 # %%
 import matplotlib.pyplot as plt
-from IPython.display import Markdown, display
 
-from prslib import plots, report, run_all
+from prslib import run_all
+from prslib.report.style import STYLE
+from prslib.report.tables import PRECISION_RECALL, beside, final, scores_of
 
-plt.style.use(plots.STYLE)
-scores = report.scores_of(run_all(wanted, device=settings.device))
-rows = report.final(scores, report.PRECISION_RECALL)
+plt.style.use(STYLE)
+scores = scores_of(run_all(wanted, device=settings.device))
+rows = final(scores, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
-rows = report.beside(rows, "coco_precision_recall", "nus_precision_recall")
+rows = beside(rows, "coco_precision_recall", "nus_precision_recall")
 
 # %%
-cells = report.average(rows)
+from IPython.display import Markdown, display
+
+from prslib.report.tables import average, main_table
+
+cells = average(rows)
 settings.save(None, cells, "table")
 for name in settings.dataset:
     stands_for = cells.loc[cells["dataset"] == name, "stands_for"].iloc[0]
     display(Markdown(f"**{name}**, beside the paper's {stands_for}"))
-    display(report.main_table(cells, name, report.PRECISION_RECALL))
+    display(main_table(cells, name, PRECISION_RECALL))
 
 # %% [markdown]
 # ## Precision against recall
 #
-# Every method in every group: ours filled, the paper's hollow, a line from one to the other; each
-# panel has its own scale of recall. The grey curves join points of the same F1 (its value written
-# on them). Below the dashed line a method names a class too often, above it too seldom.
+# Every method in every group: ours filled, the paper's hollow, a line from one to the other. Each
+# panel has its own scale of recall. The grey curves join points of the same F1, which is written on
+# them. Below the dashed line a method predicts a class too often, above it too seldom.
 
 # %%
+from prslib.report.precision_recall import plot_precision_recall
+from prslib.report.style import share_legend
+from prslib.training.config import seeds_told
+
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), sharey=True)
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = cells[(cells["dataset"] == name) & (cells["group"] == group)]
-        plots.plot_precision_recall(shown, ax, "C").set_title(group)
-    plots.share_legend(figure)
-    figure.suptitle(f"{name}: means over classes, {seeds_told(settings.seeds, **few)}")
+        plot_precision_recall(shown, ax, "C").set_title(group)
+    share_legend(figure)
+    figure.suptitle(f"{name}: means over classes, {seeds_told(settings.seeds, **costly)}")
     settings.save(figure, cells[cells["dataset"] == name], name)
 
 # %% [markdown]
@@ -102,26 +110,25 @@ for name in settings.dataset:
 # side of 0, as in `ledger`.
 
 # %%
+from prslib.report.tables import contrasts
+
 groups = ["majority", "moderate", "minority"]
 pairs = [(group, metric) for group in groups for metric in ["C-P", "C-R", "O-P"]]
-gaps = report.contrasts(rows, "PRS", "CRS", pairs)
+gaps = contrasts(rows, "PRS", "CRS", pairs)
 settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
 # ## In short
 #
-# On ten seeds (the seeds profile), on the stand-ins:
+# The findings below are those of the seeds profile (`figures/seeds/precision_recall_*.csv`), on the
+# stand-ins. The sentences and tables above have the numbers of the profile that is drawn.
 #
-# - **Holds: on the rare classes PRS gains both.** Against CRS it has 40 and 54 points more of C-P
-#   (paper 27 and 30) and 27 and 32 more of C-R (paper 14 and 10), all by more than the spread.
-# - **It costs recall on the majority**, 15 and 29 points of C-R, where the paper has 5, and gives 8
-#   and 11 points of C-P there (paper 3 and 5). A majority class has the same room in the memory as
-#   a rare one, and is named less often.
-# - **On the rare classes precision is above recall**, as in the paper: PRS has 97 and 46 on
-#   `digits70seq` (66 and 23 there). At a threshold of 0.5 every method names a rare class less than
-#   half as often as it is there.
-# - **Multitask finds fewer of them**: it sees a rare image once, and has 25 and 14 % of C-R where
-#   PRS has 46 and 38.
-#
-# The quick profile, with three seeds, has the same directions.
+# - **PRS gains both on the rare classes.** Precision and recall of the minority are clearly above
+#   those of CRS, as in the paper.
+# - **It pays with recall on the majority**, more than in the paper, and gains precision there. With
+#   equal shares a majority class has as much room in the memory as a rare one, so the network
+#   predicts it less often.
+# - **Precision is above recall on the rare classes**, as in the paper. At a threshold of 0.5 every
+#   method predicts a rare class much less often than it occurs.
+# - **Multitask finds fewer rare images than PRS**: it sees each of them once.

@@ -20,12 +20,12 @@
 #
 # The power of allocation $\rho$ sets the target partition $p_i \propto n_i^{\rho}$: at 1 the
 # memory follows the stream as CRS does, at 0 every class has the same share, below 0 the rare
-# classes get more than the frequent ones. The paper's Figure "power of allocation" sweeps it from
-# $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance, the
+# classes get more than the frequent ones. The paper's **Figure "power of allocation"** sweeps it
+# from $-1$ to $1$ on COCOseq and finds that "as $\rho$ moves away from the vicinity of balance, the
 # performance gradually declines in all metrics". It tunes $\rho$ within $[-0.2, 0.2]$ and trains
 # COCOseq with $-0.03$.
 #
-# *About one minute on four cores for the quick profile, nothing the second time.*
+# *About one minute on four cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
@@ -38,7 +38,6 @@ device: str = "cpu"  # cpu or cuda
 # %%
 from prslib import configs
 from prslib.report import notebook
-from prslib.training.config import seeds_told
 
 settings = notebook.settings("rho_sweep", globals())
 wanted = configs(
@@ -59,36 +58,47 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib import plots, report, run_all
+from prslib import run_all
+from prslib.report.style import STYLE
+from prslib.report.tables import final, scores_of
 
-plt.style.use(plots.STYLE)
-rows = report.final(report.scores_of(run_all(wanted, device=settings.device)))
+plt.style.use(STYLE)
+rows = final(scores_of(run_all(wanted, device=settings.device)))
 rows = rows[rows["measure"] == "score"]
+
+# %%
+from prslib.report.rho_sweep import plot_sweep
+from prslib.report.style import share_legend
+from prslib.training.config import seeds_told
+
 for name in settings.dataset:
-    shown, (figure, ax) = rows.query("dataset == @name and group == 'overall'"), plt.subplots()
-    plots.plot_sweep(shown, ax).set_title(f"{name}: overall, {seeds_told(settings.seeds)}")
-    plots.share_legend(figure)
+    shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]
+    figure, ax = plt.subplots()
+    plot_sweep(shown, ax).set_title(f"{name}: overall, {seeds_told(settings.seeds)}")
+    share_legend(figure)
     settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## By group
 #
-# What the balance costs the frequent classes and what it brings the rare ones.
+# The panels show what balance costs the frequent classes and what the rare ones gain.
 
 # %%
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4))
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = rows[(rows["dataset"] == name) & (rows["group"] == group)]
-        plots.plot_sweep(shown, ax).set_title(group)
-    plots.share_legend(figure)
+        plot_sweep(shown, ax).set_title(group)
+    share_legend(figure)
     figure.suptitle(f"{name}: by class group, {seeds_told(settings.seeds)}")
     settings.save(figure, rows[rows["dataset"] == name], f"groups_{name}")
 
 # %% [markdown]
 # ## Is the vicinity of balance best?
 #
-# The paper draws the curve and prints no numbers beside it; its claim is one of shape.
+# The paper draws the curve and prints no numbers beside it, so only its shape can be compared. A
+# best value inside $[-0.2, 0.2]$ agrees with the paper's claim. `ledger` decides whether the
+# difference to values outside is more than chance.
 
 # %%
 from IPython.display import Markdown, display

@@ -1,4 +1,4 @@
-"""The gradient variance of several runs side by side, and the sentences that compare methods."""
+"""The gradient variance of several runs: one frame, contrasts of methods, and the plot."""
 
 from collections.abc import Sequence
 
@@ -12,96 +12,65 @@ from scipy.stats import gmean
 from prslib.datasets import load_dataset
 from prslib.report.statistics import NEITHER, over_seeds, spread
 from prslib.report.style import COLOURS, MARKERS, in_order
+from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
-# with whom the paper's figures compare PRS, and find it above: by the data set they are of
+# the methods that the paper's figures compare PRS with, and find below it, by data set
 COMPARED = {
     "Imbal-MNISTseq": ("CRS", "GSS"),
     "COCOseq": ("CRS", "GSS", "ExStream"),
 }
-KEYS = ["dataset", "than"]
 
 
-def variances_of(runs: Sequence) -> pd.DataFrame:
-    """Join the gradient variances of several runs into one tidy frame (Sec. "Gradient Variance").
+def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """Join the gradient variances of several runs; "seen" is the share of the stream in percent.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs that measured it.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `Run.gradient_variance`, and seen, the share of the stream in percent: runs
-        whose tasks come in another order drop another number of images at the tasks' ends, so that
-        their points agree in this and not in images.
-
-    Raises
-    ------
-    ValueError
-        If a run did not measure it.
+    Runs agree in "seen" and not in images: another order of the tasks drops another number of
+    images at the tasks' ends.
     """
+    frames = []
     for run in runs:
-        if run.gradient_variance is None:
+        rows = run.gradient_variance
+        if rows is None:
             raise ValueError(
                 f"expected runs that measured the gradient variance, got {run.config.method} on "
                 f"{run.config.dataset} without; ask for variance_points of a method with a memory"
             )
-    frames = []
-    for run in runs:
-        rows = run.gradient_variance
         frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
     return pd.concat(frames, ignore_index=True)
 
 
 def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Compare one method's gradient variance with every other's, seed by seed (same section).
+    """Compare one method's gradient variance with every other's, seed by seed and point by point.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `variances_of` gives them, every run measured at the same points.
-    method : str
-        Whose variance is compared.
-
-    Returns
-    -------
-    DataFrame
-        dataset, than (the other method); difference, sd, low, high, seeds, coverage and clearly of
-        the decimal logarithms' means over all points, as `prslib.report.statistics.over_seeds`
-        gives them; ratio (10 to the difference), points_above (percent of the points, of all seeds,
-        at which ``method`` is above), claimed ("above" where the paper's figure compares the two,
-        else ""), and a sentence that says it. Only what both have measured counts, seed by seed and
-        point by point; a method with nothing in common has no row.
-
-    Notes
-    -----
-    Logarithms, because the variance moves over a factor of a hundred during a run, and a mean would
-    be that of its highest points. A variance of 0, which a memory of one sample has, is left out.
+    Differences are of decimal logarithms, averaged over all points: the variance moves over a
+    factor of a hundred during a run, and a plain mean would be that of its highest points. A
+    variance of 0, which a memory of one sample has, is left out.
     """
-    found = []
+    table = []
     for dataset, part in rows.groupby("dataset", sort=False):
         wide = part.pivot(index=["seed", "seen"], columns="method", values="value")
         wide = np.log10(wide.where(wide > 0))
         stands_for = load_dataset(dataset, images=False).stands_for
-        claims = COMPARED.get(stands_for, ()) if method == "PRS" else ()
+        compared = COMPARED.get(stands_for, ()) if method == "PRS" else ()
         for than in [name for name in METHODS if name in wide and name != method]:
             gaps = (wide[method] - wide[than]).dropna()
             if gaps.empty:
                 continue
             means = gaps.groupby("seed").mean().rename("value").reset_index()
-            (row,) = over_seeds(means.assign(dataset=dataset, than=than), KEYS).to_dict("records")
+            means = means.assign(dataset=dataset, than=than)
+            row = over_seeds(means, ["dataset", "than"]).iloc[0].to_dict()
             row |= {
                 "ratio": 10 ** row["difference"],
                 "points_above": 100 * (gaps > 0).mean(),
-                "claimed": "above" if than in claims else "",
+                "claimed": "above" if than in compared else "",
             }
-            found.append(row | {"sentence": _sentence(row, method)})
-    return pd.DataFrame(found)
+            table.append(row | {"sentence": _sentence(row, method)})
+    return pd.DataFrame(table)
 
 
 def _sentence(row: dict, method: str) -> str:
+    """Say one row of `contrasts`."""
     word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:
@@ -116,20 +85,9 @@ def _sentence(row: dict, method: str) -> str:
 
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the gradient variance over memory during training (Figures "gradient variance").
+    """Draw the gradient variance over memory during training on a logarithmic scale.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, seed, seen (share of the stream in percent), value; one data set.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With the geometric mean over seeds and a band of one standard deviation of the logarithm,
-        on a logarithmic scale.
+    The frame has rows of `variances_of` for one data set. Lines are geometric means over seeds.
     """
     methods = in_order(frame["method"])
     sns.lineplot(
@@ -163,5 +121,5 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
 def _band(values: pd.Series) -> tuple[float, float]:
     """Return one standard deviation of the logarithm below and above the geometric mean."""
     logs = np.log(values)
-    spread = logs.std() if len(logs) > 1 else 0.0
-    return np.exp(logs.mean() - spread), np.exp(logs.mean() + spread)
+    sd = logs.std() if len(logs) > 1 else 0.0
+    return np.exp(logs.mean() - sd), np.exp(logs.mean() + sd)

@@ -1,4 +1,4 @@
-"""How a memory is divided among the classes, beside the stream."""
+"""The shares of the classes in the memory, beside those in the stream (Figure 6)."""
 
 from collections.abc import Sequence
 
@@ -19,39 +19,10 @@ from prslib.training.replay import plan
 def memory_shares(
     configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Count the classes in the memory of every run (Figure 6).
+    """Compute each class's share of the labels in the memory of every run, in percent.
 
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        Runs of methods with a memory, on one data set or several.
-    store : Store, optional
-        Where finished runs are kept, by default the cache.
-    device : str
-        Where to train, "cpu" or "cuda".
-
-    Returns
-    -------
-    DataFrame
-        One row for each data set, method, seed and class: dataset, method, seed, class,
-        class_rank (0 for the most frequent class of the stream), group, task, share (of all
-        labels, in percent). The method "Stream" is the stream itself.
-
-    Raises
-    ------
-    ValueError
-        If a method has no memory.
-
-    Notes
-    -----
-    What a method keeps that looks at labels alone is recomputed here, without training. Where the
-    model has a say, the stored run is asked; what is not stored is trained.
-
-    Examples
-    --------
-    >>> shares = memory_shares([RunConfig(dataset="digits70tiny", method="PRS")])
-    >>> float(round(shares[shares["method"] == "PRS"]["share"].sum(), 6))
-    100.0
+    The method "Stream" is the stream itself. A memory that depends on labels alone is recomputed
+    here, without training; the others are those of stored runs, trained where there are none.
     """
     without = sorted({c.method for c in configs if METHODS[c.method].sampler is None})
     if without:
@@ -59,23 +30,23 @@ def memory_shares(
         raise ValueError(
             f"memory_shares: expected methods with a memory ({known}), got {', '.join(without)}"
         )
-    look = [config for config in configs if METHODS[config.method].looks_at_model]
-    runs = run_all(look, store, device=device)
+    need_model = [config for config in configs if METHODS[config.method].looks_at_model]
+    runs = run_all(need_model, store, device=device)
     trained = {run.config.hash: run.memory_labels for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
         dataset = load_dataset(name, images=False)
-        frames.append(_frame(dataset, dataset.class_freq, "Stream", seed=0))
+        frames.append(_shares(dataset, dataset.class_freq, "Stream", seed=0))
         for config in configs:
             if config.dataset == name:
                 known = config.hash in trained
-                labels = trained[config.hash] if known else plan(config, dataset)[1]
-                frames.append(_frame(dataset, labels.sum(axis=0), config.method, config.seed))
+                labels = trained[config.hash] if known else plan(config, dataset)[1]  # (m, C)
+                frames.append(_shares(dataset, labels.sum(axis=0), config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 
 
-def _frame(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int) -> pd.DataFrame:
-    # groups first, so that a tie in frequency cannot mix them; then from frequent to rare
+def _shares(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int) -> pd.DataFrame:
+    """Lay out one memory's shares, from the most frequent class of the stream to the rarest."""
     order = np.argsort(-dataset.class_freq, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -93,37 +64,15 @@ def _frame(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: in
 
 
 def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
-    """Add up the shares of each group's classes (Figure 6).
-
-    Parameters
-    ----------
-    shares : DataFrame
-        As `memory_shares` gives them.
-
-    Returns
-    -------
-    DataFrame
-        dataset, method, seed, group, share (percent), classes (how many the group has).
-    """
+    """Add up the shares of each group's classes, and count the classes."""
     cells = shares.groupby(["dataset", "method", "seed", "group"], sort=False)["share"]
     return cells.agg(share="sum", classes="count").reset_index()
 
 
 def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Measure how far each memory is from equal shares or from the stream (Eq. 1).
+    """Measure the total variation distance of each memory to a target, in percent.
 
-    Parameters
-    ----------
-    shares : DataFrame
-        As `memory_shares` gives them.
-    target : str
-        "equal" (the target partition at rho 0) or "stream" (at rho 1).
-
-    Returns
-    -------
-    DataFrame
-        dataset, method, seed, total_variation: half the sum of absolute differences of the shares,
-        in percent; 0 for the same shares, 100 for memories that have no class in common.
+    The target is "equal" (the target partition at rho 0) or "stream" (at rho 1; Eq. 1).
     """
     if target == "equal":
         aim = 100 / shares.groupby(["dataset", "method", "seed"])["share"].transform("count")
@@ -136,20 +85,9 @@ def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each class's share, classes from frequent to rare (Figure "memory distribution").
+    """Draw each class's share, classes from frequent to rare; the stream as bars.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method ("Stream" for the stream itself), seed, class_rank (0 for the most frequent
-        class of the stream), group, share (of all labels, in percent).
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With the stream as bars, every method as a line with a band of one standard deviation.
+    The frame has rows of `memory_shares`: the stream, and methods of the same data set.
     """
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="Stream")
@@ -178,20 +116,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each group's share of the labels (Figure "memory distribution").
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method ("Stream" for the stream itself), seed, group, share (percent).
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a bar for the mean over seeds and a dot for every seed.
-    """
+    """Draw each group's share of the labels: bars are means over seeds, dots the seeds."""
     methods = in_order(frame["method"])
     place = {"x": "group", "y": "share", "hue": "method", "hue_order": methods}
     sns.barplot(frame, **place, palette=COLOURS, errorbar=None, ax=ax)

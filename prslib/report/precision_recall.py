@@ -1,4 +1,4 @@
-"""Precision against recall, method by method."""
+"""The plot of precision against recall, method by method."""
 
 import numpy as np
 import pandas as pd
@@ -13,24 +13,11 @@ LEVELS = (10, 20, 30, 40, 50, 60, 70, 80, 90)  # F1 in percent
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     """Draw each method's precision against its recall over lines of equal F1 (Appendix, "CP, CR").
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, metric, mean and published, both in percent; one group, one data set;
-        published is NaN where the paper has no number.
-    ax : Axes
-        Where to draw.
-    kind : str
-        "C" for the means over classes, "O" for all decisions pooled.
-
-    Returns
-    -------
-    Axes
-        With ours filled, the paper's hollow, and a thin line from one to the other; precision
-        equals recall on the dashed line.
+    The frame has method, metric, mean and published (percent) of one group and data set; kind is
+    "C" for the means over classes, "O" for the pooled decisions. The paper's points are hollow.
     """
-    wanted = frame.loc[frame["metric"] == f"{kind}-R", ["mean", "published"]]
-    top = max(1.0, 1.15 * wanted.max(axis=None))  # rare classes are seldom recalled
+    recalls = frame.loc[frame["metric"] == f"{kind}-R", ["mean", "published"]]
+    top = max(1.0, 1.15 * recalls.max(axis=None))  # rare classes are seldom recalled
     recall, precision = np.meshgrid(np.linspace(0.1, top, 300), np.linspace(0.1, 103, 300))
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)

@@ -1,25 +1,16 @@
-"""What a sweep over the power of allocation says."""
+"""The best power of allocation of a sweep, and the plot of the sweep."""
 
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
+METRIC_COLOURS = {"C-F1": "#0072B2", "O-F1": "#D55E00", "mAP": "#009E73"}
+METRIC_MARKERS = {"C-F1": "o", "O-F1": "D", "mAP": "s"}
+
 
 def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
-    """Find the best power of allocation and what the ends cost (Figure "power of allocation").
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns dataset, metric, rho, seed, value in percent.
-
-    Returns
-    -------
-    DataFrame
-        dataset, metric, best_rho, best, lowest_rho and highest_rho of the sweep, at_lowest and
-        at_highest (mean over seeds, percent), and a sentence that says it.
-    """
-    found = []
+    """Find the best rho of each data set and metric, and the score at both ends of the sweep."""
+    table = []
     for (dataset, metric), part in rows.groupby(["dataset", "metric"], sort=False):
         means = part.groupby("rho")["value"].mean()
         low, high, best = means.index.min(), means.index.max(), means.idxmax()
@@ -29,7 +20,7 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
             f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
             f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
         )
-        found.append(
+        table.append(
             {
                 "dataset": dataset,
                 "metric": metric,
@@ -42,27 +33,13 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
                 "sentence": sentence,
             }
         )
-    return pd.DataFrame(found)
-
-
-METRIC_COLOURS = {"C-F1": "#0072B2", "O-F1": "#D55E00", "mAP": "#009E73"}
-METRIC_MARKERS = {"C-F1": "o", "O-F1": "D", "mAP": "s"}
+    return pd.DataFrame(table)
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the metrics of PRS against rho, the best rho of each marked (Figure "rho").
+    """Draw the metrics of PRS against rho, with a ring at the best rho of each (Figure "rho").
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns rho, metric, seed, value in percent; one data set.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With the mean over seeds, a band of one standard deviation, a ring at the best rho.
+    The frame has rho, metric, seed and value (percent) of one data set.
     """
     metrics = [metric for metric in METRIC_COLOURS if metric in set(frame["metric"])]
     sns.lineplot(
@@ -81,26 +58,26 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     )
     means = frame.groupby(["metric", "rho"])["value"].mean()
     for position, metric in enumerate(metrics):
-        best = means[metric].idxmax()
+        best, colour = means[metric].idxmax(), METRIC_COLOURS[metric]
+        point = (best, means[metric, best])
         ax.plot(
-            best,
-            means[metric, best],
+            *point,
             marker="o",
             markersize=13,
             markerfacecolor="none",
-            markeredgecolor=METRIC_COLOURS[metric],
+            markeredgecolor=colour,
             markeredgewidth=1.4,
         )
         ax.annotate(
             f"{best:g}".replace("-", "\N{MINUS SIGN}"),
-            (best, means[metric, best]),
+            point,
             xytext=(0, -13 if position % 2 else 13),  # every other one below, clear of the first
             textcoords="offset points",
             ha="center",
             va="center",
-            color=METRIC_COLOURS[metric],
+            color=colour,
         )
-    ax.margins(y=0.15)  # room for the best's own label below a title
+    ax.margins(y=0.15)  # room for the label of the best point below a title
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     ax.legend(title="", ncols=len(metrics), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax

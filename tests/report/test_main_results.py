@@ -5,7 +5,7 @@ from fake_runs import fake_run
 
 from prslib import report
 from prslib.datasets import DATASETS
-from prslib.report.main_results import PAPERS, by_strength
+from prslib.report.main_results import PAPER_STRENGTH, scores_by_strength
 from prslib.training.config import RunConfig, configs
 
 TINY = {"dataset": "digits70tiny", "seed": [0, 1]}
@@ -20,7 +20,7 @@ def test_finetune_stands_beside_every_strength_and_the_paper_at_its_own():
     runs = [made(config, 0.2 + 0.1 * (config.ewc_lambda == 1.5)) for config in tried]
     finetune = configs(method="Finetune", dataset="digits70tiny", seed=[0, 1, 2])
     rows = report.final(report.scores_of([made(config, 0.1) for config in finetune]))
-    found = by_strength(runs, report.beside(rows, "main"))
+    found = scores_by_strength(runs, report.beside(rows, "main"))
     assert list(dict.fromkeys(found["strength"])) == ["0", "1.5", "15000"]
     assert set(found["seed"]) == {0, 1}
     assert set(found["group"]) == {"overall"}
@@ -28,7 +28,7 @@ def test_finetune_stands_beside_every_strength_and_the_paper_at_its_own():
     assert table.round(6).loc["1.5"].to_dict() == {"EWC": 30, "Finetune": 10}
     assert table.round(6).loc["15000"].to_dict() == {"EWC": 20, "Finetune": 10}
     printed = found[(found["metric"] == "mAP") & found["published"].notna()]
-    assert set(printed["ewc_lambda"]) == {PAPERS} == {15000.0}
+    assert set(printed["ewc_lambda"]) == {PAPER_STRENGTH} == {15000.0}
     assert set(zip(printed["method"], printed["published"], strict=True)) == {
         ("EWC", 46.6),
         ("Finetune", 16.4),
@@ -36,9 +36,9 @@ def test_finetune_stands_beside_every_strength_and_the_paper_at_its_own():
 
 
 def test_the_papers_strength_is_that_of_its_own_data():
-    assert DATASETS["cocoseq"].recipe.ewc_lambda == PAPERS
-    given = RunConfig(dataset="digits70tiny", method="EWC", ewc_lambda=PAPERS)
+    assert DATASETS["cocoseq"].recipe.ewc_lambda == PAPER_STRENGTH
+    given = RunConfig(dataset="digits70tiny", method="EWC", ewc_lambda=PAPER_STRENGTH)
     usual = RunConfig(dataset="digits70tiny", method="EWC")
-    assert usual.resolved["ewc_lambda"] < PAPERS
+    assert usual.resolved["ewc_lambda"] < PAPER_STRENGTH
     assert usual.hash != given.hash
     assert usual.hash == RunConfig(**(vars(usual) | {"ewc_lambda": 1.5})).hash

@@ -2,10 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import report
 from prslib.datasets import DATASETS
-from prslib.report import schedules_and_memory as robustness
-from prslib.report import schedules_and_memory as variations
+from prslib.report import schedules_and_memory as settings
+from prslib.report.tables import GROUPS, METRICS
 from prslib.training.config import configs
 
 
@@ -15,8 +14,8 @@ def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
     order = recipe.schedule if schedule is None else schedule
     rows = []
     for trained in range(1, len(order) + 1):
-        for group in report.GROUPS:
-            for metric in report.METRICS:
+        for group in GROUPS:
+            for metric in METRICS:
                 rows.append((trained, "seen", group, metric, value))
                 for task in order[:trained]:
                     left = 0.6 if trained == len(order) else 0.8
@@ -43,17 +42,17 @@ def cell(rows, measure="score", group="overall", metric="mAP", **where):
 
 
 def test_the_papers_schedules_without_the_standard_one():
-    coco, nus = (variations.permuted_schedules(n, 9) for n in ("digits70seq", "digits49seq"))
+    coco, nus = (settings.permuted_schedules(n, 9) for n in ("digits70seq", "digits49seq"))
     assert coco == [(0, 1, 3, 2), (2, 3, 0, 1), (3, 1, 0, 2), (1, 0, 3, 2)]  # Table 2's first
     assert nus == [(0, 1, 2, 3, 4, 5), (1, 2, 0, 5, 3, 4), (5, 2, 0, 3, 1, 4)]
-    assert variations.permuted_schedules("digits70tiny", 0) == []
+    assert settings.permuted_schedules("digits70tiny", 0) == []
 
 
 def test_sizes_are_whole_and_find_the_papers():
-    assert variations.memory_sizes("digits49seq", [0.5, 1.5]) == [166, 500]
+    assert settings.memory_sizes("digits49seq", [0.5, 1.5]) == [166, 500]
     scores = [scores_of("digits49seq", "PRS", 0.5, memory=size) for size in (500, 166, 333)]
     scores += [scores_of("digits70tiny", "PRS", 0.5, memory=size) for size in (75, 50, 25)]
-    rows = variations.by_memory(pd.concat(scores))
+    rows = settings.scores_by_memory(pd.concat(scores))
     shown = rows.drop_duplicates(["dataset", "memory"])["memory"].tolist()
     assert shown[:3] == ["166 [1000]", "333 [2000]", "500 [3000]"]
     assert shown[3:] == ["25 [1000]", "50 [2000]", "75 [3000]"]
@@ -63,7 +62,9 @@ def test_sizes_are_whole_and_find_the_papers():
 def test_each_setting_stands_beside_its_own_numbers():
     runs = [scores_of("digits70seq", "PRS", 0.5, schedule=o) for o in (None, (0, 1, 3, 2))]
     runs += [scores_of("digits70seq", "PRS", 0.4, memory=250)]
-    schedules, sizes = (f(pd.concat(runs)) for f in (variations.by_schedule, variations.by_memory))
+    schedules, sizes = (
+        f(pd.concat(runs)) for f in (settings.scores_by_schedule, settings.scores_by_memory)
+    )
     standard = cell(schedules, schedule="0,3,1,2")
     assert (standard["published"], standard["table_2"]) == (55.0, 55.3)
     assert cell(schedules, measure="forget", schedule="0,3,1,2")["published"] == 10.2
@@ -78,9 +79,9 @@ def test_each_setting_stands_beside_its_own_numbers():
 
 
 def test_the_standard_setting_of_the_second_set_differs_between_the_tables():
-    """SPEC section 5: three values for CRS, the tables of schedules and of sizes have their own."""
+    """The paper prints three values for CRS; the tables of schedules and of sizes have their own."""
     scores = scores_of("digits49seq", "CRS", 0.3)
-    by_schedule, by_memory = variations.by_schedule(scores), variations.by_memory(scores)
+    by_schedule, by_memory = settings.scores_by_schedule(scores), settings.scores_by_memory(scores)
     assert cell(by_schedule, metric="C-F1")["published"] == 16.6
     assert cell(by_memory, metric="C-F1")["published"] == 17.5
     assert cell(by_schedule, measure="forget", metric="C-F1")["published"] == 61.1
@@ -93,7 +94,7 @@ def test_runs_without_a_memory_have_no_size_to_vary():
             scores_of("digits70seq", "Finetune", 0.1).assign(memory_size=0),
         ]
     )
-    assert set(variations.by_memory(both)["method"]) == {"CRS"}
+    assert set(settings.scores_by_memory(both)["method"]) == {"CRS"}
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def schedules():
         "CRS": [(None, 0, 0.40), (None, 1, 0.44), ((0, 1, 3, 2), 0, 0.46)],
         "PRS": [(None, 0, 0.50), (None, 1, 0.60), ((0, 1, 3, 2), 0, 0.52)],
     }
-    return variations.by_schedule(
+    return settings.scores_by_schedule(
         pd.concat(
             scores_of("digits70seq", method, value, schedule=order, seed=seed)
             for method, rows in values.items()
@@ -112,7 +113,7 @@ def schedules():
 
 
 def test_the_spread_compares_seeds_that_every_schedule_has(schedules):
-    spread = robustness.schedule_spread(schedules).set_index(["method", "metric"])
+    spread = settings.schedule_spread(schedules).set_index(["method", "metric"])
     prs = spread.loc[("PRS", "mAP")]
     assert prs["sd"] == pytest.approx(np.std([50, 52], ddof=1))
     assert (prs["lowest"], prs["highest"], prs["schedules"]) == (50, 52, 2)
@@ -121,7 +122,7 @@ def test_the_spread_compares_seeds_that_every_schedule_has(schedules):
 
 
 def test_the_sentence_names_the_steadiest_here_and_in_the_paper(schedules):
-    said = robustness.steadiest(robustness.schedule_spread(schedules))
+    said = settings.spread_sentences(settings.schedule_spread(schedules))
     assert len(said) == 3
     assert said[2].startswith("digits70seq, overall mAP, s.d. over 2 schedules")
     assert "CRS 4.2 [0.4], PRS 1.4 [0.1]. PRS moves least; in the paper it is PRS." in said[2]
@@ -129,7 +130,7 @@ def test_the_sentence_names_the_steadiest_here_and_in_the_paper(schedules):
 
 
 def test_one_seed_says_nothing_of_the_noise(schedules):
-    alone = robustness.steadiest(robustness.schedule_spread(schedules[schedules["seed"] == 0]))
+    alone = settings.spread_sentences(settings.schedule_spread(schedules[schedules["seed"] == 0]))
     assert "nothing is known, with one seed" in alone[0]
 
 
@@ -137,14 +138,14 @@ def test_one_seed_says_nothing_of_the_noise(schedules):
 def test_gains_are_taken_from_size_to_size(last, words):
     values = [(250, 0, 0.40), (500, 0, 0.50), (500, 1, 0.90), (750, 0, last)]
     runs = [scores_of("digits70seq", "PRS", v, memory=m, seed=s) for m, s, v in values]
-    gains = robustness.memory_gains(variations.by_memory(pd.concat(runs)))
+    gains = settings.memory_gains(settings.scores_by_memory(pd.concat(runs)))
     shown = gains[gains["metric"] == "mAP"]
     np.testing.assert_allclose(shown["gain"], [10, 100 * last - 50])
     np.testing.assert_allclose(shown["published_gain"], [5.0, 1.1])
     assert shown["seeds"].tolist() == [1, 1]
-    said = robustness.narrowing(gains)
+    said = settings.gain_sentences(gains)
     assert said[2].endswith(f"[the paper +5.0 and then +1.1], so that the gain {words}.")
-    assert robustness.narrowing(gains[gains["memory_to"] == "500 [2000]"]) == []
+    assert settings.gain_sentences(gains[gains["memory_to"] == "500 [2000]"]) == []
 
 
 def test_the_standard_setting_is_that_of_the_main_results():
