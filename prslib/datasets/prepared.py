@@ -203,7 +203,7 @@ class PreparedSet:
         else:
             table, ids = data_dir() / self.table, data_dir() / f"{self.name}_ids"
             if images or not table.is_file():
-                raise self._nothing()
+                raise self._not_prepared()
             corpus = read_table(table, not self.ids_are_rows)
             selection, _ = self.select(corpus, ids if ids.is_dir() else None)
             why = f"no released id files in {ids}"
@@ -220,11 +220,11 @@ class PreparedSet:
         places = (data_dir() / self.name / "corpus.npz", data_dir() / self.table)
         found = next((place for place in places if place.is_file()), None)
         if found is None:
-            raise self._nothing()
+            raise self._not_prepared()
         labels, names = self._labels_to_cluster(read_table(found, not self.ids_are_rows))
         return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
-    def _nothing(self) -> FileNotFoundError:
+    def _not_prepared(self) -> FileNotFoundError:
         return FileNotFoundError(
             f"expected {self.name} in {data_dir() / self.name}, got nothing; run `python -m "
             f"prslib prepare {self.name} --annotations DIR --images DIR [--ids DIR]` (without "
@@ -334,25 +334,23 @@ class PreparedSet:
         names: np.ndarray,
         class_task: np.ndarray,
     ) -> Selection:
-        order, bounds = _lay_out(*(rows[part] for part in PARTS))
-        class_freq = labels[rows["train"]].sum(axis=0)
-        groups = np.array(self.groups(names, class_freq))
-        files = corpus.files[order]
+        """Order the images so that each part is one stretch of rows."""
+        train, balanced, imbalanced = (rows[part] for part in PARTS)
+        shared = np.isin(balanced, imbalanced)
+        others = imbalanced[~np.isin(imbalanced, balanced)]
+        order = np.concatenate([train, balanced[~shared], balanced[shared], others])
+        end, first_shared = len(train) + len(balanced), len(train) + int((~shared).sum())
+        bounds = [[0, len(train)], [len(train), end], [first_shared, len(order)]]
         return Selection(
-            origin, files, labels[order], task[order], bounds, names, class_task, groups
+            origin=origin,
+            files=corpus.files[order],
+            labels=labels[order],
+            task=task[order],
+            bounds=np.array(bounds, dtype=np.int64),
+            class_names=names,
+            class_task=class_task,
+            class_group=np.array(self.groups(names, labels[train].sum(axis=0))),
         )
-
-
-def _lay_out(
-    train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Order the images so that each part is one stretch; return rows and bounds (3, 2)."""
-    shared = np.isin(balanced, imbalanced)
-    others = imbalanced[~np.isin(imbalanced, balanced)]
-    rows = np.concatenate([train, balanced[~shared], balanced[shared], others])
-    end, first_shared = len(train) + len(balanced), len(train) + int((~shared).sum())
-    bounds = [[0, len(train)], [len(train), end], [first_shared, len(rows)]]
-    return rows.astype(np.int64), np.array(bounds, dtype=np.int64)
 
 
 def _look_up(corpus: Corpus, wanted: np.ndarray, halves: tuple[bool, ...], file: str) -> np.ndarray:

@@ -163,10 +163,6 @@ BAD = {
         "test_task1_id_nuswide.json, got none; put the released files there (folder "
         "dataset/data_source/NUSWIDEseq/ids of github.com/cdjkim/PRS)",
     ),
-    "last training file": (
-        lambda root: (root / "ids/train_task1_id_nuswide.json").unlink(),
-        "train_task1_id_nuswide.json, got none",
-    ),
 }
 
 

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from PIL import Image
 from real_folders import write_coco, write_ids
 
@@ -79,6 +78,11 @@ def picture(root, half, number):
     return root / "coco" / half / f"COCO_{half}_{number:012d}.jpg"
 
 
+def scaled(root, half, number):
+    with Image.open(picture(root, half, number)) as original:
+        return np.asarray(original.convert("RGB").resize((256, 256)))
+
+
 def rows_of(file):
     with open(file, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
@@ -101,9 +105,7 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys):
         assert split.images.shape == (len(numbers), 256, 256, 3)
         for image, number in zip(split.images, numbers, strict=True):
             half = "train2014" if number < 10 else "val2014"
-            with Image.open(picture(coco, half, number)) as original:
-                want = np.asarray(original.convert("RGB").resize((256, 256)))
-            np.testing.assert_array_equal(image, want)
+            np.testing.assert_array_equal(image, scaled(coco, half, number))
     assert isinstance(dataset.train.images.base, np.memmap)
     said = capsys.readouterr().out
     assert "the released split, 11 images (4 train, 4 balanced, 5 imbalanced), 4 classes" in said
@@ -134,19 +136,9 @@ def test_two_at_once(coco, monkeypatch, capsys):
 
     monkeypatch.setattr(arrays, "read_image", read)
     assert prepare(coco) == 0
-    assert beside == [1]
+    assert beside == [1]  # refused while the other one is at work
     assert f"another prepare is at work in {coco / 'data/cocoseq'}; run" in capsys.readouterr().err
     assert len(load_dataset("cocoseq").train) == 4
-
-
-def test_a_held_folder_is_left_alone(coco, capsys):
-    folder = coco / "data/cocoseq"
-    folder.mkdir()
-    with FileLock(folder / "prepare.lock"):
-        assert prepare(coco) == 1
-    assert "another prepare is at work" in capsys.readouterr().err
-    assert [file.name for file in folder.iterdir()] == ["prepare.lock"]
-    assert prepare(coco) == 0
 
 
 def test_labels_alone_need_no_images(coco):
@@ -199,9 +191,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     dataset, without = load_dataset("cocoseq"), load_dataset("cocoseq", images=False)
     assert [len(dataset.train), len(dataset.tests["balanced"])] == [3, 4]
     assert len(dataset.tests["imbalanced"]) == len(without.tests["imbalanced"]) == 4
-    with Image.open(picture(coco, "train2014", 3)) as original:
-        want = np.asarray(original.convert("RGB").resize((256, 256)))
-    np.testing.assert_array_equal(dataset.train.images[2], want)
+    np.testing.assert_array_equal(dataset.train.images[2], scaled(coco, "train2014", 3))
     reasons = {row["file"][-6:-4]: row for row in rows_of(coco / "data/cocoseq/left_out.csv")}
     assert reasons["01"]["reason"] == "missing"
     assert reasons["01"]["part"] == "train"
@@ -266,11 +256,9 @@ def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place):
     assert prepare(coco, "--allow-missing") == 0
     dataset = load_dataset("cocoseq")
     assert len(dataset.train) == 2
-    for split, number in ((dataset.train, 4), (dataset.tests["imbalanced"], 11)):
-        half = "train2014" if number < 10 else "val2014"
-        with Image.open(picture(coco, half, number)) as original:
-            want = np.asarray(original.convert("RGB").resize((256, 256)))
-        np.testing.assert_array_equal(split.images[0], want)
+    np.testing.assert_array_equal(dataset.train.images[0], scaled(coco, "train2014", 4))
+    first = dataset.tests["imbalanced"].images[0]
+    np.testing.assert_array_equal(first, scaled(coco, "val2014", 11))
 
 
 class Countdown(int):
@@ -377,50 +365,32 @@ def test_ids_that_are_given_and_fetched_contradict_each_other(coco, capsys, monk
     assert "--download-ids: not allowed with argument --ids" in capsys.readouterr().err
 
 
-def break_json(root):
+def annotations(half, change):
+    return lambda root: edit(root / f"coco/annotations/instances_{half}2014.json", change)
+
+
+def annotate(image, category):
+    entry = {"id": 99, "image_id": image, "category_id": category}
+    return lambda content: content["annotations"].append(entry)
+
+
+def image_in_both_halves(content):
+    content["images"].append({"id": 1, "file_name": "COCO_val2014_000000000001.jpg"})
+    annotate(1, 1)(content)
+
+
+def cut_json(root):
     file = root / "coco/annotations/instances_val2014.json"
     file.write_bytes(file.read_bytes()[:200])
 
 
-def annotate_unknown(root):
-    edit(
-        root / "coco/annotations/instances_train2014.json",
-        lambda content: content["annotations"].append(
-            {"id": 99, "image_id": 777, "category_id": 1}
-        ),
-    )
-
-
-def unknown_category(root):
-    edit(
-        root / "coco/annotations/instances_train2014.json",
-        lambda content: content["annotations"].append({"id": 99, "image_id": 1, "category_id": 55}),
-    )
-
-
-def no_annotations(root):
-    edit(root / "coco/annotations/instances_train2014.json", lambda content: content.pop("images"))
-
-
-def image_in_both_halves(root):
-    def change(content):
-        content["images"].append({"id": 1, "file_name": "COCO_val2014_000000000001.jpg"})
-        content["annotations"].append({"id": 99, "image_id": 1, "category_id": 1})
-
-    edit(root / "coco/annotations/instances_val2014.json", change)
-
-
-def rename_category(root):
-    edit(
-        root / "coco/annotations/instances_val2014.json",
-        lambda content: content["categories"][0].update(name="pear"),
-    )
-
-
 def change_ids(part, task, numbers):
-    return lambda root: (root / f"ids/{part}_task{task}_id_coco.json").write_text(
-        json.dumps(numbers)
-    )
+    file = f"ids/{part}_task{task}_id_coco.json"
+    return lambda root: (root / file).write_text(json.dumps(numbers))
+
+
+def remove(file):
+    return lambda root: (root / file).unlink()
 
 
 BAD = {
@@ -429,23 +399,32 @@ BAD = {
         r"expected the folders train2014 and val2014 in .*got annotations, train2014, val; --im",
     ),
     "folder of annotations": (
-        lambda root: (root / "coco/annotations/instances_train2014.json").unlink(),
+        remove("coco/annotations/instances_train2014.json"),
         r"instances_train2014.json, got none; --annotations names the folder",
     ),
     "no such folder": (
         lambda root: shutil.rmtree(root / "ids"),
         r"expected a folder after --ids",
     ),
-    "truncated": (break_json, r"expected whole JSON in .*val2014.json.*download"),
-    "not instances": (no_annotations, r"got no images; take the instances files"),
-    "unknown image": (annotate_unknown, r"annotation 99 of the unknown image 777; download"),
-    "unknown category": (unknown_category, r"annotation 99 of the unknown category 55; download"),
+    "truncated": (cut_json, r"expected whole JSON in .*val2014.json.*download"),
+    "not instances": (
+        annotations("train", lambda content: content.pop("images")),
+        r"got no images; take the instances files",
+    ),
+    "unknown image": (
+        annotations("train", annotate(777, 1)),
+        r"annotation 99 of the unknown image 777; download",
+    ),
+    "unknown category": (
+        annotations("train", annotate(1, 55)),
+        r"annotation 99 of the unknown category 55; download",
+    ),
     "image in both halves": (
-        image_in_both_halves,
+        annotations("val", image_in_both_halves),
         r"no image in both train2014 and val2014, got 1, the first with id 1; download",
     ),
     "categories that differ": (
-        rename_category,
+        annotations("val", lambda content: content["categories"][0].update(name="pear")),
         r"the same categories in both files of .*annotations, got 6 and 6 that differ; download",
     ),
     "id of nobody": (
@@ -464,16 +443,12 @@ BAD = {
     "id twice": (change_ids("train", 0, [1, 2, 1]), r"each id once in .* got 1 2 times"),
     "ids no list": (change_ids("train", 0, {"a": 1}), r"expected a list of whole numbers"),
     "id file missing": (
-        lambda root: (root / "ids/teorg_task1_id_coco.json").unlink(),
+        remove("ids/teorg_task1_id_coco.json"),
         r"expected the id file .*teorg_task1_id_coco.json, got none",
     ),
     "last training file missing": (
-        lambda root: (root / "ids/train_task1_id_coco.json").unlink(),
+        remove("ids/train_task1_id_coco.json"),
         r"train_task1_id_coco.json, got none; .*\(folder dataset/data_source/COCOseq/ids of",
-    ),
-    "id files of the training alone": (
-        lambda root: [file.unlink() for file in (root / "ids").glob("te*")],
-        r"expected the id file .*test_task0_id_coco.json, got none",
     ),
     "id file cut off": (
         lambda root: (root / "ids/test_task1_id_coco.json").write_text("[1, 2"),
@@ -504,7 +479,7 @@ def test_a_folder_without_any_of_the_images(coco, capsys, more):
 
 
 @pytest.mark.parametrize("what", ["images.part.npy", "images.status.npy"])
-@pytest.mark.parametrize("length", [0, 100, 130])
+@pytest.mark.parametrize("length", [0, 130])
 def test_cut_work(coco, capsys, what, length):
     picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
@@ -519,23 +494,14 @@ def test_cut_work(coco, capsys, what, length):
     assert prepare(coco, "--allow-missing") == 0
 
 
-def foreign_table(file):
-    np.savez(file, numbers=np.arange(3))
-
-
-def foreign_array(file):
-    with open(file, "wb") as stream:
-        np.save(stream, np.arange(3))
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda file: file.write_bytes(b""),
         lambda file: file.write_bytes(b"PK"),
         lambda file: file.write_bytes(file.read_bytes()[:-40]),
-        foreign_table,
-        foreign_array,
+        lambda file: np.savez(file, numbers=np.arange(3)),
+        lambda file: np.arange(3).tofile(file),
     ],
 )
 @pytest.mark.parametrize(
