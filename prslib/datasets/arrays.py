@@ -244,6 +244,35 @@ def _save(path: Path, array: np.ndarray) -> None:
         np.save(file, array)
 
 
+def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
+    """Map a prepared set's images into memory; they are read from disk as they are used."""
+    name = folder.name
+    file = folder / "images.npy"
+    if not file.is_file():
+        begun = (folder / "images.part.npy").is_file()
+        ids = " --ids DIR" if released else ""
+        raise FileNotFoundError(
+            f"expected the images of {name} in {file}, got "
+            + ("an unfinished array; go on with" if begun else "labels alone; run")
+            + f" `python -m prslib prepare {name} --images DIR --annotations DIR{ids}` (what is "
+            "decoded stays), or load the set with images=False"
+        )
+    try:
+        array = np.load(file, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
+            f"run `python -m prslib prepare {name}` again"
+        ) from error
+    check_resolution(array, file)
+    if len(array) != count:
+        raise ValueError(
+            f"expected {count} images in {file}, one a row of labels.npz, got "
+            f"{len(array)}; delete {folder} and prepare the set again"
+        )
+    return array
+
+
 def check_resolution(array: np.ndarray, file: Path) -> None:
     """Raise ValueError unless an array holds RGB images of 256 x 256 pixels as uint8."""
     expected = (RESOLUTION, RESOLUTION, 3)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from prslib.datasets import curation
-from prslib.datasets.arrays import check_resolution, require_an_image
+from prslib.datasets.arrays import open_images, require_an_image
 from prslib.datasets.base import Clustering, SequentialDataset, Split
 from prslib.paths import data_dir, replacing
 
@@ -198,7 +198,8 @@ class PreparedSet:
         array = None
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
-            array = _open_images(self.name, folder, selection) if images else None
+            if images:
+                array = open_images(folder, len(selection), selection.origin == "released")
             why = f"{folder} was prepared without released id files"
         else:
             table, ids = data_dir() / self.table, data_dir() / f"{self.name}_ids"
@@ -404,34 +405,6 @@ def _check_labels_in_task(
             f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match "
             "these annotations, get both anew"
         )
-
-
-def _open_images(name: str, folder: Path, selection: Selection) -> np.ndarray:
-    """Map the images into memory, so that they are read from disk as they are used."""
-    file = folder / "images.npy"
-    if not file.is_file():
-        begun = (folder / "images.part.npy").is_file()
-        ids = " --ids DIR" if selection.origin == "released" else ""
-        raise FileNotFoundError(
-            f"expected the images of {name} in {file}, got "
-            + ("an unfinished array; go on with" if begun else "labels alone; run")
-            + f" `python -m prslib prepare {name} --images DIR --annotations DIR{ids}` (what is "
-            "decoded stays), or load the set with images=False"
-        )
-    try:
-        array = np.load(file, mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
-            f"run `python -m prslib prepare {name}` again"
-        ) from error
-    check_resolution(array, file)
-    if len(array) != len(selection):
-        raise ValueError(
-            f"expected {len(selection)} images in {file}, one a row of labels.npz, got "
-            f"{len(array)}; delete {folder} and prepare the set again"
-        )
-    return array
 
 
 def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
