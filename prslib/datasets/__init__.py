@@ -1,11 +1,9 @@
-"""The data sets: one line each in `DATASETS`, loaded by name; imports without torch."""
+"""List the data sets and load them by name, without torch."""
 
 import hashlib
 from functools import lru_cache
 
-from prslib.datasets import coco as cocoseq
-from prslib.datasets import digits, single_label
-from prslib.datasets import nuswide as nuswideseq
+from prslib.datasets import coco, digits, nuswide, single_label
 from prslib.datasets.base import (
     GROUPS,
     Entry,
@@ -34,8 +32,8 @@ DATASETS: dict[str, Entry] = {
     "digits49seq": digits.DIGITS49SEQ,
     "digits70tiny": digits.DIGITS70TINY,
     "digits49tiny": digits.DIGITS49TINY,
-    "cocoseq": cocoseq.COCOSEQ,
-    "nuswideseq": nuswideseq.NUSWIDESEQ,
+    "cocoseq": coco.COCOSEQ,
+    "nuswideseq": nuswide.NUSWIDESEQ,
     "imbal-mnistseq": single_label.IMBAL_MNISTSEQ,
     "imbal-svhnseq": single_label.IMBAL_SVHNSEQ,
     "imbal-digits": single_label.IMBAL_DIGITS,
@@ -46,14 +44,14 @@ DATASETS: dict[str, Entry] = {
 
 
 def load_dataset(name: str, images: bool = True) -> SequentialDataset:
-    """Load a data set by its name; Sec. 5 and our own.
+    """Load a data set by its name; Sec. 5.
 
     Parameters
     ----------
     name : str
         A key of `DATASETS`.
     images : bool
-        False for labels alone, which is enough to study what a memory holds.
+        False loads the labels alone, which is enough to study what a memory holds.
 
     Returns
     -------
@@ -63,7 +61,9 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     Raises
     ------
     ValueError
-        If there is none of this name.
+        If the name is unknown.
+    FileNotFoundError
+        If the data set must be downloaded first and is not in ``PRSLIB_DATA``.
 
     Examples
     --------
@@ -77,25 +77,9 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Return what tells one making of a data set from another under the same name; our own choice.
+    """Hash a data set's labels and tasks, so that two splits of one name are told apart.
 
-    Two splits of the same images, such as the released COCOseq and a derived one, differ here, and
-    so do the runs trained on them.
-
-    Parameters
-    ----------
-    name : str
-        A key of `DATASETS`.
-
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits over all labels and tasks; computed once a process.
-
-    Examples
-    --------
-    >>> fingerprint("digits70seq") == fingerprint("digits70tiny")
-    False
+    The hash of a run contains these twelve hexadecimal digits.
     """
     dataset = load_dataset(name, images=False)
     digest = hashlib.sha256(dataset.class_task.tobytes())

@@ -1,4 +1,4 @@
-"""Keep arrays that take a while to make on disk."""
+"""Keep arrays on disk: a cache of what is drawn, and the array of a prepared set's images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import shutil
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
@@ -18,42 +17,19 @@ from joblib import Parallel, cpu_count, delayed
 from PIL import Image
 from tqdm import tqdm
 
-from prslib.paths import cache_dir
+from prslib.paths import cache_dir, replacing
+
+RESOLUTION = 256  # pixels of each side; the released code's size
+WAITING, DONE, MOVED = 0, 1, 2  # values of the status file, one for each row
+BATCH = 64  # images that a process decodes before it reports
 
 
 def cached_arrays(
     name: str, makers: tuple[ModuleType, ...], make: Callable[[], dict[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
-    """Load arrays from the cache, or make them and store them there; our own choice.
+    """Load arrays from the cache, or make them and store them there.
 
-    Parameters
-    ----------
-    name : str
-        Begins the file's name.
-    makers : tuple of module
-        Modules whose source decides what is made. A hash of it is part of the file's name, so
-        that a file made by other code is never read.
-    make : callable
-        Returns the arrays by name.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        The arrays.
-
-    Warns
-    -----
-    UserWarning
-        If the file cannot be read, and is made again, or cannot be written.
-
-    Examples
-    --------
-    >>> from unittest import mock
-    >>> from prslib.datasets import cache
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with mock.patch.dict(os.environ, PRSLIB_CACHE=folder):
-    ...         cached_arrays("doctest", (cache,), lambda: {"three": np.arange(3)})["three"]
-    array([0, 1, 2])
+    A hash of the makers' source is part of the file's name, so other code makes them again.
     """
     path = cache_dir() / "datasets" / f"{name}-{_fingerprint(makers)}.npz"
     try:
@@ -65,7 +41,8 @@ def cached_arrays(
         warnings.warn(f"cannot read {path} ({error}); making it again", stacklevel=2)
     arrays = make()
     try:
-        _store(path, arrays)
+        with replacing(path) as file:
+            np.savez(file, **arrays)
     except OSError as error:
         warnings.warn(
             f"cannot write {path} ({error}); set PRSLIB_CACHE to a folder that can be written",
@@ -81,92 +58,37 @@ def _fingerprint(makers: tuple[ModuleType, ...]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _store(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write to a file beside the target, then move: readers see a whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
-
-
-RESOLUTION = 256  # pixels of each side; the released code's size
-WAITING, DONE, MOVED = 0, 1, 2  # what the status file says about a row
-BATCH = 64  # images that a process decodes before it reports
-
-
 def read_image(file: str | os.PathLike) -> np.ndarray:
-    """Decode an image as RGB at 256 x 256 pixels, whatever its shape; Sec. 6.1.
-
-    Parameters
-    ----------
-    file : path-like
-        A JPEG or whatever else Pillow reads.
-
-    Returns
-    -------
-    numpy.ndarray of uint8, shape (256, 256, 3)
-        Bicubic, both sides scaled on their own, as in the released code.
-
-    Raises
-    ------
-    OSError
-        If the file is missing or broken.
-    """
+    """Decode an image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1."""
+    size = (RESOLUTION, RESOLUTION)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd metadata do no harm to the pixels
             with Image.open(file) as image:
-                size = (RESOLUTION, RESOLUTION)
+                # both sides scaled on their own, as in the released code
                 return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BICUBIC))
     except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise OSError(f"cannot decode {file}: {error}") from error
 
 
-def bytes_needed(count: int) -> int:
-    """Return the size in bytes of an array of so many images."""
-    return count * RESOLUTION * RESOLUTION * 3
-
-
 class ImageArray:
-    """Fill ``images.npy`` in a folder, row by row, in as many sittings as it takes; our own.
+    """Decode images into ``images.npy`` in a folder; an interrupted run is resumed.
 
-    Beside the unfinished array lie a status for every row, the fingerprint of the files that were
-    asked for, and, once rows are being closed up, which rows stay.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the array is made.
-    files : sequence of str
-        The image of each row, relative to the folder of images.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds the array of other files, or of another resolution, or a file there
-        that was cut off.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ImageArray(Path(folder), ["a.jpg", "b.jpg"]).waiting
-    array([0, 1])
+    The files are relative to the folder of images, one a row. The unfinished array has files
+    beside it: the status of every row, the fingerprint of the files asked for, and, once decoded
+    rows are moved together, which rows stay. It is written in place and not through `replacing`,
+    as it has gigabytes and is to be resumed.
     """
 
     def __init__(self, folder: Path, files: Sequence[str]):
         self.files = list(files)
+        self.folder = folder
         self.finished = folder / "images.npy"
         self._array = folder / "images.part.npy"
         self._status = folder / "images.status.npy"
         self._kept = folder / "images.kept.npy"
         self._asked = folder / "images.files.txt"
-        self.folder = folder
+        self._fingerprint = hashlib.sha256("\n".join(self.files).encode()).hexdigest()
         self._refuse_other_work()
 
     def _refuse_other_work(self) -> None:
@@ -182,17 +104,13 @@ class ImageArray:
             check_resolution(_open(self._array, "r"), self._array)
 
     @property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256("\n".join(self.files).encode()).hexdigest()
-
-    @property
     def is_finished(self) -> bool:
         """Whether the whole array is there."""
         return self.finished.is_file() and self._asked.is_file()
 
     @property
-    def is_closing(self) -> bool:
-        """Whether decoding is over and rows are being closed up."""
+    def is_decoded(self) -> bool:
+        """Whether decoding is over and rows are being moved together."""
         return self._kept.is_file()
 
     @property
@@ -202,56 +120,14 @@ class ImageArray:
             return np.arange(len(self.files))
         return np.flatnonzero(_open(self._status) == WAITING)
 
-    def reserve(self) -> None:
-        """Take the disk space that the array needs, before any work.
-
-        Raises
-        ------
-        OSError
-            If there is too little.
-        """
-        if self._array.is_file() and self._status.is_file():
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._array.unlink(missing_ok=True)
-        needed = bytes_needed(len(self.files))
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise OSError(
-                f"expected {needed / 1e9:.1f} GB free for {len(self.files)} images in "
-                f"{self.folder}, got {free / 1e9:.1f} GB; free some, or set PRSLIB_DATA to a "
-                "folder on a larger disk"
-            )
-        self._asked.write_text(self._fingerprint + "\n")
-        shape = (len(self.files), RESOLUTION, RESOLUTION, 3)
-        try:
-            np.lib.format.open_memmap(self._array, mode="w+", dtype=np.uint8, shape=shape)
-            if hasattr(os, "posix_fallocate"):  # else a full disk would end in a bus error
-                with open(self._array, "r+b") as file:
-                    os.posix_fallocate(file.fileno(), 0, self._array.stat().st_size)
-        except BaseException:
-            self._array.unlink(missing_ok=True)
-            raise
-        _save(self._status, np.full(len(self.files), WAITING, dtype=np.uint8))
-
     def decode(self, root: Path, workers: int | None = None) -> dict[int, str]:
-        """Decode the rows that wait, in parallel.
+        """Decode the waiting rows in parallel; return the rows that failed, and why.
 
-        Parameters
-        ----------
-        root : Path
-            Folder of the images.
-        workers : int, optional
-            Processes side by side, by default one for each core.
-
-        Returns
-        -------
-        dict of int to str
-            Rows that could not be read, and why. They wait on, and are tried again next time.
+        Rows that failed stay waiting and are tried again next time.
         """
-        if self.is_closing:
+        if self.is_decoded:
             return {}
-        self.reserve()
+        self._reserve()
         waiting = self.waiting
         tasks = (
             delayed(_decode_rows)(
@@ -269,20 +145,35 @@ class ImageArray:
                 bar.update(tried)
         return dict(sorted(problems.items()))
 
-    def close(self) -> np.ndarray:
-        """Close up the rows that were decoded, leaving the others out.
+    def _reserve(self) -> None:
+        """Take the disk space that the array needs, before any work."""
+        if self._array.is_file() and self._status.is_file():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._array.unlink(missing_ok=True)
+        shape = (len(self.files), RESOLUTION, RESOLUTION, 3)
+        needed, free = np.prod(shape), shutil.disk_usage(self.folder).free
+        if free < needed:
+            raise OSError(
+                f"expected {needed / 1e9:.1f} GB free for {len(self.files)} images in "
+                f"{self.folder}, got {free / 1e9:.1f} GB; free some, or set PRSLIB_DATA to a "
+                "folder on a larger disk"
+            )
+        self._asked.write_text(self._fingerprint + "\n")
+        try:
+            np.lib.format.open_memmap(self._array, mode="w+", dtype=np.uint8, shape=shape)
+            if hasattr(os, "posix_fallocate"):  # else a full disk would end in a bus error
+                with open(self._array, "r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, self._array.stat().st_size)
+        except BaseException:
+            self._array.unlink(missing_ok=True)
+            raise
+        _save(self._status, np.full(len(self.files), WAITING, dtype=np.uint8))
 
-        Returns
-        -------
-        numpy.ndarray of bool, shape (N,)
-            The rows that stay, in their order.
-
-        Notes
-        -----
-        A row is moved and then marked, so that after an interruption the move goes on where it
-        stopped: what was moved is not read again.
-        """
-        if not self.is_closing:
+    def move_together(self) -> np.ndarray:
+        """Move the decoded rows to the front; return which rows stay, bool (N,)."""
+        # A row is moved and then marked, so that an interrupted move goes on where it stopped.
+        if not self.is_decoded:
             _save(self._kept, _open(self._status) == DONE)
         kept = _open(self._kept)
         sources = np.flatnonzero(kept)
@@ -295,8 +186,8 @@ class ImageArray:
         array.flush()
         return kept
 
-    def publish(self) -> None:
-        """Give the array its final length and name."""
+    def finish(self) -> None:
+        """Cut the array to the rows that stay and give it its name."""
         kept = np.load(self._kept)
         before = np.lib.format.open_memmap(self._array, mode="r")
         header = io.BytesIO()
@@ -308,38 +199,20 @@ class ImageArray:
         if header.tell() != offset:
             raise RuntimeError(
                 f"expected a header of {offset} bytes, got {header.tell()}; numpy changed between "
-                f"two sittings, delete {self._array} and start again"
+                f"two runs, delete {self._array} and start again"
             )
         with open(self._array, "r+b") as file:
             file.write(header.getvalue())
-            file.truncate(offset + bytes_needed(shape[0]))
+            file.truncate(offset + int(np.prod(shape)))
         os.replace(self._array, self.finished)
         self._status.unlink()
         self._kept.unlink()
 
 
-def require_an_image(root: Path, files: Sequence[str]) -> None:
-    """Raise FileNotFoundError unless one or more of the files are in a folder."""
-    if not any((root / file).is_file() for file in files):
-        raise FileNotFoundError(
-            f"expected images in {root}, got none of {len(files)}, the first tried is "
-            f"{root / files[0]}; --images names the folder that such paths begin in"
-        )
-
-
-def check_resolution(array: np.ndarray, file: Path) -> None:
-    """Raise ValueError unless an array holds RGB images of 256 x 256 pixels as uint8."""
-    expected = (RESOLUTION, RESOLUTION, 3)
-    if array.dtype != np.uint8 or array.shape[1:] != expected:
-        raise ValueError(
-            f"expected {file} to hold uint8 images of shape {expected}, got {array.dtype} of "
-            f"{array.shape[1:]}; delete it and run `python -m prslib prepare` again"
-        )
-
-
 def _decode_rows(
     array_file: Path, status_file: Path, rows: np.ndarray, files: Sequence[str], root: Path
 ) -> tuple[int, dict[int, str]]:
+    """Decode some rows in place; return how many were tried, and the problems by row."""
     array = np.load(array_file, mmap_mode="r+")
     status = np.load(status_file, mmap_mode="r+")
     problems = {}
@@ -367,8 +240,53 @@ def _open(file: Path, mode: str | None = None) -> np.ndarray:
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    """Write whole or not at all."""
-    beside = path.with_suffix(".writing")
-    with open(beside, "wb") as file:
+    with replacing(path) as file:
         np.save(file, array)
-    os.replace(beside, path)
+
+
+def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
+    """Map a prepared set's images into memory; they are read from disk as they are used."""
+    name = folder.name
+    file = folder / "images.npy"
+    if not file.is_file():
+        begun = (folder / "images.part.npy").is_file()
+        ids = " --ids DIR" if released else ""
+        raise FileNotFoundError(
+            f"expected the images of {name} in {file}, got "
+            + ("an unfinished array; go on with" if begun else "labels alone; run")
+            + f" `python -m prslib prepare {name} --images DIR --annotations DIR{ids}` (what is "
+            "decoded stays), or load the set with images=False"
+        )
+    try:
+        array = np.load(file, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
+            f"run `python -m prslib prepare {name}` again"
+        ) from error
+    check_resolution(array, file)
+    if len(array) != count:
+        raise ValueError(
+            f"expected {count} images in {file}, one a row of labels.npz, got "
+            f"{len(array)}; delete {folder} and prepare the set again"
+        )
+    return array
+
+
+def check_resolution(array: np.ndarray, file: Path) -> None:
+    """Raise ValueError unless an array holds RGB images of 256 x 256 pixels as uint8."""
+    expected = (RESOLUTION, RESOLUTION, 3)
+    if array.dtype != np.uint8 or array.shape[1:] != expected:
+        raise ValueError(
+            f"expected {file} to hold uint8 images of shape {expected}, got {array.dtype} of "
+            f"{array.shape[1:]}; delete it and run `python -m prslib prepare` again"
+        )
+
+
+def require_an_image(root: Path, files: Sequence[str]) -> None:
+    """Raise FileNotFoundError unless one or more of the files are in a folder."""
+    if not any((root / file).is_file() for file in files):
+        raise FileNotFoundError(
+            f"expected images in {root}, got none of {len(files)}, the first tried is "
+            f"{root / files[0]}; --images names the folder that such paths begin in"
+        )

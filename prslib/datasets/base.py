@@ -1,16 +1,15 @@
-"""The one shape that every data set has: images, multi-hot labels, and the task of each class."""
+"""Define what every data set holds: images, multi-hot labels, and the task of each class."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
-
 GROUPS = ("majority", "moderate", "minority")
+ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +19,7 @@ class Split:
     Parameters
     ----------
     images : numpy.ndarray of uint8, shape (N, H, W, channels), or None
-        Pixels, 0 to 255; None where only labels are looked at.
+        Pixels, 0 to 255; None where only labels are used.
     labels : numpy.ndarray of bool, shape (N, C)
         Multi-hot labels; every image has at least one.
     task : numpy.ndarray of int64, shape (N,)
@@ -44,8 +43,8 @@ class Split:
     task: np.ndarray
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not fit together."""
-        _check_array("labels", self.labels, np.bool_, "(images, classes)")
+        """Check types and shapes."""
+        check_labels(self.labels)
         _check_array("task", self.task, np.int64, "(images,)")
         if len(self.task) != len(self.labels):
             raise ValueError(
@@ -59,12 +58,6 @@ class Split:
                     f"expected one image for each row of labels, got {len(self.images)} images "
                     f"for {len(self.labels)} rows"
                 )
-        empty = np.flatnonzero(~self.labels.any(axis=1))
-        if len(empty):
-            raise ValueError(
-                f"expected at least one label for every image, got {len(empty)} without any, "
-                f"the first at index {empty[0]}; leave them out"
-            )
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -89,13 +82,13 @@ class SequentialDataset:
     tests : dict of str to Split
         Test sets by name: "balanced" and, where there is one, "imbalanced".
     class_names : tuple of str, length C
-        Names for people.
+        Class names to display.
     class_task : numpy.ndarray of int64, shape (C,)
         Task of each class, 0 to T-1.
     class_group : tuple of str, length C
         One of `GROUPS` for each class.
     stands_for : str or None
-        The paper's data set whose place this one takes in the comparison.
+        The paper's data set that this one is compared with.
 
     Raises
     ------
@@ -122,7 +115,7 @@ class SequentialDataset:
     stands_for: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse parts that do not fit together."""
+        """Check that the parts fit together."""
         _check_array("class_task", self.class_task, np.int64, "(classes,)")
         if not self.tests:
             raise ValueError("expected at least one test set, got none; pass tests={'balanced': …}")
@@ -183,84 +176,6 @@ class SequentialDataset:
         return self.train.labels.sum(axis=0, dtype=np.int64)
 
 
-def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
-    """Return a schedule as a tuple once it holds every task exactly once; Sec. 6.1.
-
-    Parameters
-    ----------
-    schedule : iterable of int
-        Task ids in the order in which they are trained.
-    num_tasks : int
-        Number of tasks T.
-
-    Returns
-    -------
-    tuple of int, length T
-        The same ids.
-
-    Raises
-    ------
-    TypeError
-        If an entry is not an integer.
-    ValueError
-        If a task is missing, repeated or unknown.
-
-    Examples
-    --------
-    >>> validate_schedule([0, 3, 1, 2], 4)
-    (0, 3, 1, 2)
-    """
-    tasks = list(schedule)
-    wrong = [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]
-    if wrong:
-        raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
-    times = Counter(int(t) for t in tasks)
-    problems = {
-        "missing": sorted(set(range(num_tasks)) - set(times)),
-        "repeated": sorted(t for t, n in times.items() if n > 1),
-        "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
-    }
-    said = "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found)
-    if said:
-        raise ValueError(
-            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
-            f"{tuple(tasks)}: {said}"
-        )
-    return tuple(int(t) for t in tasks)
-
-
-def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
-    """Draw an order of the tasks from a run's seed (Appendix, single-label data).
-
-    Parameters
-    ----------
-    num_tasks : int
-        Number of tasks T.
-    seed : int
-        The run's seed; the draw shares nothing with the generators of `prslib.training.run`.
-
-    Returns
-    -------
-    tuple of int, length T
-        A permutation of 0 to T-1.
-
-    Examples
-    --------
-    >>> sorted(draw_schedule(4, seed=0))
-    [0, 1, 2, 3]
-    """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ORDER_STREAM,)))
-    return tuple(rng.permutation(num_tasks).tolist())
-
-
-def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}")
-    if array.ndim != shape.count(",") + (not shape.endswith(",)")):
-        raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")
-
-
 @dataclass(frozen=True)
 class Recipe:
     """Hold the defaults of a run on one data set; Sec. 6.1 and the appendix's training details.
@@ -286,8 +201,7 @@ class Recipe:
     norm_penalty : float
         Weight of the sum of the parameters' 2-norms, which is added to the loss.
     tasks_at_once : int
-        Tasks that are trained together, one after another in the schedule: 2 where every class is
-        a task of its own and the paper trains pairs.
+        Tasks that are trained together: 2 where every class is a task and the paper trains pairs.
     schedule_drawn : bool
         Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
     precision : str
@@ -295,9 +209,9 @@ class Recipe:
     test_set : str
         Name of the test set that runs are scored on.
     weights : str or None
-        What a network begins with that has weights of this name; None for its own default.
+        Name of the initial weights; None for the model's default.
     ewc_lambda : float
-        Strength of EWC's penalty, the paper's or, on our own data, the best that was tried.
+        Strength of EWC's penalty: the paper's or, for the stand-ins, the best that was tried.
 
     Examples
     --------
@@ -325,25 +239,10 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Hold what the classes of a data set were clustered from; Appendix, Algorithm 2.
+    """Hold the labels that classes are clustered from, and the arguments of `cluster_classes`."""
 
-    Parameters
-    ----------
-    labels : numpy.ndarray of bool, shape (N, C)
-        Labels of all images, also of those that the split drops; each has at least one.
-    class_names : tuple of str, length C
-        Names of the classes, also of those that are dropped later.
-    n_groups, beta, min_classes
-        As in `prslib.datasets.curation.cluster_classes`.
-
-    Examples
-    --------
-    >>> Clustering(np.ones((1, 2), dtype=bool), ("a", "b"), n_groups=1, beta=1.0).min_classes
-    1
-    """
-
-    labels: np.ndarray
-    class_names: tuple[str, ...]
+    labels: np.ndarray  # bool (N, C), also of images that the split drops; each has a label
+    class_names: tuple[str, ...]  # also of classes that are dropped later
     n_groups: int
     beta: float
     min_classes: int = 1
@@ -351,55 +250,65 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Entry:
-    """Hold one line of the table `prslib.datasets.DATASETS`; our own choice.
+    """Hold one line of `prslib.datasets.DATASETS`."""
 
-    Parameters
-    ----------
-    load : callable
-        Takes ``images`` (bool) and returns the `SequentialDataset`, without images if False.
-    recipe : Recipe
-        Defaults of a run on it.
-    clustering : callable or None
-        Returns the `Clustering` that its tasks come from; None where they come from none.
-
-    Examples
-    --------
-    >>> from prslib.datasets import DATASETS
-    >>> DATASETS["digits70seq"].recipe.memory_size
-    500
-    """
-
-    load: Callable[[bool], SequentialDataset]
+    load: Callable[[bool], SequentialDataset]  # without images where it is given False
     recipe: Recipe
-    clustering: Callable[[], Clustering] | None = None
+    clustering: Callable[[], Clustering] | None = None  # None where tasks are not clustered
 
 
-def tasks_together(schedule, at_once: int) -> list[tuple[int, ...]]:
-    """Cut a schedule into the tasks that are trained together (Appendix, single-label data).
-
-    Parameters
-    ----------
-    schedule : sequence of int
-        Order of the tasks.
-    at_once : int
-        Tasks that are trained together; the last group may be smaller.
-
-    Returns
-    -------
-    list of tuple of int
-        The groups in order, each sorted: within a group the stream is shuffled.
-
-    Examples
-    --------
-    >>> tasks_together((3, 1, 0, 2), 2)
-    [(1, 3), (0, 2)]
-    """
-    return [
-        tuple(sorted(schedule[start : start + at_once]))
-        for start in range(0, len(schedule), at_once)
-    ]
+def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
+    """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
+    tasks = list(schedule)
+    wrong = [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]
+    if wrong:
+        raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
+    times = Counter(int(t) for t in tasks)
+    problems = {
+        "missing": sorted(set(range(num_tasks)) - set(times)),
+        "repeated": sorted(t for t, n in times.items() if n > 1),
+        "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
+    }
+    said = "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found)
+    if said:
+        raise ValueError(
+            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
+            f"{tuple(tasks)}: {said}"
+        )
+    return tuple(int(t) for t in tasks)
 
 
-def task_name(group) -> str:
-    """Return what a task, or the tasks that are trained together, are called in scores: "1+2"."""
+def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
+    """Draw an order of the tasks from a run's seed; Appendix, single-label data."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(ORDER_STREAM,)))
+    return tuple(rng.permutation(num_tasks).tolist())
+
+
+def tasks_together(schedule: Sequence[int], at_once: int) -> list[tuple[int, ...]]:
+    """Cut a schedule into the groups of tasks that are trained together, each group sorted."""
+    starts = range(0, len(schedule), at_once)
+    return [tuple(sorted(schedule[start : start + at_once])) for start in starts]
+
+
+def task_name(group: Iterable[int]) -> str:
+    """Name a task, or the tasks that are trained together, as the scores do: "1+2"."""
     return "+".join(map(str, group))
+
+
+def check_labels(labels: np.ndarray) -> None:
+    """Raise unless the labels are a bool matrix with at least one label in every row."""
+    _check_array("labels", labels, np.bool_, "(images, classes)")
+    empty = np.flatnonzero(~labels.any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"expected at least one label for every image, got {len(empty)} without any, the "
+            f"first at index {empty[0]}; leave them out: labels[labels.any(axis=1)]"
+        )
+
+
+def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype:
+        came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise TypeError(f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}")
+    if array.ndim != shape.count(",") + (not shape.endswith(",)")):
+        raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")

@@ -1,4 +1,4 @@
-"""MS COCO 2014's labels, from its annotation files or from one small table."""
+"""Make COCOseq from the annotations of MS COCO 2014, or from one table of its labels."""
 
 from __future__ import annotations
 
@@ -6,49 +6,46 @@ import contextlib
 import io
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from prslib.datasets import curation
-from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset
-from prslib.datasets.curation import cluster_classes, number_by_size
-from prslib.datasets.prepared import (
-    Corpus,
-    Selection,
-    find_table,
-    lay_out,
-    load_prepared_or_select,
-    read_ids,
-    read_table,
-    select_released,
-)
+from prslib.datasets.base import Entry, Recipe
+from prslib.datasets.prepared import Corpus, PreparedSet
 
 HALVES = ("train2014", "val2014")
+IGNORED = "person"  # left out before the clustering
+DROPPED = (  # clustered with the others, but no classes of the data set
+    *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
+    *("cup", "knife", "microwave", "toaster"),
+)
+PER_CLASS = 100  # images of each class in the balanced test set
+ID_ADDRESS = (  # a fixed state of the authors' repository, github.com/cdjkim/PRS
+    "https://raw.githubusercontent.com/cdjkim/PRS/a29a99567663365116d5dd58ae7414b6cfe9d94a/"
+    "dataset/data_source/COCOseq/ids"
+)
+ID_CHECKSUMS = {  # SHA-256
+    "train_task0_id_coco.json": "6609034efbccb21d70f8ea237ddfb75e945aeaddedebb7b69f72743bbb5c4fd6",
+    "train_task1_id_coco.json": "48a85b0971dae0dcbd9eaedbc99616381ea669c546eb1daf8924454a7ee84655",
+    "train_task2_id_coco.json": "75c357e8561c99b89cb6bab0569255e5f58e9eecbe205c7e5dbd8c0f7ea82b99",
+    "train_task3_id_coco.json": "be947d39532ca588fcb19df281353badaed17aa8158dda9c2b2aeab4ed465286",
+    "test_task0_id_coco.json": "2d14db294fe52061e9f930986ab62e6969f4e81ee201efb21566ca66971c6105",
+    "test_task1_id_coco.json": "8b34d7201202dc23cf43f65c460b3485e44dfa395485c499ffe5f280a777aa56",
+    "test_task2_id_coco.json": "b5fc303c07a71ef2c12860230e3760155882ee7e20421f3937b894738616d49d",
+    "test_task3_id_coco.json": "8270e24ab2c4f719b260b518f1f7197929160b3026c4febe73e0a8f0099d11c4",
+    "teorg_task0_id_coco.json": "436afb97657eefddc390f5259ad1aa2a916d244cbd190d32c141f2c8f5bc2d87",
+    "teorg_task1_id_coco.json": "06330b7c9456cbfec9bd03dbbf4a3af30bd2be8206319c236e85335fdf65ebc6",
+    "teorg_task2_id_coco.json": "75850691619e56e383d3fe6f6f5b20b4a6e59602674ea8fefa369736a9b5423e",
+    "teorg_task3_id_coco.json": "f6b394274c45842a180fb934e09774fec59d041bf7b87c48d82f0f23aac134e5",
+}
 
 
 def read_annotations(folder: Path) -> Corpus:
-    """Read ``instances_train2014.json`` and ``instances_val2014.json``; Sec. 4.1.
+    """Read the two instances files in the folder ``annotations`` of COCO's download; Sec. 4.1.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder ``annotations`` of COCO's download.
-
-    Returns
-    -------
-    Corpus
-        All images with at least one annotation, in the order of the files. An image that is listed
-        twice counts once.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is cut off or is no annotation file, an annotation is of an unknown image or
-        category, or one id stands for two images.
+    The corpus has all images with at least one annotation, in the order of the files. An image
+    that is listed twice counts once.
     """
     halves = [_read_half(folder / f"instances_{half}.json", half) for half in HALVES]
     shared = np.intersect1d(halves[0].key, halves[1].key)
@@ -137,252 +134,47 @@ def _read_instances(file: Path) -> dict:
     return content
 
 
-def read_label_table(file: Path) -> Corpus:
-    """Read COCO's labels from one small npz file in place of the annotations; our own.
-
-    Parameters
-    ----------
-    file : Path
-        With image_id (N,), split (N,) with 0 for train2014, labels (N, 80) and names (80,).
-
-    Returns
-    -------
-    Corpus
-        Without image files.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read.
-    """
-    stored = read_table(file, ("image_id", "split", "labels", "names"))
-    return Corpus(
-        key=stored["image_id"].astype(np.int64),
-        is_test=stored["split"] == 1,
-        files=np.full(len(stored["split"]), ""),
-        labels=stored["labels"].astype(bool),
-        names=tuple(stored["names"].tolist()),
-        left_out={},
-    )
+def draw_balanced(
+    labels: np.ndarray, is_test: np.ndarray, per_class: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw half of each class's test images from val2014 and half from train2014."""
+    # The paper does not say where its test images come from; in the released files it is so.
+    shares = ((True, (per_class + 1) // 2), (False, per_class // 2))
+    drawn = []
+    for half, share in shares:
+        rows = np.flatnonzero(is_test == half)
+        if share:
+            drawn.append(rows[curation.balanced_test(labels[rows], share, rng)])
+    return np.concatenate(drawn)
 
 
-NAME, STANDS_FOR = "cocoseq", "COCOseq"
-IGNORED = "person"  # left out before the clustering
-DROPPED = (  # clustered with the others, but no classes of the data set
-    *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
-    *("cup", "knife", "microwave", "toaster"),
+PREPARED = PreparedSet(
+    name="cocoseq",
+    stands_for="COCOseq",
+    read=read_annotations,
+    table="coco2014_labels.npz",
+    classes=lambda names: tuple(name for name in names if name != IGNORED),
+    dropped=DROPPED,
+    num_tasks=4,
+    beta=1.0,
+    per_class=PER_CLASS,
+    draw_balanced=draw_balanced,
+    groups=lambda names, class_freq: curation.class_groups(class_freq),
+    seed=20200824,
+    id_ending="coco",
+    id_halves={"train": (False,), "balanced": (True, False), "imbalanced": (True,)},
+    id_address=ID_ADDRESS,
+    id_checksums=ID_CHECKSUMS,
+    folders=HALVES,
 )
-TABLE = "coco2014_labels.npz"  # labels of all images, in place of the annotations
-NUM_TASKS, BETA = 4, 1.0
-PER_CLASS = 100  # images of each class in the balanced test set
-SEED = 20200824  # of the derived split, not of a run
-
-
-def select(
-    corpus: Corpus, ids: Path | None, per_class: int = PER_CLASS
-) -> tuple[Selection, dict[str, int]]:
-    """Choose the images of COCOseq by the released id files or by our own derivation; Sec. 4.1.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        COCO's labels.
-    ids : Path or None
-        Folder of the released id files; None for the derivation.
-    per_class : int
-        Images of each class in the balanced test set of the derivation.
-
-    Returns
-    -------
-    selection : Selection
-        Training, balanced and imbalanced test images, the classes in alphabetical order.
-    left_out : dict of str to int
-        Images that are in no part although they could have been, by reason.
-
-    Raises
-    ------
-    FileNotFoundError
-        If an id file is missing.
-    ValueError
-        If the id files do not match the labels, or the labels do not suffice for the derivation.
-    """
-    if ids is None:
-        return derive(corpus, per_class)
-    halves = {"train": (False,), "balanced": (True, False), "imbalanced": (True,)}
-    kept = [name for name in corpus.names if name not in (IGNORED, *DROPPED)]
-    selection, empty = select_released(corpus, read_ids(ids, "coco"), halves, kept)
-    if empty:
-        raise ValueError(
-            f"expected a class of COCOseq in every image of the id files, got {empty} without any; "
-            "the id files do not match these annotations, get both anew"
-        )
-    return _with_groups(selection), {}
-
-
-def find_tasks(corpus: Corpus) -> tuple[tuple[str, ...], np.ndarray]:
-    """Cluster the classes of train2014 into the four tasks; Appendix, Algorithm 2, beta 1.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        COCO's labels.
-
-    Returns
-    -------
-    names : tuple of str, length C
-        All classes but "person", those that are dropped later included.
-    class_task : numpy.ndarray of int64, shape (C,)
-        Their tasks, in the published numbering (`number_by_size`).
-    """
-    labels, names = _labels_to_cluster(corpus)
-    group = cluster_classes(labels, NUM_TASKS, BETA)
-    return names, number_by_size(group, ~np.isin(names, DROPPED))
-
-
-def _labels_to_cluster(corpus: Corpus) -> tuple[np.ndarray, tuple[str, ...]]:
-    names = tuple(name for name in corpus.names if name != IGNORED)
-    labels = corpus.columns(names)
-    return labels[labels.any(axis=1) & ~corpus.is_test], names
-
-
-def find_pools(corpus: Corpus, names: tuple[str, ...], class_task: np.ndarray) -> np.ndarray:
-    """Find the task of every image, -1 for those of none; Appendix, "Dataset Curation".
-
-    Parameters
-    ----------
-    corpus : Corpus
-        COCO's labels.
-    names, class_task
-        As `find_tasks` gives them.
-
-    Returns
-    -------
-    numpy.ndarray of int64, shape (N,)
-        An image belongs to a task when all its labels but "person" are the task's, dropped classes
-        included, and one of them is kept.
-    """
-    labels = corpus.columns(names)
-    task = np.full(len(labels), -1, dtype=np.int64)
-    usable = labels[:, ~np.isin(names, DROPPED)].any(axis=1)
-    task[usable] = curation.tasks_of_images(labels[usable], class_task)
-    return task
-
-
-def derive(corpus: Corpus, per_class: int = PER_CLASS) -> tuple[Selection, dict[str, int]]:
-    """Derive a split like the published one from the labels alone; Sec. 4.1 and Appendix.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        COCO's labels.
-    per_class : int
-        Images of each class in the balanced test set.
-
-    Returns
-    -------
-    selection : Selection
-        The same for the same images in the same order.
-    left_out : dict of str to int
-        Images whose labels are of no task alone.
-
-    Notes
-    -----
-    The paper does not say where its test images come from. In the released files half of each
-    class's 100 are of val2014 and half of train2014, so that is how they are drawn here: val2014
-    first, then train2014. What is left of train2014 is the training set.
-    """
-    names, class_task = find_tasks(corpus)
-    task = find_pools(corpus, names, class_task)
-    kept = ~np.isin(names, DROPPED)
-    labels = corpus.columns(names)[:, kept]
-    rng = np.random.default_rng(SEED)
-    pools = [np.flatnonzero((task >= 0) & (corpus.is_test == half)) for half in (True, False)]
-    shares = ((per_class + 1) // 2, per_class // 2)
-    drawn = [
-        pool[curation.balanced_test(labels[pool], share, rng)]
-        for pool, share in zip(pools, shares, strict=True)
-        if share
-    ]
-    balanced = np.concatenate(drawn)
-    order, bounds = lay_out(np.setdiff1d(pools[1], balanced), balanced, pools[0])
-    selection = Selection(
-        "derived",
-        corpus.files[order],
-        labels[order],
-        task[order],
-        bounds,
-        np.array(names)[kept],
-        class_task[kept],
-        np.full(int(kept.sum()), "", dtype="U8"),
-    )
-    return _with_groups(selection), {"with labels of no task alone": int((task < 0).sum())}
-
-
-def _with_groups(selection: Selection) -> Selection:
-    class_freq = selection.labels[selection.part("train")].sum(axis=0)
-    return replace(selection, class_group=np.array(curation.class_groups(class_freq)))
-
-
-def load_cocoseq(images: bool) -> SequentialDataset:
-    """Load COCOseq from ``$PRSLIB_DATA``; Sec. 4.1.
-
-    Parameters
-    ----------
-    images : bool
-        False for labels alone.
-
-    Returns
-    -------
-    SequentialDataset
-        What ``python -m prslib prepare cocoseq`` has made in ``cocoseq/``. Where there is no such
-        folder and no images are wanted, the split of ``cocoseq_ids/`` (our derivation if there are
-        none) on the labels of ``coco2014_labels.npz``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is neither.
-
-    Warns
-    -----
-    UserWarning
-        If the split is our derivation.
-    """
-    return load_prepared_or_select(
-        NAME,
-        STANDS_FOR,
-        images,
-        TABLE,
-        lambda table, ids: select(read_label_table(table), ids)[0],
-    )
-
-
-def load_clustering() -> Clustering:
-    """Load what COCOseq's classes are clustered from: train2014 without "person"; Appendix.
-
-    Returns
-    -------
-    Clustering
-        From the labels of the prepared set, else of ``coco2014_labels.npz``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is neither.
-    """
-    table = find_table(NAME, TABLE)
-    labels, names = _labels_to_cluster(read_label_table(table))
-    return Clustering(labels, names, NUM_TASKS, BETA)
-
-
 COCOSEQ = Entry(
-    load_cocoseq,
+    PREPARED.load,
     Recipe(
         model="resnet101",
         memory_size=2000,
         schedule=(0, 3, 1, 2),
         learning_rate=1e-4,
-        precision="bf16",  # our own choice: the paper does not say what its runs computed in
+        precision="bf16",  # the paper does not say what its runs computed in
     ),
-    load_clustering,
+    PREPARED.load_clustering,
 )

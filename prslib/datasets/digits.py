@@ -1,4 +1,4 @@
-"""How often the classes occur in the paper's two multi-label streams, task by task."""
+"""Make the stand-ins for the paper's two multi-label streams: digits with the same statistics."""
 
 from __future__ import annotations
 
@@ -8,32 +8,20 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from prslib.datasets import curation
-from prslib.datasets import curation as clustering
-from prslib.datasets import scenes as glyphs
+from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import cached_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
+
+BRIDGE_SHARE = 0.15  # images of the corpus across tasks, as a share of the stream
+NUM_COLOURS = len(scenes.COLOURS)
 
 
 @dataclass(frozen=True)
 class TaskProfile:
-    """Hold the class frequencies and labels per image of one task's stream; Sec. 5.
+    """Hold the class frequencies and labels per image of one task's stream; Sec. 5."""
 
-    Parameters
-    ----------
-    class_freq : tuple of int, length C
-        Images of each class, in descending order.
-    labels_per_image : tuple of int
-        Images with 1, 2, 3, ... labels.
-
-    Examples
-    --------
-    >>> TaskProfile((5, 4, 3), (4, 4)).scaled(1)[1]
-    array([4, 4])
-    """
-
-    class_freq: tuple[int, ...]
-    labels_per_image: tuple[int, ...]
+    class_freq: tuple[int, ...]  # images of each class, in descending order
+    labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
     @property
     def num_classes(self) -> int:
@@ -41,38 +29,10 @@ class TaskProfile:
         return len(self.class_freq)
 
     def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return the profile of a smaller stream of the same shape; Sec. 5, divided.
+        """Return both counts of a stream that is `divisor` times smaller.
 
-        Parameters
-        ----------
-        divisor : int
-            How many times smaller.
-        connected : bool
-            Leave room for a tree of two-label images that joins all classes of the task, as the
-            clustering of the classes needs it.
-
-        Returns
-        -------
-        class_freq : numpy.ndarray of int64, shape (C,)
-            The frequencies divided and rounded down, at least 1.
-        labels_per_image : numpy.ndarray of int64
-            Images with 1, 2, ... labels. From two labels on the counts divided and rounded;
-            images with one label make up what is left of the frequencies.
-
-        Raises
-        ------
-        ValueError
-            If the images with several labels need more labels than the frequencies hold.
-
-        Notes
-        -----
-        Where a small stream has fewer than C - 1 two-label images and `connected` is True, just
-        enough pairs of single-label images become two-label ones; the frequencies stay.
-
-        Examples
-        --------
-        >>> TaskProfile((50, 41, 30), (90, 11, 3)).scaled(10, connected=True)
-        (array([5, 4, 3]), array([8, 2, 0]))
+        Where `connected`, at least C - 1 images have two labels: a tree that joins the classes,
+        which their clustering needs.
         """
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
@@ -84,25 +44,7 @@ class TaskProfile:
         return class_freq, fill_with_singles(class_freq, counts)
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the profile of a test set with equally many images of every class; Sec. 5.1.
-
-        Parameters
-        ----------
-        per_class : int
-            Images of each class.
-
-        Returns
-        -------
-        class_freq : numpy.ndarray of int64, shape (C,)
-            `per_class` in every entry.
-        labels_per_image : numpy.ndarray of int64
-            Images with 1, 2, ... labels, in the proportions of the stream.
-
-        Examples
-        --------
-        >>> TaskProfile((5, 4, 3), (4, 4)).balanced(3)
-        (array([3, 3, 3]), array([3, 3]))
-        """
+        """Return both counts of a test set with equally many images of every class; Sec. 5.1."""
         class_freq = np.full(self.num_classes, per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
         counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(np.int64)
@@ -110,30 +52,7 @@ class TaskProfile:
 
 
 def fill_with_singles(class_freq: np.ndarray, labels_per_image: np.ndarray) -> np.ndarray:
-    """Return the counts with as many single-label images as the frequencies leave; Sec. 5.
-
-    Parameters
-    ----------
-    class_freq : numpy.ndarray of int64, shape (C,)
-        Images of each class.
-    labels_per_image : numpy.ndarray of int64
-        Images with 1, 2, ... labels; the first entry is replaced.
-
-    Returns
-    -------
-    numpy.ndarray of int64
-        The counts whose labels add up to the frequencies.
-
-    Raises
-    ------
-    ValueError
-        If the other images alone need more labels than there are.
-
-    Examples
-    --------
-    >>> fill_with_singles(np.array([5, 4]), np.array([0, 3]))
-    array([3, 3])
-    """
+    """Set the single-label images to as many as the frequencies leave."""
     counts = labels_per_image.copy()
     total = int(class_freq.sum())
     needed = int((counts[1:] * np.arange(2, len(counts) + 1)).sum())
@@ -185,48 +104,41 @@ NUSWIDESEQ = (
 )
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Hold what makes one digits data set."""
+
+    name: str
+    stands_for: str
+    profile: tuple[TaskProfile, ...]
+    divisor: int  # how many times smaller the stream is
+    beta: float  # balance of the clustering, in 1 / images squared
+    min_classes: int  # least number of classes a task
+    test_per_class: int  # images of every class in the balanced test set
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes: digits times colours."""
+        return sum(task.num_classes for task in self.profile)
+
+    @property
+    def planted_task(self) -> np.ndarray:
+        """Task of each class in the corpus, int64 (C,)."""
+        return np.repeat(np.arange(len(self.profile)), [t.num_classes for t in self.profile])
+
+
 def draw_labels(
     class_freq: np.ndarray,
     labels_per_image: np.ndarray,
     rng: np.random.Generator,
     connected: bool = False,
 ) -> np.ndarray:
-    """Draw labels with given class frequencies and labels per image; after the streams of Sec. 5.
+    """Draw labels, bool (N, C), with exactly these class frequencies and labels per image.
 
-    Parameters
-    ----------
-    class_freq : numpy.ndarray of int64, shape (C,)
-        Images of each class.
-    labels_per_image : numpy.ndarray of int64
-        Images with 1, 2, 3, ... labels; their labels add up to the frequencies.
-    rng : numpy.random.Generator
-        Source of chance.
-    connected : bool
-        Let the first C - 1 two-label images be a random tree over the classes, so that every
-        class occurs with another one and clustering can join them all.
-
-    Returns
-    -------
-    numpy.ndarray of bool, shape (N, C)
-        Labels, in random order of the images; row and column sums are as asked for.
-
-    Raises
-    ------
-    ValueError
-        If the two sums differ, a tree is asked for and does not fit, or too few classes have
-        images left for an image with many labels (more single-label images help).
-
-    Notes
-    -----
-    Images with many labels are drawn first. An image's classes are drawn without replacement,
-    weighted by the images that each class still lacks; those with one label take what is left.
-
-    Examples
-    --------
-    >>> labels = draw_labels(np.array([3, 2]), np.array([3, 1]), np.random.default_rng(0))
-    >>> labels.sum(axis=0), np.bincount(labels.sum(axis=1))
-    (array([3, 2]), array([0, 3, 1]))
+    Where `connected`, the first C - 1 two-label images are a random tree over the classes.
     """
+    # Images with many labels are drawn first. An image's classes are drawn without replacement,
+    # weighted by the images that each class still lacks; those with one label take what is left.
     sizes = np.arange(1, len(labels_per_image) + 1)
     if class_freq.sum() != (sizes * labels_per_image).sum():
         raise ValueError(
@@ -292,28 +204,7 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
 def join_tasks(
     blocks: list[np.ndarray], class_task: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Set the tasks' labels beside each other in one matrix, images shuffled; after Sec. 5.
-
-    Parameters
-    ----------
-    blocks : list of numpy.ndarray of bool, shape (N_t, C_t)
-        Labels of each task over its own classes.
-    class_task : numpy.ndarray of int64, shape (C,)
-        Task of each class.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    numpy.ndarray of bool, shape (sum of N_t, C)
-        Labels over all classes.
-
-    Examples
-    --------
-    >>> one = np.ones((2, 1), dtype=bool)
-    >>> join_tasks([one, one], np.array([0, 1]), np.random.default_rng(0)).sum(axis=0)
-    array([2, 2])
-    """
+    """Put the tasks' labels, (N_t, C_t) each, into one matrix over all classes, shuffled."""
     joined = []
     for task, block in enumerate(blocks):
         rows = np.zeros((len(block), len(class_task)), dtype=bool)
@@ -325,29 +216,7 @@ def join_tasks(
 def draw_bridges(
     class_freq: np.ndarray, class_task: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw labels of images that span three tasks or more, which no split keeps; after Sec. 5.1.
-
-    Parameters
-    ----------
-    class_freq : numpy.ndarray of int64, shape (C,)
-        Weight of each class within its task.
-    class_task : numpy.ndarray of int64, shape (C,)
-        Task of each class; three tasks or more.
-    count : int
-        Number of images.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    numpy.ndarray of bool, shape (count, C)
-        Labels, one class from each of three or four tasks.
-
-    Examples
-    --------
-    >>> draw_bridges(np.ones(3), np.arange(3), 1, np.random.default_rng(0))
-    array([[ True,  True,  True]])
-    """
+    """Draw the labels of images that span three or four tasks, which no split keeps."""
     num_tasks = int(class_task.max()) + 1
     members = [np.flatnonzero(class_task == task) for task in range(num_tasks)]
     picks = np.stack(
@@ -361,75 +230,10 @@ def draw_bridges(
     return labels
 
 
-BRIDGE_SHARE = 0.15  # images of the corpus across tasks, as a share of the stream
-NUM_COLOURS = len(glyphs.COLOURS)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Hold what makes one digits data set; after Sec. 5.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    stands_for : str
-        The paper's data set whose profile it takes.
-    profile : tuple of TaskProfile
-        That profile.
-    divisor : int
-        How many times smaller the stream is.
-    beta : float
-        Balance of the clustering, in 1 / images squared.
-    min_classes : int
-        Least number of classes a task.
-    test_per_class : int
-        Images of every class in the balanced test set.
-
-    Examples
-    --------
-    >>> DIGITS70.num_classes
-    70
-    """
-
-    name: str
-    stands_for: str
-    profile: tuple[TaskProfile, ...]
-    divisor: int
-    beta: float
-    min_classes: int
-    test_per_class: int
-
-    @property
-    def num_classes(self) -> int:
-        """Number of classes: digits times colours."""
-        return sum(task.num_classes for task in self.profile)
-
-    @property
-    def planted_task(self) -> np.ndarray:
-        """Task of each class in the corpus, int64 (C,)."""
-        return np.repeat(np.arange(len(self.profile)), [t.num_classes for t in self.profile])
-
-
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labels of all images before any split, those across tasks included; Sec. 5.
+    """Draw the labels of all images before any split, bool (N, C).
 
-    Parameters
-    ----------
-    plan : Plan
-        The data set.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    numpy.ndarray of bool, shape (N, C)
-        Labels; the classes of the first task come first, the most frequent of a task first.
-
-    Examples
-    --------
-    >>> draw_corpus(DIGITS70_TINY, np.random.default_rng(0)).shape[1]
-    70
+    The classes of the first task come first, the most frequent of a task first.
     """
     scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
     blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
@@ -438,97 +242,6 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
         stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
     )
     return rng.permutation(np.concatenate([stream, bridges]))
-
-
-def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
-    """Make a digits data set, or load its images from the cache; Appendix, "Dataset Curation".
-
-    Parameters
-    ----------
-    plan : Plan
-        The data set.
-    images : bool
-        False for labels alone, which need no scikit-learn and no cache.
-
-    Returns
-    -------
-    SequentialDataset
-        The same for every run.
-
-    Examples
-    --------
-    >>> load_digits_dataset(DIGITS70_TINY, images=False).num_tasks
-    4
-    """
-    class_task, drawn = _draw_labels(plan)
-    labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
-    class_freq = labels["train"].sum(axis=0)
-    identity = _identity(plan)
-    scenes = dict.fromkeys(labels)
-    if images:
-        scenes = cached_arrays(
-            plan.name,
-            (curation, glyphs, sys.modules[__name__]),
-            lambda: _render(labels, identity),
-        )
-    splits = {
-        part: Split(scenes[part], rows, curation.tasks_of_images(rows, class_task))
-        for part, rows in labels.items()
-    }
-    return SequentialDataset(
-        name=plan.name,
-        train=splits.pop("train"),
-        tests=splits,
-        class_names=_names(identity),
-        class_task=class_task.copy(),
-        class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
-        stands_for=plan.stands_for,
-    )
-
-
-@lru_cache
-def _draw_labels(plan: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return the task of each class, int64 (C,), and the labels of each part, bool (N, C)."""
-    rng = np.random.default_rng(np.random.SeedSequence(glyphs.SCENE_SEED).spawn(1)[0])
-    corpus = draw_corpus(plan, rng)
-    class_task = clustering.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
-    task = curation.tasks_of_images(corpus, class_task)
-    return class_task, {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
-
-
-def load_clustering(plan: Plan) -> Clustering:
-    """Draw the corpus that a digits data set was clustered from; Appendix, Algorithm 2.
-
-    Parameters
-    ----------
-    plan : Plan
-        The data set.
-
-    Returns
-    -------
-    Clustering
-        The same corpus as `load_digits_dataset` splits.
-
-    Examples
-    --------
-    >>> load_clustering(DIGITS70_TINY).n_groups
-    4
-    """
-    label_seed = np.random.SeedSequence(glyphs.SCENE_SEED).spawn(1)[0]
-    corpus = draw_corpus(plan, np.random.default_rng(label_seed))
-    names = _names(_identity(plan))
-    return Clustering(corpus, names, len(plan.profile), plan.beta, plan.min_classes)
-
-
-def _identity(plan: Plan) -> np.ndarray:
-    """Return which digit in which colour each class is, as one number."""
-    name_seed = np.random.SeedSequence(glyphs.SCENE_SEED).spawn(2)[1]
-    return np.random.default_rng(name_seed).permutation(plan.num_classes)
-
-
-def _names(identity: np.ndarray) -> tuple[str, ...]:
-    colours = list(glyphs.COLOURS)
-    return tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity)
 
 
 def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -543,17 +256,66 @@ def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
     }
 
 
+@lru_cache
+def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return the corpus, the task of each class, int64 (C,), and the labels of each part."""
+    rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
+    corpus = draw_corpus(plan, rng)
+    class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    task = curation.tasks_of_images(corpus, class_task)
+    return corpus, class_task, {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
+
+
+def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
+    """Make a digits data set; its images are drawn once and then read from the cache."""
+    _, class_task, drawn = _draw_all(plan)
+    labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
+    identity = _identity(plan)
+    pictures = dict.fromkeys(labels)
+    if images:
+        makers = (curation, scenes, sys.modules[__name__])
+        pictures = cached_arrays(plan.name, makers, lambda: _render(labels, identity))
+    splits = {
+        part: Split(pictures[part], rows, curation.tasks_of_images(rows, class_task))
+        for part, rows in labels.items()
+    }
+    class_freq = labels["train"].sum(axis=0)
+    return SequentialDataset(
+        name=plan.name,
+        train=splits.pop("train"),
+        tests=splits,
+        class_names=_names(identity),
+        class_task=class_task.copy(),
+        class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
+        stands_for=plan.stands_for,
+    )
+
+
+def load_clustering(plan: Plan) -> Clustering:
+    """Return the corpus that a digits data set is clustered from."""
+    corpus, names = _draw_all(plan)[0].copy(), _names(_identity(plan))
+    return Clustering(corpus, names, len(plan.profile), plan.beta, plan.min_classes)
+
+
+def _identity(plan: Plan) -> np.ndarray:
+    """Return which digit in which colour each class is, as one number."""
+    name_seed = np.random.SeedSequence(scenes.SCENE_SEED).spawn(2)[1]
+    return np.random.default_rng(name_seed).permutation(plan.num_classes)
+
+
+def _names(identity: np.ndarray) -> tuple[str, ...]:
+    colours = list(scenes.COLOURS)
+    return tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity)
+
+
 def _render(labels: dict[str, np.ndarray], identity: np.ndarray) -> dict[str, np.ndarray]:
     """Draw the scenes of every part, training and test from different originals."""
-    originals, rng = glyphs.originals()
-    palette = np.array(list(glyphs.COLOURS.values()), dtype=np.uint8)
+    originals, rng = scenes.scene_originals()
+    palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)
+    digit, colour = identity // NUM_COLOURS, palette[identity % NUM_COLOURS]
     return {
-        part: glyphs.render_scenes(
-            rows,
-            identity // NUM_COLOURS,
-            palette[identity % NUM_COLOURS],
-            *originals[part == "train"],
-            rng,
+        part: scenes.render_scenes(
+            rows, digit, colour, *originals["train" if part == "train" else "test"], rng
         )
         for part, rows in labels.items()
     }

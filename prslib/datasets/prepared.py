@@ -1,99 +1,110 @@
-"""Which images make up a prepared data set, and where its two files lie."""
+"""Choose the images of a prepared data set, and read and write its files."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets.arrays import check_resolution
-from prslib.datasets.base import SequentialDataset, Split
-from prslib.paths import data_dir
+from prslib.datasets import curation
+from prslib.datasets.arrays import open_images, require_an_image
+from prslib.datasets.base import Clustering, SequentialDataset, Split
+from prslib.paths import data_dir, replacing
 
 PARTS = ("train", "balanced", "imbalanced")
+ID_FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # begin of their names
+PLACES = {"coco": "COCOseq/ids", "nuswide": "NUSWIDEseq/ids"}  # in the authors' repository
 BROKEN = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Hold the labels of a whole multi-label data set, before any split; Sec. 4.
+    """Hold the labels of all images of a multi-label data set, before any split."""
 
-    Parameters
-    ----------
-    key : numpy.ndarray of int64, shape (N,)
-        What id files call an image; unique within its half.
-    is_test : numpy.ndarray of bool, shape (N,)
-        Whether it is of the official test or validation half.
-    files : numpy.ndarray of str, shape (N,)
-        Its file, relative to the folder of images.
-    labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels.
-    names : tuple of str, length C
-        Class names.
-    left_out : dict of str to int
-        How many images were not taken in, by reason.
-    """
+    key: np.ndarray  # int64 (N,), what id files call an image; unique within its half
+    is_test: np.ndarray  # bool (N,), of the official test or validation half
+    files: np.ndarray  # str (N,), relative to the folder of images
+    labels: np.ndarray  # bool (N, C)
+    names: tuple[str, ...]  # of the C classes
+    left_out: dict[str, int] = field(default_factory=dict)  # images not taken in, by reason
 
-    key: np.ndarray
-    is_test: np.ndarray
-    files: np.ndarray
-    labels: np.ndarray
-    names: tuple[str, ...]
-    left_out: dict[str, int]
-
-    def columns(self, names: tuple[str, ...]) -> np.ndarray:
+    def columns(self, names: Iterable[str]) -> np.ndarray:
         """Return the labels of some classes, bool (N, len(names))."""
         return self.labels[:, [self.names.index(name) for name in names]]
 
+    def with_files_in(self, root: Path) -> Corpus:
+        """Return the corpus without the images that are not in a folder."""
+        require_an_image(root, self.files)
+        there = np.array([(root / name).is_file() for name in self.files], dtype=bool)
+        return replace(
+            self,
+            key=self.key[there],
+            is_test=self.is_test[there],
+            files=self.files[there],
+            labels=self.labels[there],
+            left_out=self.left_out | {"without an image file": int((~there).sum())},
+        )
+
     def save(self, file: Path) -> None:
-        """Write the labels as one npz table, whole or not at all."""
+        """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        _write_whole(file, columns | {"names": np.array(self.names)})
+        _write_arrays(file, columns | {"names": np.array(self.names)})
+
+
+def read_table(file: Path, has_ids: bool) -> Corpus:
+    """Read a corpus from a table of labels; without ids the key is an image's row in its half."""
+    names = ("split", "labels", "names", *(("image_id",) if has_ids else ()))
+    try:
+        stored = _read_arrays(file, names)
+    except BROKEN as error:
+        raise ValueError(
+            f"expected {file} as a table of labels with {', '.join(names)}, but it cannot be read "
+            f"({error}); delete it, and download it or prepare the set again"
+        ) from error
+    is_test = stored["split"] == 1
+    rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
+    return Corpus(
+        key=stored.get("image_id", rows).astype(np.int64),
+        is_test=is_test,
+        files=np.full(len(is_test), ""),
+        labels=stored["labels"].astype(bool),
+        names=tuple(stored["names"].tolist()),
+    )
+
+
+def _read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    with open(file, "rb") as stream, np.load(stream) as stored:
+        return {name: stored[name] for name in names}
+
+
+def _write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
+    with replacing(file) as stream:
+        np.savez_compressed(stream, **arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Hold the rows of a prepared set: training, balanced and imbalanced test images; Sec. 4.
+    """Hold the rows of a prepared set: its training and test images.
 
-    Parameters
-    ----------
-    origin : str
-        "released" for the published split, "derived" for our own.
-    files : numpy.ndarray of str, shape (N,)
-        Image of each row, relative to the folder of images.
-    labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels of each row.
-    task : numpy.ndarray of int64, shape (N,)
-        Task of each row.
-    bounds : numpy.ndarray of int64, shape (3, 2)
-        First row and end of each of `PARTS`.
-    class_names, class_group : numpy.ndarray of str, shape (C,)
-        As in `SequentialDataset`.
-    class_task : numpy.ndarray of int64, shape (C,)
-        As in `SequentialDataset`.
-
-    Notes
-    -----
-    The test sets share images. Rows come in the order: training, balanced only, both, imbalanced
-    only, so that each part is one stretch of the array and no image is stored twice.
+    The test sets share images. Rows are ordered: training, balanced only, both, imbalanced only.
+    So each part is one stretch of the array, and no image is stored twice.
     """
 
-    origin: str
-    files: np.ndarray
-    labels: np.ndarray
-    task: np.ndarray
-    bounds: np.ndarray
-    class_names: np.ndarray
-    class_task: np.ndarray
-    class_group: np.ndarray
+    origin: str  # "released" for the published split, "derived" for our own
+    files: np.ndarray  # str (N,), relative to the folder of images
+    labels: np.ndarray  # bool (N, C)
+    task: np.ndarray  # int64 (N,)
+    bounds: np.ndarray  # int64 (3, 2), first row and end of each of `PARTS`
+    class_names: np.ndarray  # str (C,)
+    class_task: np.ndarray  # int64 (C,)
+    class_group: np.ndarray  # str (C,)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -115,8 +126,8 @@ class Selection:
         )
 
     def save(self, file: Path) -> None:
-        """Write an npz file, whole or not at all."""
-        _write_whole(file, {field.name: getattr(self, field.name) for field in fields(self)})
+        """Write an npz file, which `load` reads."""
+        _write_arrays(file, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def load(cls, file: Path) -> Selection:
@@ -151,260 +162,254 @@ class Selection:
         )
 
 
-def _read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    with open(file, "rb") as stream, np.load(stream) as stored:
-        return {name: stored[name] for name in names}
+@dataclass(frozen=True)
+class PreparedSet:
+    """Describe a data set that ``python -m prslib prepare`` makes, and load it."""
 
+    name: str
+    stands_for: str
+    read: Callable[[Path], Corpus]  # takes the folder of annotations
+    table: str  # file in $PRSLIB_DATA with the labels of all images, in place of the annotations
+    classes: Callable[[tuple[str, ...]], tuple[str, ...]]  # the classes to cluster, of all names
+    num_tasks: int
+    beta: float
+    per_class: int  # images of each class in the balanced test set
+    # Draws the derived balanced test set from labels, is_test, per_class and a generator.
+    draw_balanced: Callable[[np.ndarray, np.ndarray, int, np.random.Generator], np.ndarray]
+    groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of class names and class_freq
+    seed: int  # of the derived split, not of a run
+    id_ending: str  # of the released id files
+    id_halves: dict[str, tuple[bool, ...]]  # part -> halves, test or not, that its ids are of
+    ids_are_rows: bool = False  # ids number the rows of the official lists
+    ids_without_class: bool = False  # the id files hold images without any of the classes
+    id_address: str = ""  # where the id files can be fetched
+    id_checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 by file name
+    min_classes: int = 1  # of a task
+    dropped: tuple[str, ...] = ()  # clustered with the others, but no classes of the data set
+    folders: tuple[str, ...] = ()  # must be among the images
+    some_images_lost: bool = False  # a derived split is made of the images that are there
 
-def _write_whole(file: Path, arrays: dict[str, np.ndarray]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".writing")
-    with open(beside, "wb") as stream:
-        np.savez_compressed(stream, **arrays)
-    os.replace(beside, file)
+    def load(self, images: bool) -> SequentialDataset:
+        """Load the prepared set or, for labels alone, split the table of labels now.
 
+        A derived split comes with a warning.
+        """
+        folder = data_dir() / self.name
+        array = None
+        if (folder / "labels.npz").is_file():
+            selection = Selection.load(folder / "labels.npz")
+            if images:
+                array = open_images(folder, len(selection), selection.origin == "released")
+            why = f"{folder} was prepared without released id files"
+        else:
+            table, ids = data_dir() / self.table, data_dir() / f"{self.name}_ids"
+            if images or not table.is_file():
+                raise self._not_prepared()
+            corpus = read_table(table, not self.ids_are_rows)
+            selection, _ = self.select(corpus, ids if ids.is_dir() else None)
+            why = f"no released id files in {ids}"
+        if selection.origin == "derived":
+            warnings.warn(
+                f"{why}: {self.stands_for} is our own derivation of the split, not the released "
+                "one",
+                stacklevel=3,
+            )
+        return selection.dataset(self.name, self.stands_for, array)
 
-def read_table(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Read some arrays of a table of labels; our own.
+    def load_clustering(self) -> Clustering:
+        """Load what the classes are clustered from: the training half's labels."""
+        places = (data_dir() / self.name / "corpus.npz", data_dir() / self.table)
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            raise self._not_prepared()
+        labels, names = self._labels_to_cluster(read_table(found, not self.ids_are_rows))
+        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
-    Parameters
-    ----------
-    file : Path
-        The npz file.
-    names : sequence of str
-        Which arrays.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        The arrays by name.
-
-    Raises
-    ------
-    ValueError
-        If the file is cut off or no such table.
-    """
-    try:
-        return _read_arrays(file, names)
-    except BROKEN as error:
-        raise ValueError(
-            f"expected {file} as a table of labels with {', '.join(names)}, but it cannot be read "
-            f"({error}); delete it, and download it or prepare the set again"
-        ) from error
-
-
-def find_table(name: str, download: str) -> Path:
-    """Return the table of a corpus's labels: that of the prepared set, else a downloaded one.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    download : str
-        File name of the table in ``$PRSLIB_DATA``.
-
-    Returns
-    -------
-    Path
-        An existing file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is neither.
-    """
-    for place in (data_dir() / name / "corpus.npz", data_dir() / download):
-        if place.is_file():
-            return place
-    raise _nothing_of(name)
-
-
-def _nothing_of(name: str) -> FileNotFoundError:
-    return FileNotFoundError(
-        f"expected {name} in {data_dir() / name}, got nothing; run `python -m prslib prepare "
-        f"{name} --annotations DIR --images DIR [--ids DIR]` (without --images for labels alone, "
-        "without --ids for a derived split)"
-    )
-
-
-def load_prepared_or_select(
-    name: str,
-    stands_for: str,
-    images: bool,
-    download: str,
-    select: Callable[[Path, Path | None], Selection],
-) -> SequentialDataset:
-    """Load a prepared data set or, for labels alone, split a table of labels now; Sec. 4.
-
-    Parameters
-    ----------
-    name, stands_for : str
-        Of the data set.
-    images : bool
-        False for labels alone.
-    download : str
-        File name of the table in ``$PRSLIB_DATA``.
-    select : callable
-        Takes the table and the folder of released id files, None where there is none, in which
-        case it derives a split; returns the `Selection`.
-
-    Returns
-    -------
-    SequentialDataset
-        What ``python -m prslib prepare`` has made; where there is no such folder and no images are
-        wanted, the split of ``<name>_ids/`` or a derived one.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is neither.
-
-    Warns
-    -----
-    UserWarning
-        If the split is derived.
-    """
-    prepared = load_prepared(name, stands_for, images)
-    if prepared is not None:
-        return prepared
-    table, ids = data_dir() / download, data_dir() / f"{name}_ids"
-    if images or not table.is_file():
-        raise _nothing_of(name)
-    if not ids.is_dir():
-        _warn_of_derivation(f"no released id files in {ids}", stands_for)
-    return select(table, ids if ids.is_dir() else None).dataset(name, stands_for, None)
-
-
-def _warn_of_derivation(why: str, stands_for: str) -> None:
-    warnings.warn(
-        f"{why}: {stands_for} is our own derivation of the split, which `prslib.datasets` "
-        "describes",
-        stacklevel=3,
-    )
-
-
-def lay_out(train: np.ndarray, balanced: np.ndarray, imbalanced: np.ndarray):
-    """Order the images so that each part is one stretch of rows; our own choice.
-
-    Parameters
-    ----------
-    train, balanced, imbalanced : numpy.ndarray of int64
-        Images of each part, each once; the two test sets may share some.
-
-    Returns
-    -------
-    rows : numpy.ndarray of int64
-        All images, each once.
-    bounds : numpy.ndarray of int64, shape (3, 2)
-        First row and end of the three parts.
-
-    Examples
-    --------
-    >>> rows, bounds = lay_out(np.array([7]), np.array([1, 2]), np.array([2, 3]))
-    >>> rows.tolist(), bounds.tolist()
-    ([7, 1, 2, 3], [[0, 1], [1, 3], [2, 4]])
-    """
-    shared = np.isin(balanced, imbalanced)
-    others = imbalanced[~np.isin(imbalanced, balanced)]
-    rows = np.concatenate([train, balanced[~shared], balanced[shared], others])
-    end, first_shared = len(train) + len(balanced), len(train) + int((~shared).sum())
-    bounds = [[0, len(train)], [len(train), end], [first_shared, len(rows)]]
-    return rows.astype(np.int64), np.array(bounds, dtype=np.int64)
-
-
-def load_prepared(name: str, stands_for: str, images: bool) -> SequentialDataset | None:
-    """Load what ``python -m prslib prepare`` has made in ``$PRSLIB_DATA/<name>``; our own.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    stands_for : str
-        The paper's name of it.
-    images : bool
-        False for labels alone.
-
-    Returns
-    -------
-    SequentialDataset or None
-        The images are read from disk as they are used. None where no labels were prepared.
-
-    Raises
-    ------
-    FileNotFoundError
-        If images are wanted and not ready.
-    ValueError
-        If a file cannot be read, or the array has another resolution or length.
-
-    Warns
-    -----
-    UserWarning
-        If the split is derived.
-    """
-    folder = data_dir() / name
-    if not (folder / "labels.npz").is_file():
-        return None
-    selection = Selection.load(folder / "labels.npz")
-    array = _open_images(name, folder, selection) if images else None
-    if selection.origin == "derived":
-        _warn_of_derivation(f"{folder} was prepared without released id files", stands_for)
-    return selection.dataset(name, stands_for, array)
-
-
-def _open_images(name: str, folder: Path, selection: Selection) -> np.ndarray:
-    file = folder / "images.npy"
-    if not file.is_file():
-        begun = (folder / "images.part.npy").is_file()
-        ids = " --ids DIR" if selection.origin == "released" else ""
-        raise FileNotFoundError(
-            f"expected the images of {name} in {file}, got "
-            + ("an unfinished array; go on with" if begun else "labels alone; run")
-            + f" `python -m prslib prepare {name} --images DIR --annotations DIR{ids}` (what is "
-            "decoded stays), or load the set with images=False"
+    def _not_prepared(self) -> FileNotFoundError:
+        return FileNotFoundError(
+            f"expected {self.name} in {data_dir() / self.name}, got nothing; run `python -m "
+            f"prslib prepare {self.name} --annotations DIR --images DIR [--ids DIR]` (without "
+            "--images for labels alone, without --ids for a derived split)"
         )
-    try:
-        array = np.load(file, mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
-            f"run `python -m prslib prepare {name}` again"
-        ) from error
-    check_resolution(array, file)
-    if len(array) != len(selection):
-        raise ValueError(
-            f"expected {len(selection)} images in {file}, one a row of labels.npz, got "
-            f"{len(array)}; delete {folder} and prepare the set again"
+
+    def _labels_to_cluster(self, corpus: Corpus) -> tuple[np.ndarray, tuple[str, ...]]:
+        names = self.classes(corpus.names)
+        labels = corpus.columns(names)
+        return labels[labels.any(axis=1) & ~corpus.is_test], names
+
+    def cluster(self, corpus: Corpus) -> tuple[tuple[str, ...], np.ndarray]:
+        """Cluster the classes; return their names, dropped ones included, and tasks, (C,)."""
+        labels, names = self._labels_to_cluster(corpus)
+        group = curation.cluster_classes(labels, self.num_tasks, self.beta, self.min_classes)
+        return names, curation.number_by_size(group, ~np.isin(names, self.dropped))
+
+    def tasks(self, corpus: Corpus, names: tuple[str, ...], class_task: np.ndarray) -> np.ndarray:
+        """Find the task of every image, (N,); -1 without a kept class or with several tasks."""
+        labels = corpus.columns(names)
+        usable = labels[:, ~np.isin(names, self.dropped)].any(axis=1)
+        task = np.full(len(labels), -1, dtype=np.int64)
+        task[usable] = curation.tasks_of_images(labels[usable], class_task)
+        return task
+
+    def select(
+        self, corpus: Corpus, ids: Path | None, per_class: int | None = None
+    ) -> tuple[Selection, dict[str, int]]:
+        """Choose the images by the released ids in a folder, or derive a split; Sec. 4.
+
+        The counts say how many images are in no part, by reason.
+        """
+        if ids is None:
+            return self._derive(corpus, self.per_class if per_class is None else per_class)
+        return self._select_released(corpus, read_ids(ids, self.id_ending))
+
+    def _derive(self, corpus: Corpus, per_class: int) -> tuple[Selection, dict[str, int]]:
+        """Derive a split like the published one from the labels alone; Sec. 4 and Appendix."""
+        names, class_task = self.cluster(corpus)
+        task = self.tasks(corpus, names, class_task)
+        kept = ~np.isin(names, self.dropped)
+        labels = corpus.columns(names)[:, kept]
+        usable = labels.any(axis=1)
+        left_out = {
+            f"without any class of {self.stands_for}": int((~usable).sum()),
+            "with classes of several tasks": int((usable & (task < 0)).sum()),
+        }
+        pool = np.flatnonzero(task >= 0)
+        is_test = corpus.is_test[pool]
+        rng = np.random.default_rng(self.seed)
+        balanced = pool[self.draw_balanced(labels[pool], is_test, per_class, rng)]
+        rows = {
+            "train": np.setdiff1d(pool[~is_test], balanced),
+            "balanced": balanced,
+            "imbalanced": pool[is_test],
+        }
+        classes = np.array(names)[kept], class_task[kept]
+        return self._selection("derived", corpus, rows, labels, task, *classes), left_out
+
+    def _select_released(
+        self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
+    ) -> tuple[Selection, dict[str, int]]:
+        """Pick the published split's images and check that their labels agree."""
+        rows, task = {}, np.full(len(corpus.key), -1, dtype=np.int64)
+        for part, lists in ids.items():
+            found = [
+                _look_up(corpus, wanted, self.id_halves[part], f"{ID_FILES[part]}_task{t}")
+                for t, wanted in enumerate(lists)
+            ]
+            rows[part] = np.concatenate(found)
+            for t, of_task in enumerate(found):
+                _set_task(task, of_task, t, part, corpus)
+        both = np.intersect1d(rows["train"], np.concatenate([rows["balanced"], rows["imbalanced"]]))
+        if len(both):
+            raise ValueError(
+                f"expected no training image in a test set, got {len(both)}, the first with id "
+                f"{corpus.key[both[0]]}; the id files are not of one split"
+            )
+        names = [name for name in self.classes(corpus.names) if name not in self.dropped]
+        labels = corpus.columns(names)
+        used = labels[rows["train"]].any(axis=0)  # a class without a training image is left out
+        labels, names = labels[:, used], np.array(names)[used]
+        chosen = np.unique(np.concatenate(list(rows.values())))
+        empty = int((~labels[chosen].any(axis=1)).sum())
+        if empty and not self.ids_without_class:
+            raise ValueError(
+                f"expected a class of {self.stands_for} in every image of the id files, got "
+                f"{empty} without any; the id files do not match these annotations, get both anew"
+            )
+        left_out = {f"of the id files without any class of {self.stands_for}": empty}
+        rows = {part: found[labels[found].any(axis=1)] for part, found in rows.items()}
+        chosen = chosen[labels[chosen].any(axis=1)]
+        # the task of a class is the one that most of its images are in
+        counts = [labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(len(ids["train"]))]
+        class_task = np.argmax(counts, axis=0).astype(np.int64)
+        _check_labels_in_task(corpus, labels, task, chosen, class_task, names)
+        selection = self._selection("released", corpus, rows, labels, task, names, class_task)
+        return selection, left_out if empty else {}
+
+    def _selection(
+        self,
+        origin: str,
+        corpus: Corpus,
+        rows: dict[str, np.ndarray],  # of each part
+        labels: np.ndarray,  # of all images
+        task: np.ndarray,
+        names: np.ndarray,
+        class_task: np.ndarray,
+    ) -> Selection:
+        """Order the images so that each part is one stretch of rows."""
+        train, balanced, imbalanced = (rows[part] for part in PARTS)
+        shared = np.isin(balanced, imbalanced)
+        others = imbalanced[~np.isin(imbalanced, balanced)]
+        order = np.concatenate([train, balanced[~shared], balanced[shared], others])
+        end, first_shared = len(train) + len(balanced), len(train) + int((~shared).sum())
+        bounds = [[0, len(train)], [len(train), end], [first_shared, len(order)]]
+        return Selection(
+            origin=origin,
+            files=corpus.files[order],
+            labels=labels[order],
+            task=task[order],
+            bounds=np.array(bounds, dtype=np.int64),
+            class_names=names,
+            class_task=class_task,
+            class_group=np.array(self.groups(names, labels[train].sum(axis=0))),
         )
-    return array
 
 
-FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # part -> name in the files
-PLACES = {"coco": "COCOseq/ids", "nuswide": "NUSWIDEseq/ids"}  # in the authors' repository
+def _look_up(corpus: Corpus, wanted: np.ndarray, halves: tuple[bool, ...], file: str) -> np.ndarray:
+    """Return the rows of ids; the halves are searched in their order."""
+    rows = np.full(len(wanted), -1, dtype=np.int64)
+    for is_test in halves:
+        half = np.flatnonzero(corpus.is_test == is_test)
+        order = half[np.argsort(corpus.key[half])]
+        if not len(order):
+            continue
+        place = np.searchsorted(corpus.key[order], wanted).clip(max=len(order) - 1)
+        hit = (corpus.key[order[place]] == wanted) & (rows < 0)
+        rows[hit] = order[place[hit]]
+    missing = wanted[rows < 0]
+    if len(missing):
+        raise ValueError(
+            f"expected every id of {file} among the labelled images, but "
+            f"{len(missing)} of {len(wanted)} are not, the first is {missing[0]}; the id files do "
+            "not match these annotations, get both anew"
+        )
+    return rows
+
+
+def _set_task(task: np.ndarray, rows: np.ndarray, t: int, part: str, corpus: Corpus) -> None:
+    other = rows[(task[rows] >= 0) & (task[rows] != t)]
+    if len(other):
+        raise ValueError(
+            f"expected each image in one task, got {len(other)} of {ID_FILES[part]}_task{t} in "
+            f"another as well, the first with id {corpus.key[other[0]]}; download the id files "
+            "again"
+        )
+    task[rows] = t
+
+
+def _check_labels_in_task(
+    corpus: Corpus,
+    labels: np.ndarray,
+    task: np.ndarray,
+    rows: np.ndarray,
+    class_task: np.ndarray,
+    names: np.ndarray,
+) -> None:
+    foreign = labels[rows] & (class_task[None, :] != task[rows][:, None])  # (rows, C)
+    wrong = np.flatnonzero(foreign.any(axis=1))
+    if len(wrong):
+        first = rows[wrong[0]]
+        label = int(foreign[wrong[0]].argmax())
+        raise ValueError(
+            f"expected only labels of its own task for every image, but {len(wrong)} of "
+            f"{len(rows)} have others, the first with id {corpus.key[first]}: task {task[first]} "
+            f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match "
+            "these annotations, get both anew"
+        )
 
 
 def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
-    """Read the released id files, ``{train,test,teorg}_task<t>_id_<ending>.json``; Sec. 4.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files are.
-    ending : str
-        "coco" or "nuswide".
-
-    Returns
-    -------
-    dict of str to list of numpy.ndarray of int64
-        Part to the ids of each task.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is not a list of integers, or names one twice.
-    """
-    pattern = re.compile(rf"(?:{'|'.join(FILES.values())})_task(\d+)_id_{ending}\.json")
+    """Read the released id files, by part and task: ``{train,test,teorg}_task<t>_id_<ending>``."""
+    pattern = re.compile(rf"(?:{'|'.join(ID_FILES.values())})_task(\d+)_id_{ending}\.json")
     matches = [pattern.fullmatch(file.name) for file in folder.glob("*.json")]
     last = max((int(match[1]) for match in matches if match), default=0)
     return {
@@ -412,7 +417,7 @@ def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
             _read_list(folder / f"{begin}_task{task}_id_{ending}.json", ending)
             for task in range(last + 1)
         ]
-        for part, begin in FILES.items()
+        for part, begin in ID_FILES.items()
     }
 
 
@@ -437,120 +442,3 @@ def _read_list(file: Path, ending: str) -> np.ndarray:
             f"{times.max()} times; download it again"
         )
     return array
-
-
-def select_released(
-    corpus: Corpus, ids: dict[str, list[np.ndarray]], halves: dict[str, tuple[bool, ...]], kept
-) -> tuple[Selection, int]:
-    """Pick the published split's images and check that their labels agree; Sec. 4.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        All images and labels.
-    ids : dict of str to list of numpy.ndarray
-        As `read_ids` gives them.
-    halves : dict of str to tuple of bool
-        Part to the halves, test (True) or not, in which its ids are looked up, in order.
-    kept : sequence of str
-        Classes of the data set; those in no training image are left out.
-
-    Returns
-    -------
-    selection : Selection
-        Without groups of classes (all "").
-    empty : int
-        Images that were left out as none of their labels is kept.
-
-    Raises
-    ------
-    ValueError
-        If an id is unknown, an image's labels are not of its task, or a training image is in a
-        test set as well.
-    """
-    rows, task = {}, np.full(len(corpus.key), -1, dtype=np.int64)
-    for part, lists in ids.items():
-        found = [_look_up(corpus, wanted, halves[part], part, t) for t, wanted in enumerate(lists)]
-        rows[part] = np.concatenate(found)
-        for t, of_task in enumerate(found):
-            _set_task(task, of_task, t, part, corpus)
-    both = np.intersect1d(rows["train"], np.concatenate([rows["balanced"], rows["imbalanced"]]))
-    if len(both):
-        raise ValueError(
-            f"expected no training image in a test set, got {len(both)}, the first with id "
-            f"{corpus.key[both[0]]}; the id files are not of one split"
-        )
-    labels = corpus.columns(tuple(kept))
-    used = labels[rows["train"]].any(axis=0)
-    labels, names = labels[:, used], np.array(kept)[used]
-    chosen = np.unique(np.concatenate(list(rows.values())))
-    empty = chosen[~labels[chosen].any(axis=1)]
-    rows = {part: found[labels[found].any(axis=1)] for part, found in rows.items()}
-    chosen = np.setdiff1d(chosen, empty)
-    class_task = _tasks_of_classes(labels[chosen], task[chosen], len(ids["train"]))
-    _check_labels_in_task(corpus, labels, task, chosen, class_task, names)
-    order, bounds = lay_out(rows["train"], rows["balanced"], rows["imbalanced"])
-    nameless = np.full(len(names), "", dtype="U8")
-    selection = Selection(
-        "released",
-        corpus.files[order],
-        labels[order],
-        task[order],
-        bounds,
-        names,
-        class_task,
-        nameless,
-    )
-    return selection, len(empty)
-
-
-def _look_up(corpus: Corpus, wanted: np.ndarray, halves, part: str, task: int) -> np.ndarray:
-    """Return the rows of ids; the halves are searched in their order."""
-    rows = np.full(len(wanted), -1, dtype=np.int64)
-    for is_test in halves:
-        half = np.flatnonzero(corpus.is_test == is_test)
-        order = half[np.argsort(corpus.key[half])]
-        if not len(order):
-            continue
-        place = np.searchsorted(corpus.key[order], wanted).clip(max=len(order) - 1)
-        hit = (corpus.key[order[place]] == wanted) & (rows < 0)
-        rows[hit] = order[place[hit]]
-    missing = wanted[rows < 0]
-    if len(missing):
-        raise ValueError(
-            f"expected every id of {FILES[part]}_task{task} among the labelled images, but "
-            f"{len(missing)} of {len(wanted)} are not, the first is {missing[0]}; the id files do "
-            "not match these annotations, get both anew"
-        )
-    return rows
-
-
-def _set_task(task: np.ndarray, rows: np.ndarray, t: int, part: str, corpus: Corpus) -> None:
-    other = rows[(task[rows] >= 0) & (task[rows] != t)]
-    if len(other):
-        raise ValueError(
-            f"expected each image in one task, got {len(other)} of {FILES[part]}_task{t} in "
-            f"another as well, the first with id {corpus.key[other[0]]}; download the id files "
-            "again"
-        )
-    task[rows] = t
-
-
-def _tasks_of_classes(labels: np.ndarray, task: np.ndarray, num_tasks: int) -> np.ndarray:
-    """Return the task in which most images of each class are, int64 (C,)."""
-    counts = np.stack([labels[task == t].sum(axis=0) for t in range(num_tasks)])  # (T, C)
-    return counts.argmax(axis=0).astype(np.int64)
-
-
-def _check_labels_in_task(corpus, labels, task, rows, class_task, names) -> None:
-    foreign = labels[rows] & (class_task[None, :] != task[rows][:, None])  # (rows, C)
-    wrong = np.flatnonzero(foreign.any(axis=1))
-    if len(wrong):
-        first = rows[wrong[0]]
-        label = int(foreign[wrong[0]].argmax())
-        raise ValueError(
-            f"expected only labels of its own task for every image, but {len(wrong)} of "
-            f"{len(rows)} have others, the first with id {corpus.key[first]}: task {task[first]} "
-            f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match "
-            "these annotations, get both anew"
-        )

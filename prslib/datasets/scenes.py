@@ -1,4 +1,4 @@
-"""Draw small scenes of coloured handwritten digits."""
+"""Draw pictures of handwritten digits: scenes of several coloured ones, and single ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from prslib.datasets.arrays import cached_arrays
 
-SCENE_SEED = 20200823  # of the multi-label stand-ins, not of a run
 COLOURS = {
     "red": (255, 48, 48),
     "green": (40, 210, 60),
@@ -18,33 +17,46 @@ COLOURS = {
     "cyan": (30, 225, 235),
     "white": (255, 255, 255),
 }
+OTHER_COLOURS = {  # of the scenes that networks are pretrained on; none of them in `COLOURS`
+    "orange": (255, 140, 20),
+    "brown": (150, 90, 40),
+    "teal": (20, 140, 130),
+    "pink": (255, 170, 190),
+    "lime": (170, 250, 90),
+    "violet": (140, 60, 230),
+    "grey": (140, 140, 140),
+}
+CLASS_NAMES = tuple(f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS)
+TURNS = {"digits": 0, "turned_digits": 1}  # quarters, counter-clockwise, by name of the scenes
+LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)  # share of the scenes with 1, 2, 3, 4 labels
+
+SCENE_SEED = 20200823  # of the multi-label stand-ins, not of a run
 SIDE = 32  # pixels
 NOISE = 32  # background pixels are below this, of 255
 # Cells to a side -> (offset and width of the cells, smallest and largest digit), in pixels.
 GRIDS = {2: (16, 16, 9, 14), 3: (11, 10, 8, 10)}
 
+PICTURE_SEED = 20200824  # of the pictures of single digits, not of a run
+SHEAR = 0.25  # largest slant, pixels sideways a pixel of height
+GREY = {"side": 28, "smallest": 18, "largest": 22, "shift": 2}  # pixels
+COLOUR = {"side": 32, "smallest": 20, "largest": 26, "shift": 3}
+CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
+PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
+
+Originals = tuple[np.ndarray, np.ndarray]  # pictures (M, 8, 8) from 0 to 1, and their digits (M,)
+
+
+def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
+    """Split scikit-learn's handwritten digits at random into those for "train" and for "test"."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    parts = zip(("train", "test"), split_originals(data.target, rng), strict=True)
+    return {part: (data.images[use] / 16, data.target[use]) for part, use in parts}
+
 
 def split_originals(digits: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Part the handwritten originals of each digit, two thirds to one third; our own choice.
-
-    Parameters
-    ----------
-    digits : numpy.ndarray of int64, shape (M,)
-        Digit of each original.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    train, test : numpy.ndarray of int64
-        Indices of the originals for training and for test scenes, sorted.
-
-    Examples
-    --------
-    >>> train, test = split_originals(np.repeat([0, 1], 3), np.random.default_rng(0))
-    >>> len(train), len(test), len(np.intersect1d(train, test))
-    (4, 2, 0)
-    """
+    """Split the indices of each digit, two thirds to one third; both results are sorted."""
     train, test = [], []
     for digit in np.unique(digits):
         members = rng.permutation(np.flatnonzero(digits == digit))
@@ -54,127 +66,56 @@ def split_originals(digits: np.ndarray, rng: np.random.Generator) -> tuple[np.nd
     return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
 
-def digit_originals(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the handwritten digits that scenes of one part are drawn from; our own choice.
+def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
+    """Return the originals of the multi-label scenes, and the generator that draws the scenes."""
+    rng = np.random.default_rng(np.random.SeedSequence(SCENE_SEED).spawn(3)[2])
+    return read_originals(rng), rng
 
-    Parameters
-    ----------
-    part : str
-        "train", or the name of a test set: those come from the other originals.
 
-    Returns
-    -------
-    pictures : numpy.ndarray of float64, shape (M, 8, 8)
-        From 0 to 1.
-    digits : numpy.ndarray of int64, shape (M,)
-        What each shows.
+def digit_originals(part: str) -> Originals:
+    """Return the originals of the scenes of "train", or those of any test set."""
+    return scene_originals()[0]["train" if part == "train" else "test"]
 
-    Examples
-    --------
-    >>> [digit_originals(part)[0].shape for part in ("train", "test")]
-    [(1195, 8, 8), (602, 8, 8)]
+
+def draw_scenes(
+    name: str, images: int, rng: np.random.Generator, part: str = "train"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw scenes to pretrain on, all `CLASS_NAMES` equally frequent; `name` is a key of `TURNS`.
+
+    The scenes are uint8 (images, 32, 32, 3), the labels bool (images, 70). The digits are turned
+    and coloured otherwise than in the streams; "train" uses none of the streams' test originals.
     """
-    return originals()[0][part == "train"]
-
-
-def originals() -> tuple[dict[bool, tuple[np.ndarray, np.ndarray]], np.random.Generator]:
-    """Return pictures and digits, for training or not, and the generator that scenes go on with."""
-    from sklearn.datasets import load_digits
-
-    data, rng = load_digits(), np.random.default_rng(np.random.SeedSequence(SCENE_SEED).spawn(3)[2])
-    train, test = split_originals(data.target, rng)
-    return {
-        part: (data.images[use] / 16, data.target[use])
-        for part, use in ((True, train), (False, test))
-    }, rng
-
-
-def resize(originals: np.ndarray, size: int) -> np.ndarray:
-    """Resize square pictures by bilinear interpolation, pixel centres aligned; textbook.
-
-    Parameters
-    ----------
-    originals : numpy.ndarray of float64, shape (M, S, S)
-        Pictures.
-    size : int
-        New side in pixels.
-
-    Returns
-    -------
-    numpy.ndarray of float64, shape (M, size, size)
-        Pictures within the range of the old ones.
-
-    Examples
-    --------
-    >>> resize(np.array([[[0.0, 1.0], [0.0, 1.0]]]), 4)[0, 0]
-    array([0.  , 0.25, 0.75, 1.  ])
-    """
-    side = originals.shape[1]
-    centre = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
-    low = np.minimum(centre.astype(np.int64), side - 2)
-    weights = np.zeros((size, side))
-    weights[np.arange(size), low] = 1 - (centre - low)
-    weights[np.arange(size), low + 1] = centre - low
-    return weights @ originals @ weights.T
+    digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
+    colour = np.tile(np.array(list(OTHER_COLOURS.values()), dtype=np.uint8), (10, 1))
+    count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
+    rank = rng.random((images, len(digit))).argsort(axis=1).argsort(axis=1)
+    labels = rank < count[:, None]
+    pictures, of_digit = digit_originals(part)
+    turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
+    return render_scenes(labels, digit, colour, turned, of_digit, rng), labels
 
 
 def render_scenes(
-    labels: np.ndarray,
-    class_digit: np.ndarray,
-    class_colour: np.ndarray,
-    originals: np.ndarray,
-    original_digit: np.ndarray,
+    labels: np.ndarray,  # bool (N, C), at most nine an image
+    class_digit: np.ndarray,  # (C,)
+    class_colour: np.ndarray,  # uint8 (C, 3)
+    originals: np.ndarray,  # (M, S, S), 0 to 1
+    original_digit: np.ndarray,  # (M,)
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw every label of an image once, in its own cell of the scene; our own choice.
-
-    Parameters
-    ----------
-    labels : numpy.ndarray of bool, shape (N, C)
-        Multi-hot labels, at most nine an image.
-    class_digit : numpy.ndarray of int64, shape (C,)
-        Digit of each class.
-    class_colour : numpy.ndarray of uint8, shape (C, 3)
-        Colour of each class, red, green and blue from 0 to 255.
-    originals : numpy.ndarray of float64, shape (M, S, S)
-        Handwritten digits, 0 to 1.
-    original_digit : numpy.ndarray of int64, shape (M,)
-        Digit of each original.
-    rng : numpy.random.Generator
-        Source of chance: original, size, place and noise.
-
-    Returns
-    -------
-    numpy.ndarray of uint8, shape (N, 32, 32, 3)
-        Scenes. Up to four labels: digits of 9 to 14 pixels in 2 x 2 cells; up to nine: 8 to 10
-        pixels in 3 x 3 cells.
-
-    Raises
-    ------
-    ValueError
-        If an image has more than nine labels, or a digit has no original.
-
-    Examples
-    --------
-    >>> one = np.ones((1, 1), dtype=bool)
-    >>> render_scenes(one, np.array([7]), np.array([[255, 0, 0]], dtype=np.uint8),
-    ...               np.ones((1, 8, 8)), np.array([7]), np.random.default_rng(0)).shape
-    (1, 32, 32, 3)
-    """
+    """Draw every label of an image once, in its own cell of the scene, uint8 (N, 32, 32, 3)."""
     per_image = labels.sum(axis=1)
     if per_image.max(initial=0) > 9:
         raise ValueError(f"expected at most 9 labels an image, got {per_image.max()}")
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
     size, top, left = _place(per_image, image, rng)
-    original = choose_originals(class_digit[label], original_digit, rng)
+    original = _choose_originals(class_digit[label], original_digit, rng)
     for side in np.unique(size).tolist():
         now = np.flatnonzero(size == side)
         ink = resize(originals, side)[original[now]]  # (L', side, side)
         drawn = (ink[..., None] * class_colour[label[now], None, None, :]).astype(np.uint8)
-        rows = top[now, None, None] + np.arange(side)[:, None]
-        columns = left[now, None, None] + np.arange(side)
-        where = (image[now, None, None], rows, columns)
+        where = (image[now, None, None], *_square(top[now], left[now], side))
         scenes[where] = np.maximum(scenes[where], drawn)
     return scenes
 
@@ -199,7 +140,7 @@ def _place(
     return size, top, left
 
 
-def choose_originals(
+def _choose_originals(
     digit: np.ndarray, original_digit: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the index of a random original of each digit asked for."""
@@ -211,117 +152,66 @@ def choose_originals(
     return order[rng.integers(start, stop)]
 
 
-SEED = 20200824  # of the pictures, not of a run
-SHEAR = 0.25  # largest slant, pixels sideways a pixel of height
-GREY = {"side": 28, "smallest": 18, "largest": 22, "shift": 2}  # pixels
-COLOUR = {"side": 32, "smallest": 20, "largest": 26, "shift": 3}
-CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
-PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
+def _square(top: np.ndarray, left: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (L, side, 1) and columns (L, 1, side) of squares in a picture."""
+    return top[:, None, None] + np.arange(side)[:, None], left[:, None, None] + np.arange(side)
+
+
+def resize(originals: np.ndarray, size: int) -> np.ndarray:
+    """Resize square pictures (M, S, S) by bilinear interpolation, pixel centres aligned."""
+    side = originals.shape[1]
+    centre = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
+    low = np.minimum(centre.astype(np.int64), side - 2)
+    weights = np.zeros((size, side))
+    weights[np.arange(size), low] = 1 - (centre - low)
+    weights[np.arange(size), low + 1] = centre - low
+    return weights @ originals @ weights.T
 
 
 def cached_pictures(
     name: str, digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
-    """Draw training and test pictures from different originals, once; our own choice.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set, for its file in the cache.
-    digits : dict of str to numpy.ndarray of int64
-        "train" and "test": the digit of each picture.
-    colour : bool
-        Whether the pictures are in colour.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray of uint8, (N, side, side, 1 or 3)
-        The pictures.
-    """
-    return cached_arrays(name, (sys.modules[__name__],), lambda: _draw_parts(digits, colour))
+    """Draw the pictures of a single-label stand-in, "train" and "test", or load them."""
+    return cached_arrays(name, (sys.modules[__name__],), lambda: _draw_pictures(digits, colour))
 
 
-def _draw_parts(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
-    from sklearn.datasets import load_digits
-
-    data, rng = load_digits(), np.random.default_rng(SEED)
-    train, test = split_originals(data.target, rng)
+def _draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(PICTURE_SEED)
     pictures = {}
-    for part, use in (("train", train), ("test", test)):
-        ink = draw_ink(
-            digits[part], data.images[use] / 16, data.target[use], COLOUR if colour else GREY, rng
-        )
-        pictures[part] = colour_ink(ink, rng) if colour else _to_bytes(255 * ink[..., None])
+    for part, originals in read_originals(rng).items():
+        ink = _draw_ink(digits[part], *originals, COLOUR if colour else GREY, rng)
+        pictures[part] = _colour_ink(ink, rng) if colour else _to_bytes(255 * ink[..., None])
     return pictures
 
 
-def draw_ink(digits, originals, original_digit, layout: dict[str, int], rng) -> np.ndarray:
-    """Draw each digit from a random original, of random size, slant and place; our own choice.
-
-    Parameters
-    ----------
-    digits : numpy.ndarray of int64, shape (N,)
-        What to draw.
-    originals : numpy.ndarray of float64, shape (M, S, S)
-        Handwritten digits, 0 to 1.
-    original_digit : numpy.ndarray of int64, shape (M,)
-        Digit of each original.
-    layout : dict of str to int
-        "side" of a picture, "smallest" and "largest" size of a digit, and its largest "shift" from
-        the middle, in pixels.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    numpy.ndarray of float64, shape (N, side, side)
-        How much ink a pixel has, 0 to 1.
-
-    Examples
-    --------
-    >>> draw_ink(np.array([3]), np.ones((1, 8, 8)), np.array([3]), GREY,
-    ...          np.random.default_rng(0)).shape
-    (1, 28, 28)
-    """
+def _draw_ink(
+    digits: np.ndarray,
+    originals: np.ndarray,
+    original_digit: np.ndarray,
+    layout: dict[str, int],
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Draw digits (N,) in random size, slant and place, as ink (N, side, side) from 0 to 1."""
     side = layout["side"]
     ink = np.zeros((len(digits), side, side))
-    original = choose_originals(digits, original_digit, rng)
+    original = _choose_originals(digits, original_digit, rng)
     sizes = rng.integers(layout["smallest"], layout["largest"] + 1, size=len(digits))
     shift = layout["shift"]
     shifts = rng.integers(-shift, shift + 1, size=(2, len(digits)))
     top, left = (side - sizes) // 2 + shifts
     for size in np.unique(sizes).tolist():
         now = np.flatnonzero(sizes == size)
-        rows = top[now, None, None] + np.arange(size)[:, None]
-        columns = left[now, None, None] + np.arange(size)
-        ink[now[:, None, None], rows, columns] = resize(originals, size)[original[now]]
+        where = (now[:, None, None], *_square(top[now], left[now], size))
+        ink[where] = resize(originals, size)[original[now]]
     slant = rng.uniform(-SHEAR, SHEAR, len(digits))
     sideways = np.rint(slant[:, None] * (np.arange(side) - side / 2)).astype(np.int64)  # (N, side)
     source = np.clip(np.arange(side) - sideways[..., None], 0, side - 1)  # (N, side, side)
     return np.take_along_axis(ink, source, axis=2)
 
 
-def colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Paint ink and ground in two random colours, with noise; our own choice.
-
-    Parameters
-    ----------
-    ink : numpy.ndarray of float64, shape (N, side, side)
-        How much ink a pixel has, 0 to 1.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    numpy.ndarray of uint8, shape (N, side, side, 3)
-        Pictures; which of the two colours is the brighter is chance, as on house fronts.
-
-    Examples
-    --------
-    >>> colour_ink(np.ones((1, 2, 2)), np.random.default_rng(0)).shape
-    (1, 2, 2, 3)
-    """
-    pair = rng.uniform(0, 255, (2, len(ink), 3))  # ground, ink
+def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Paint ink and ground in two random colours, with noise, uint8 (N, side, side, 3)."""
+    pair = rng.uniform(0, 255, (2, len(ink), 3))  # ground, ink; either may be the brighter one
     while (close := np.abs(np.diff(pair.mean(axis=2), axis=0)[0]) < CONTRAST).any():
         pair[:, close] = rng.uniform(0, 255, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)
@@ -335,57 +225,3 @@ def colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _to_bytes(values: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
-
-
-OTHER_COLOURS = {  # none of them in `COLOURS`
-    "orange": (255, 140, 20),
-    "brown": (150, 90, 40),
-    "teal": (20, 140, 130),
-    "pink": (255, 170, 190),
-    "lime": (170, 250, 90),
-    "violet": (140, 60, 230),
-    "grey": (140, 140, 140),
-}
-CLASS_NAMES = tuple(f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS)
-TURNS = {"digits": 0, "turned_digits": 1}  # quarters, counter-clockwise, by name of the scenes
-LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)  # share of the scenes with 1, 2, 3, 4 labels
-
-
-def draw_scenes(
-    name: str, images: int, rng: np.random.Generator, part: str = "train"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scenes to learn from before a stream, all classes equally frequent; our own choice.
-
-    Parameters
-    ----------
-    name : str
-        A key of `TURNS`.
-    images : int
-        How many.
-    rng : numpy.random.Generator
-        Source of chance.
-    part : str
-        "train" or "test": from which handwritten originals, as parted for the streams. Those of
-        the streams' test scenes are not learned from.
-
-    Returns
-    -------
-    scenes : numpy.ndarray of uint8, shape (images, 32, 32, 3)
-        Scenes as in the streams, the digits turned and coloured in another way.
-    labels : numpy.ndarray of bool, shape (images, 70)
-        Which of `CLASS_NAMES` each holds.
-
-    Examples
-    --------
-    >>> scenes, labels = draw_scenes("digits", 5, np.random.default_rng(0))
-    >>> scenes.shape, labels.shape
-    ((5, 32, 32, 3), (5, 70))
-    """
-    digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
-    colour = np.tile(np.array(list(OTHER_COLOURS.values()), dtype=np.uint8), (10, 1))
-    count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
-    rank = rng.random((images, len(digit))).argsort(axis=1).argsort(axis=1)
-    labels = rank < count[:, None]
-    pictures, of_digit = digit_originals(part)
-    turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
-    return render_scenes(labels, digit, colour, turned, of_digit, rng), labels

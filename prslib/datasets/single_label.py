@@ -1,8 +1,4 @@
-"""Read MNIST and SVHN from the files in which they are distributed, without their libraries.
-
-A reader takes a folder and returns, for "train" and "test", the images (uint8, N x H x W x
-channels; None where only labels are wanted) and the digit of each.
-"""
+"""Make the single-label streams: thinned MNIST and SVHN, and their stand-ins."""
 
 from __future__ import annotations
 
@@ -16,40 +12,21 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets import curation
-from prslib.datasets import scenes as digit_pictures
+from prslib.datasets import curation, scenes
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
-Part = tuple[np.ndarray | None, np.ndarray]
+Part = tuple[np.ndarray | None, np.ndarray]  # uint8 (N, H, W, channels), and digits int64 (N,)
 
+CLASSES = 10
+TEST_PER_CLASS = 200  # of the stand-ins
 MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
 SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
 BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
-    """Read MNIST, from Keras's file or torchvision's folder; LeCun et al. 1998.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``mnist.npz`` or ``MNIST/raw/``, the four files there plain or ending in ``.gz``.
-    images : bool
-        False for the labels alone.
-
-    Returns
-    -------
-    dict of str to (ndarray or None, ndarray of int64)
-        Images (N, 28, 28, 1) and digits of "train" and "test".
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds neither.
-    ValueError
-        If a file is damaged.
-    """
+    """Read "train" and "test" from Keras's ``mnist.npz`` or torchvision's ``MNIST/raw/``."""
     if (folder / "mnist.npz").is_file():
         return _checked(_from_keras(folder / "mnist.npz", images), folder, (28, 28, 1))
     raw = folder / "MNIST" / "raw"
@@ -98,31 +75,7 @@ def _read_idx(path: Path, dimensions: int) -> np.ndarray:
 
 
 def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
-    """Read SVHN's cropped digits, from torchvision's folder; Netzer et al. 2011.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``train_32x32.mat`` and ``test_32x32.mat``, or a folder ``SVHN`` that does.
-    images : bool
-        False for the labels alone.
-
-    Returns
-    -------
-    dict of str to (ndarray or None, ndarray of int64)
-        Images (N, 32, 32, 3) and digits of "train" and "test".
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is not there.
-    ValueError
-        If a file is damaged.
-
-    Notes
-    -----
-    The files call the digit 0 class 10; here it is class 0.
-    """
+    """Read "train" and "test" from torchvision's SVHN files, in the folder or in ``SVHN/``."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -135,7 +88,7 @@ def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
         try:
             content = loadmat(path, variable_names=["X", "y"] if images else ["y"])
             pixels = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2)) if images else None
-            parts[part] = pixels, content["y"].ravel() % 10
+            parts[part] = pixels, content["y"].ravel() % 10  # the files call 0 class 10
         except (*BROKEN, MatReadError) as error:
             raise _damaged(path, error) from error
     return _checked(parts, folder, (32, 32, 3))
@@ -171,43 +124,17 @@ def _damaged(path: Path, why: object) -> ValueError:
     )
 
 
-CLASSES = 10
-
-
 @dataclass(frozen=True)
 class Source:
-    """Hold what is known of a data set that a user downloads; Appendix, "Single-Label ...".
+    """Describe a single-label data set that a user downloads."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the thinned data set.
-    stands_for : str
-        Its name in the paper.
-    torchvision : str
-        Name of the original in `torchvision.datasets`.
-    parts : tuple of dict
-        Arguments there that bring all files.
-    files : str
-        What a user puts where, for errors.
-    read : callable
-        Takes a folder and whether images are wanted.
-    train_freq, test_freq : tuple of int, length C
-        Images of each class in the original.
-
-    Examples
-    --------
-    >>> int(MNIST.train_counts.sum()), int(SVHN.train_counts.sum())
-    (11543, 14181)
-    """
-
-    name: str
+    name: str  # of the thinned data set
     stands_for: str
-    torchvision: str
-    parts: tuple[dict, ...]
-    files: str
-    read: Callable[[Path, bool], dict]
-    train_freq: tuple[int, ...]
+    torchvision: str  # name of the original in `torchvision.datasets`
+    parts: tuple[dict, ...]  # arguments there that fetch all files
+    files: str  # what a user puts where, for errors
+    read: Callable[[Path, bool], dict[str, Part]]  # takes a folder, and whether images are wanted
+    train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
 
     @property
@@ -240,27 +167,7 @@ SOURCES = {source.name: source for source in (MNIST, SVHN)}
 
 
 def load_source(source: Source, images: bool) -> SequentialDataset:
-    """Read a downloaded data set and thin its training images; Appendix, "Single-Label ...".
-
-    Parameters
-    ----------
-    source : Source
-        Which one.
-    images : bool
-        False for labels alone.
-
-    Returns
-    -------
-    SequentialDataset
-        The thinned stream, and the whole test set as "full".
-
-    Raises
-    ------
-    FileNotFoundError
-        If ``PRSLIB_DATA`` is not set or its folder lacks the files.
-    ValueError
-        If a file is damaged, or holds other counts than the original.
-    """
+    """Read a downloaded data set and thin its training images; Appendix, single-label data."""
     parts = source.read(data_dir(f"{source.name}: {source.files}"), images)
     for part, expected in (("train", source.train_freq), ("test", source.test_freq)):
         found = np.bincount(parts[part][1], minlength=CLASSES).tolist()
@@ -276,23 +183,7 @@ def load_source(source: Source, images: bool) -> SequentialDataset:
 
 
 def at_hand(names: Iterable[str]) -> list[str]:
-    """Leave out the data sets of this module whose files a user has not got; our own choice.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys of `DATASETS`.
-
-    Returns
-    -------
-    list of str
-        Those that can be loaded as far as their files are there.
-
-    Raises
-    ------
-    FileNotFoundError
-        If none is left.
-    """
+    """Leave out the data sets whose files are not in ``PRSLIB_DATA``; fail if none is left."""
     found, missing = [], None
     for name in names:
         try:
@@ -307,24 +198,12 @@ def at_hand(names: Iterable[str]) -> list[str]:
     return found
 
 
-def one_class_a_task(name: str, train, test, stands_for: str, divisor: int) -> SequentialDataset:
-    """Make a data set of single-label images in which every class is a task; our own choice.
+def one_class_a_task(
+    name: str, train: Part, test: Part, stands_for: str, divisor: int
+) -> SequentialDataset:
+    """Make a data set in which every class is a task, with the test set "full".
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    train, test : tuple of (ndarray of uint8 or None, ndarray of int64)
-        Images (N, H, W, channels) and their classes, all of 0 to C-1 present in training.
-    stands_for : str
-        The paper's data set.
-    divisor : int
-        How many times smaller the stream is than the paper's, for the class groups.
-
-    Returns
-    -------
-    SequentialDataset
-        With the one test set "full".
+    The thresholds of the class groups are those of a stream that is `divisor` times larger.
     """
     num_classes = int(train[1].max()) + 1
     splits = [
@@ -343,27 +222,12 @@ def one_class_a_task(name: str, train, test, stands_for: str, divisor: int) -> S
     )
 
 
-def load_stand_in(source: Source, colour: bool, divisor: int, name: str, images: bool):
-    """Make the stand-in for a downloaded data set from scikit-learn's digits; our own choice.
+def load_stand_in(
+    source: Source, colour: bool, divisor: int, name: str, images: bool
+) -> SequentialDataset:
+    """Make the stand-in for a downloaded data set, both parts `divisor` times smaller.
 
-    Parameters
-    ----------
-    source : Source
-        Whose class counts it takes.
-    colour : bool
-        Whether the pictures are 32x32 in colour, else 28x28 in grey.
-    divisor : int
-        How many times smaller stream and test set are.
-    name : str
-        Name of the data set.
-    images : bool
-        False for labels alone.
-
-    Returns
-    -------
-    SequentialDataset
-        Stream and a test set "full" with equally many images of every digit, the two drawn from
-        different handwritten originals.
+    It has the source's class counts and a test set with equally many images of every digit.
     """
     counts = {
         "train": source.train_counts // divisor,
@@ -372,12 +236,10 @@ def load_stand_in(source: Source, colour: bool, divisor: int, name: str, images:
     digits = {part: np.repeat(np.arange(CLASSES), count) for part, count in counts.items()}
     pixels = dict.fromkeys(digits)
     if images:
-        pixels = digit_pictures.cached_pictures(name, digits, colour)
+        pixels = scenes.cached_pictures(name, digits, colour)
     train, test = ((pixels[part], digits[part]) for part in ("train", "test"))
     return one_class_a_task(name, train, test, source.stands_for, divisor)
 
-
-TEST_PER_CLASS = 200  # of the stand-ins
 
 PAIRS = {
     "schedule": tuple(range(CLASSES)),

@@ -1,11 +1,12 @@
 """Small folders in the form in which COCO and NUS-WIDE are downloaded."""
 
 import json
+import os
 
 import numpy as np
 from PIL import Image
 
-SIZES = [(31, 17), (256, 256), (300, 200), (5, 400), (640, 480)]  # width, height
+SIZES = [(31, 17), (256, 256), (60, 40), (5, 100), (320, 240)]  # width, height
 
 
 def coco_json(ids, files, labels, names):
@@ -51,7 +52,11 @@ def write_ids(folder, ids, ending):
 
 
 def write_nuswide(folder, halves, names):
-    """Write lists, label files and images; halves maps "Train" to [(file, [names]), ...]."""
+    """Write lists, label files and one image under many names.
+
+    halves maps "Train" to [(file, [names]), ...].
+    """
+    write_image(folder / "image.jpg", 0)
     (folder / "ImageList").mkdir(parents=True)
     labels_folder = folder / "Groundtruth" / "TrainTestLabels"
     labels_folder.mkdir(parents=True)
@@ -61,5 +66,6 @@ def write_nuswide(folder, halves, names):
         for name in names:
             column = "".join(f"{int(name in found)}\n" for _, found in images)
             (labels_folder / f"Labels_{name}_{half}.txt").write_text(column)
-        for index, (file, _) in enumerate(images):
-            write_image(folder / "Flickr" / file, index)
+        for file, _ in images:
+            (folder / "Flickr" / file).parent.mkdir(parents=True, exist_ok=True)
+            os.link(folder / "image.jpg", folder / "Flickr" / file)

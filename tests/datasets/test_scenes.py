@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from prslib.datasets import digits
-from prslib.datasets import scenes as glyphs
+from prslib.datasets import digits, scenes
 
 
 def test_originals_of_training_and_test_are_disjoint():
     target = np.repeat(np.arange(10), np.arange(9, 19))
-    train, test = glyphs.split_originals(target, np.random.default_rng(0))
+    train, test = scenes.split_originals(target, np.random.default_rng(0))
     assert sorted([*train, *test]) == list(range(len(target)))
     for digit in range(10):
         number = (target == digit).sum()
@@ -23,7 +22,7 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
         used.append({original.tobytes() for original in originals})
         return np.zeros((len(labels), 32, 32, 3), dtype=np.uint8)
 
-    monkeypatch.setattr(glyphs, "render_scenes", record)
+    monkeypatch.setattr(scenes, "render_scenes", record)
     plan = digits.DIGITS70_TINY
     labels = dict.fromkeys(("train", "balanced", "imbalanced"), np.eye(70, dtype=bool))
     digits._render(labels, np.arange(plan.num_classes))
@@ -41,12 +40,12 @@ def test_every_label_is_drawn_once_without_overlap(count, sizes):
     colours = np.array([(50 + 20 * c, 255, 0) for c in range(9)], dtype=np.uint8)
     labels = np.zeros((60, 9), dtype=bool)
     labels[:, :count] = True
-    scenes = glyphs.render_scenes(
+    drawn = scenes.render_scenes(
         labels, np.zeros(9, dtype=int), colours, np.ones((1, 8, 8)), np.array([0]),
         np.random.default_rng(0),
     )  # fmt: skip
     seen = set()
-    for scene in scenes:
+    for scene in drawn:
         for label in range(9):
             area = (scene[..., :2] == colours[label, :2]).all(axis=2).sum()
             side = round(area**0.5)
@@ -58,10 +57,10 @@ def test_every_label_is_drawn_once_without_overlap(count, sizes):
 def test_digits_are_placed_everywhere():
     labels = np.ones((3000, 1), dtype=bool)
     red = np.array([[255, 0, 0]], dtype=np.uint8)
-    scenes = glyphs.render_scenes(
+    drawn = scenes.render_scenes(
         labels, np.array([3]), red, np.ones((1, 8, 8)), np.array([3]), np.random.default_rng(0)
     )
-    covered = (scenes[..., 0] == 255).mean(axis=0)
+    covered = (drawn[..., 0] == 255).mean(axis=0)
     quarters = covered.reshape(2, 16, 2, 16).sum(axis=(1, 3))
     np.testing.assert_allclose(quarters / quarters.sum(), 0.25, atol=0.03)
     assert covered.min() > 0
@@ -72,17 +71,17 @@ def test_scenes_refuse_too_many_labels_and_unknown_digits():
     colours, zeros = np.zeros((10, 3), dtype=np.uint8), np.zeros(10, dtype=int)
     ten = np.ones((1, 10), dtype=bool)
     with pytest.raises(ValueError, match="at most 9 labels"):
-        glyphs.render_scenes(ten, zeros, colours, np.ones((1, 8, 8)), np.array([0]), rng)
+        scenes.render_scenes(ten, zeros, colours, np.ones((1, 8, 8)), np.array([0]), rng)
     with pytest.raises(ValueError, match="original of digit 0"):
-        glyphs.render_scenes(ten[:, :1], zeros, colours, np.ones((1, 8, 8)), np.array([1]), rng)
+        scenes.render_scenes(ten[:, :1], zeros, colours, np.ones((1, 8, 8)), np.array([1]), rng)
 
 
 def test_resize_keeps_constants_and_ramps():
     ramp = np.arange(8.0)[None, :, None] * np.ones((1, 8, 8))
-    large = glyphs.resize(ramp, 16)[0]
+    large = scenes.resize(ramp, 16)[0]
     np.testing.assert_allclose(large[1:-1, 0], np.arange(1, 15) / 2 - 0.25)
     np.testing.assert_allclose(large, large[:, :1] * np.ones(16))
-    np.testing.assert_array_equal(glyphs.resize(ramp, 8), ramp)
+    np.testing.assert_array_equal(scenes.resize(ramp, 8), ramp)
 
 
 def test_labels_are_drawn_with_originals_of_their_digit():
@@ -92,19 +91,19 @@ def test_labels_are_drawn_with_originals_of_their_digit():
     class_digit = np.array([3, 1, 0, 2])
     labels = np.repeat(np.eye(4, dtype=bool), 50, axis=0)
     white = np.full((4, 3), 255, dtype=np.uint8)
-    scenes = glyphs.render_scenes(
+    drawn = scenes.render_scenes(
         labels, class_digit, white, originals, original_digit, np.random.default_rng(0)
     )
     expected = np.repeat((class_digit + 1) * 51, 50)
-    np.testing.assert_allclose(scenes.max(axis=(1, 2, 3)), expected, atol=1)
+    np.testing.assert_allclose(drawn.max(axis=(1, 2, 3)), expected, atol=1)
 
 
 def test_all_originals_of_a_digit_are_used():
     originals = np.ones((4, 8, 8)) * np.array([0.4, 0.6, 0.8, 1.0])[:, None, None]
     labels, white = np.ones((800, 1), dtype=bool), np.full((1, 3), 255, dtype=np.uint8)
-    scenes = glyphs.render_scenes(
+    drawn = scenes.render_scenes(
         labels, np.zeros(1, dtype=int), white, originals, np.array([0, 0, 0, 1]),
         np.random.default_rng(0),
     )  # fmt: skip
-    _, times = np.unique(scenes.max(axis=(1, 2, 3)), return_counts=True)
+    _, times = np.unique(drawn.max(axis=(1, 2, 3)), return_counts=True)
     np.testing.assert_allclose(times / 800, [1 / 3] * 3, atol=0.06)

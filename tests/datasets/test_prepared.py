@@ -11,10 +11,8 @@ from real_folders import coco_json
 
 from prslib import RunConfig, configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
-from prslib.datasets import coco as cocoseq
-from prslib.datasets import nuswide as nuswideseq
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
-from prslib.datasets.prepared import read_ids
+from prslib.datasets.prepared import read_ids, read_table
 from prslib.training.replay import plan
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -31,7 +29,7 @@ needs_nus = pytest.mark.skipif(
 def corpus(tmp_path_factory):
     """Write the labels as COCO's two JSON files and read these."""
     folder = tmp_path_factory.mktemp("annotations")
-    table = coco.read_label_table(LABELS)
+    table = read_table(LABELS, has_ids=True)
     for half, is_test in zip(coco.HALVES, (False, True), strict=True):
         rows = np.flatnonzero(table.is_test == is_test)
         files = [f"COCO_{half}_{key:012d}.jpg" for key in table.key[rows]]
@@ -50,10 +48,10 @@ def groups_of(names):
 
 @needs_coco
 def test_pools_are_the_published_ones(corpus):
-    names, class_task = cocoseq.find_tasks(corpus)
-    kept = ~np.isin(names, cocoseq.DROPPED)
+    names, class_task = coco.PREPARED.cluster(corpus)
+    kept = ~np.isin(names, coco.DROPPED)
     assert np.bincount(class_task[kept]).tolist() == [24, 18, 14, 14]
-    task = cocoseq.find_pools(corpus, names, class_task)
+    task = coco.PREPARED.tasks(corpus, names, class_task)
     assert sizes(task, ~corpus.is_test) == [9425, 8701, 12303, 7965]
     assert sizes(task, corpus.is_test) == [4710, 4287, 5672, 4191]
     released = read_ids(IDS, "coco")
@@ -66,7 +64,7 @@ def test_pools_are_the_published_ones(corpus):
 
 @needs_coco
 def test_released_split(corpus):
-    selection, left_out = cocoseq.select(corpus, IDS)
+    selection, left_out = coco.PREPARED.select(corpus, IDS)
     assert left_out == {}
     dataset = selection.dataset("cocoseq", "COCOseq", None)
     tests = dataset.tests
@@ -88,8 +86,8 @@ def test_released_split(corpus):
 def test_released_test_images_are_half_of_each_official_half(corpus):
     """The fact that the derivation draws by."""
     wanted = np.concatenate(read_ids(IDS, "coco")["balanced"])
-    names, _ = cocoseq.find_tasks(corpus)
-    labels = corpus.columns(tuple(name for name in names if name not in cocoseq.DROPPED))
+    names, _ = coco.PREPARED.cluster(corpus)
+    labels = corpus.columns(tuple(name for name in names if name not in coco.DROPPED))
     for is_test in (True, False):
         half = np.isin(corpus.key, wanted) & (corpus.is_test == is_test)
         assert set(labels[half].sum(axis=0).tolist()) == {50}
@@ -97,8 +95,8 @@ def test_released_test_images_are_half_of_each_official_half(corpus):
 
 @needs_coco
 def test_derived_split(corpus):
-    selection, _ = cocoseq.select(corpus, None)
-    released, _ = cocoseq.select(corpus, IDS)
+    selection, _ = coco.PREPARED.select(corpus, None)
+    released, _ = coco.PREPARED.select(corpus, IDS)
     np.testing.assert_array_equal(selection.class_names, released.class_names)
     np.testing.assert_array_equal(selection.class_task, released.class_task)
     np.testing.assert_array_equal(selection.class_group, released.class_group)
@@ -108,7 +106,7 @@ def test_derived_split(corpus):
     balanced = selection.labels[selection.part("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {100}
     assert len(parts["train"]) == pytest.approx(35072, rel=0.03)
-    again, _ = cocoseq.select(corpus, None)
+    again, _ = coco.PREPARED.select(corpus, None)
     np.testing.assert_array_equal(again.files, selection.files)
 
 
@@ -133,9 +131,9 @@ def test_derived_labels_come_with_a_warning(tmp_path, monkeypatch):
 
 @needs_nus
 def test_derived_nuswideseq():
-    corpus = nuswide.read_label_table(DATA / "nuswide_labels.npz")
-    selection, left_out = nuswideseq.select(corpus, None)
-    assert left_out["without any of the 49 concepts"] == 61957
+    corpus = read_table(DATA / "nuswide_labels.npz", has_ids=False)
+    selection, left_out = nuswide.PREPARED.select(corpus, None)
+    assert left_out["without any class of NUS-WIDEseq"] == 61957
     assert groups_of(selection.class_group) == [10, 18, 21]
     assert np.bincount(selection.class_task).min() >= 4
     balanced = selection.labels[selection.part("balanced")]
@@ -155,6 +153,6 @@ def test_published_figure_is_of_this_stream():
 
 
 def test_groups_of_nuswideseq():
-    assert len(nuswideseq.CLASSES) == 49
-    assert groups_of(nuswideseq.GROUP.values()) == [10, 18, 21]
+    assert len(nuswide.CLASSES) == 49
+    assert groups_of(nuswide.GROUP.values()) == [10, 18, 21]
     assert sum(task.num_classes for task in NUSWIDESEQ) == 49

@@ -1,9 +1,20 @@
-"""Data sets whose parts do not fit are refused, and the message says why."""
+"""The shape of every data set, schedules, and the fingerprint of labels and tasks."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from prslib.datasets import SequentialDataset, Split, validate_schedule
+from prslib.datasets import (
+    DATASETS,
+    SequentialDataset,
+    Split,
+    fingerprint,
+    load_dataset,
+    validate_schedule,
+)
+from prslib.datasets.base import tasks_together
+from prslib.training.config import RunConfig
 
 
 def split(labels=((1, 0), (0, 1)), task=(0, 1), images=None):
@@ -74,3 +85,74 @@ def test_schedule():
         validate_schedule([0, 1, 2, 7, -1], 3)
     with pytest.raises(TypeError, match=r"1\.0"):
         validate_schedule([0, 1.0], 2)
+
+
+def test_tasks_are_grouped_in_the_order_of_the_schedule():
+    assert tasks_together((3, 1, 0, 2, 4), 2) == [(1, 3), (0, 2), (4,)]
+
+
+def without_a_test_image(dataset):
+    split = dataset.tests["balanced"]
+    cut = replace(split, labels=split.labels[1:], task=split.task[1:])
+    return replace(dataset, tests={**dataset.tests, "balanced": cut})
+
+
+def other_test_labels(dataset):
+    split = dataset.tests["imbalanced"]
+    first, labels = split.task == 0, split.labels.copy()
+    labels[first] = split.labels[first][::-1]
+    return replace(dataset, tests={**dataset.tests, "imbalanced": replace(split, labels=labels)})
+
+
+def tasks_renumbered(dataset):
+    def turn(split):
+        return replace(split, task=dataset.num_tasks - 1 - split.task)
+
+    return replace(
+        dataset,
+        train=turn(dataset.train),
+        tests={part: turn(split) for part, split in dataset.tests.items()},
+        class_task=dataset.num_tasks - 1 - dataset.class_task,
+    )
+
+
+@pytest.fixture
+def own_fingerprints():
+    fingerprint.cache_clear()
+    yield
+    fingerprint.cache_clear()
+
+
+@pytest.mark.parametrize("change", [without_a_test_image, other_test_labels, tasks_renumbered])
+def test_another_making_of_a_set_has_another_fingerprint(monkeypatch, own_fingerprints, change):
+    name = "digits70tiny"
+    dataset, config = load_dataset(name, images=False), RunConfig(dataset=name)
+    before = fingerprint(name), config.hash
+    for made in (change(dataset), dataset):
+        entry = replace(DATASETS[name], load=lambda _images, made=made: made)
+        monkeypatch.setitem(DATASETS, name, entry)
+        fingerprint.cache_clear()
+        now = fingerprint(name), config.hash
+        assert [a == b for a, b in zip(now, before, strict=True)] == [made is dataset] * 2
+
+
+def test_fingerprint_tells_the_task_of_a_class_without_images(monkeypatch, own_fingerprints):
+    def made(last_task):
+        split = Split(None, np.eye(3, dtype=bool)[:2], np.arange(2))
+        class_task, groups = np.array([0, 1, last_task]), ("minority",) * 3
+        return SequentialDataset("three", split, {"full": split}, tuple("abc"), class_task, groups)
+
+    found = set()
+    for last_task in (0, 1):
+        entry = replace(DATASETS["digits70tiny"], load=lambda _, task=last_task: made(task))
+        monkeypatch.setitem(DATASETS, "digits70tiny", entry)
+        fingerprint.cache_clear()
+        found.add(fingerprint("digits70tiny"))
+    assert len(found) == 2
+
+
+def test_unknown_name_lists_the_known():
+    with pytest.raises(
+        ValueError, match="unknown dataset 'x'; known datasets: cocoseq, digits49seq, "
+    ):
+        load_dataset("x")

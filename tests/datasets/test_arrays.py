@@ -1,0 +1,119 @@
+"""The cache: drawn once, the same for ever, and made again where the file is broken."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from prslib.datasets import arrays, digits, load_dataset, scenes
+from prslib.datasets.arrays import cached_arrays
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    return tmp_path / "datasets"
+
+
+def cached():
+    return cached_arrays("made", (arrays,), lambda: {"value": np.arange(1000)})["value"]
+
+
+def test_scenes_are_drawn_once_and_always_the_same(cache, tmp_path, monkeypatch):
+    first = load_dataset("digits49tiny")
+    with monkeypatch.context() as patch:
+        patch.setattr(digits, "_render", lambda *_: pytest.fail("drawn again"))
+        second = load_dataset("digits49tiny")
+    assert [path.suffix for path in cache.iterdir()] == [".npz"]
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "other"))
+    third = load_dataset("digits49tiny")
+    for again in (second, third):
+        np.testing.assert_array_equal(first.train.images, again.train.images)
+        for part, split in first.tests.items():
+            np.testing.assert_array_equal(split.images, again.tests[part].images)
+            np.testing.assert_array_equal(split.labels, again.tests[part].labels)
+
+
+def test_cache_of_other_code_is_not_read(cache, tmp_path):
+    source = tmp_path / "maker.py"
+    maker = (SimpleNamespace(__file__=str(source)),)
+    for code, value in (("one", 1), ("two", 2), ("one", 1)):
+        source.write_text(code)
+        made = cached_arrays("made", maker, lambda value=value: {"value": np.array(value)})
+        assert made["value"] == value
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_names_of_caches_tell_the_code_that_draws_them(cache):
+    load_dataset("digits49tiny")
+    load_dataset("imbal-digits-tiny")
+    made = {path.name for path in cache.iterdir()}
+    expected = {
+        "digits49tiny": (digits.curation, scenes, digits),
+        "imbal-digits-tiny": (scenes,),
+    }
+    assert made == {
+        f"{name}-{arrays._fingerprint(makers)}.npz" for name, makers in expected.items()
+    }
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 0.999])
+def test_cut_cache_is_made_again(cache, share):
+    cached()
+    (path,) = cache.iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.warns(UserWarning, match="making it again"):
+        np.testing.assert_array_equal(cached(), np.arange(1000))
+    assert path.read_bytes() == whole
+
+
+def test_altered_cache_is_made_again(cache):
+    cached()
+    (path,) = cache.iterdir()
+    spoilt = bytearray(path.read_bytes())
+    spoilt[len(spoilt) // 2] ^= 255
+    path.write_bytes(spoilt)
+    with pytest.warns(UserWarning, match="making it again"):
+        np.testing.assert_array_equal(cached(), np.arange(1000))
+
+
+def test_cache_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("PRSLIB_CACHE", str(blocked))
+    with pytest.warns(UserWarning) as caught:
+        assert len(cached()) == 1000
+    assert "set PRSLIB_CACHE" in str(caught[-1].message)
+
+
+def test_labels_alone_need_neither_cache_nor_torch(tmp_path):
+    code = (
+        "import sys; from prslib.datasets import load_dataset;"
+        "load_dataset('digits70tiny', images=False);"
+        "assert not {'torch', 'sklearn'} & set(sys.modules)"
+    )
+    environment = {**os.environ, "PRSLIB_CACHE": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 400, 3), dtype=np.uint8)
+    original = Image.fromarray(pixels)
+    original.save(tmp_path / "noise.png")
+    bicubic = original.resize((256, 256), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(arrays.read_image(tmp_path / "noise.png"), np.asarray(bicubic))
+
+
+def test_a_warning_on_opening_is_no_error(tmp_path, monkeypatch):
+    Image.new("RGB", (40, 40)).save(tmp_path / "large.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # it warns from here, refuses from twice
+    assert arrays.read_image(tmp_path / "large.png").shape == (256, 256, 3)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 700)
+    with pytest.raises(OSError, match=r"cannot decode .*large.png"):
+        arrays.read_image(tmp_path / "large.png")
