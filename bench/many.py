@@ -31,7 +31,7 @@ from prslib import (
 )
 from prslib.experiments.mlp_loop import Loop
 from prslib.experiments.stacked import run_stacked
-from prslib.experiments.workers import gpu_share, side_by_side
+from prslib.experiments.workers import gpu_share, process_count
 from prslib.paths import figures_dir
 from prslib.training.config import configs
 from prslib.training.run import run
@@ -68,7 +68,7 @@ def stacked(count):
 
 def at_once(device):
     """Return how many processes a sweep begins on this machine."""
-    return side_by_side(gpu_share(wanted(1), device))
+    return process_count(gpu_share(wanted(1), device))
 
 
 def processes(pool, count):

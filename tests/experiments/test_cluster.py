@@ -125,7 +125,7 @@ def test_a_run_that_raises_ends_alone_and_is_not_tried_again(address, tmp_path, 
     assert store.load(good) is not None
     (failure,) = store.folder.glob("*.failed.json")
     assert "in train" in json.loads(failure.read_text())["traceback"]  # where, on the machine
-    attempt.attempt_unit([good], local := Store(tmp_path / "local"))
+    attempt.train_and_store([good], local := Store(tmp_path / "local"))
     assert stored(local.folder) == stored(store.folder)
 
 
@@ -171,7 +171,7 @@ def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_pa
     killer.join()
     assert [run.config for run in runs] == wanted
     for config in wanted:
-        attempt.attempt_unit([config], local)
+        attempt.train_and_store([config], local)
     assert stored(store.folder) == stored(local.folder)
     assert len(stored(store.folder)) == 6
 
@@ -238,8 +238,8 @@ def test_a_gpu_is_shared_by_small_networks_only():
     small, large = RunConfig("imbal-digits"), RunConfig("imbal-digits", model="resnet18")
     assert cluster.gpu_share([small, large], "cpu") == 0
     assert cluster.gpu_share([small], "cuda") < cluster.gpu_share([small, large], "cuda") == 1
-    assert pool.side_by_side(1.0) == 1
-    assert pool.side_by_side(0.5) == min(2, pool.cpu_count())
+    assert pool.process_count(1.0) == 1
+    assert pool.process_count(0.5) == min(2, pool.cpu_count())
 
 
 def test_a_machine_that_makes_other_runs_refuses():

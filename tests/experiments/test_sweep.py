@@ -65,9 +65,9 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
         if unit[0].seed == 1:  # as a system does whose memory does not suffice
             with Store(tmp_path).lock(unit[0]):
                 os.kill(os.getpid(), signal.SIGKILL)
-        return attempt.attempt_unit(unit, *arguments)
+        return attempt.train_and_store(unit, *arguments)
 
-    monkeypatch.setattr(pool, "attempt_unit", kill)
+    monkeypatch.setattr(pool, "train_and_store", kill)
     with pytest.raises(RuntimeError, match=r"1 of 2 runs failed(?s:.*)seed 1 .* was killed"):
         sweep.run_all(wanted, store, workers=2)
     assert [store.load(config) is not None for config in wanted] == [True, False]
@@ -181,7 +181,7 @@ def test_a_run_that_cannot_be_stored_is_not_trained_again(tmp_path, monkeypatch)
 
     monkeypatch.setattr(attempt, "train", train)
     monkeypatch.setattr(Store, "save", save)
-    outcomes = attempt.attempt_unit(unit, store)
+    outcomes = attempt.train_and_store(unit, store)
     assert trained == [3]
     assert [outcome.error is None for outcome in outcomes] == [True, False, True]
     assert "Disk quota exceeded" in outcomes[1].error

@@ -6,7 +6,7 @@ import pytest
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.experiments.sweep import run_all
-from prslib.experiments.workers import attempt_unit, units_of
+from prslib.experiments.workers import train_and_store, group_runs
 from prslib.training.checkpoint import Checkpoint
 from prslib.training.config import RunConfig, configs
 from prslib.training.run import run, run_at_once
@@ -35,7 +35,7 @@ def test_what_is_looked_at_is_not_the_training():
 def test_units_keep_the_order_of_what_is_asked_for():
     crs, prs = looks(), looks("PRS")
     mixed = [crs[0], prs[1], crs[2], prs[0]]
-    assert units_of(mixed, "cpu") == [(crs[0], crs[2]), (prs[1], prs[0])]
+    assert group_runs(mixed, "cpu") == [(crs[0], crs[2]), (prs[1], prs[0])]
 
 
 @pytest.mark.parametrize("method", ["PRS", "ExStream", "Multitask", "Finetune"])
@@ -63,10 +63,10 @@ def test_a_sweep_goes_through_a_training_once(tmp_path, monkeypatch):
     steps, store = [], Store(tmp_path)
     count_steps(monkeypatch, steps)
     wanted = looks()
-    (outcomes,) = [attempt_unit(unit, store) for unit in units_of(wanted, "cpu")]
+    (outcomes,) = [train_and_store(unit, store) for unit in group_runs(wanted, "cpu")]
     assert [outcome.error for outcome in outcomes] == [None] * len(LOOKS)
     apart = Store(tmp_path / "apart")
-    attempt_unit(wanted[:1], apart)
+    train_and_store(wanted[:1], apart)
     assert len(steps) % 2 == 0
     assert steps[: len(steps) // 2] == steps[len(steps) // 2 :]
     assert store.path(wanted[0]).read_bytes() == apart.path(wanted[0]).read_bytes()
@@ -94,7 +94,7 @@ def stopped_at(step, unit, store, monkeypatch):
         stopped = count_steps(patch, steps, step)
         patch.setattr("prslib.training.checkpoint.time.monotonic", lambda: len(steps))
         try:
-            outcomes = attempt_unit(unit, store, save_every=1)
+            outcomes = train_and_store(unit, store, save_every=1)
         except stopped:
             return len(steps)
     assert [outcome.error for outcome in outcomes] == [None] * len(unit)
@@ -130,6 +130,6 @@ def test_an_error_while_looking_ends_one_run_only(tmp_path, monkeypatch):
 
     monkeypatch.setattr("prslib.training.run.memory_variance", broken)
     wanted, store = looks(), Store(tmp_path)
-    errors = [outcome.error for outcome in attempt_unit(wanted, store)]
+    errors = [outcome.error for outcome in train_and_store(wanted, store)]
     assert [error is None for error in errors] == [True, True, True, False, False]
     assert [store.load(config) is not None for config in wanted] == [True] * 3 + [False] * 2

@@ -6,7 +6,7 @@ import signal
 
 from prslib.experiments import workers as attempt_module
 from prslib.experiments.sweep import run_all
-from prslib.experiments.workers import attempt_unit
+from prslib.experiments.workers import train_and_store
 from prslib.training import checkpoint
 
 
@@ -41,7 +41,7 @@ class Steps:
 
 def attempt(config, *how, **options):
     """Attempt a single run and return its outcome."""
-    (outcome,) = attempt_unit([config], *how, **options)
+    (outcome,) = train_and_store([config], *how, **options)
     return outcome
 
 
