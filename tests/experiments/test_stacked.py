@@ -8,7 +8,7 @@ from prslib.experiments import stacked
 from prslib.experiments import workers as units
 from prslib.experiments.stacked import Stack, run_stacked, shape
 from prslib.experiments.store import Store
-from prslib.experiments.workers import train_and_store, group_runs
+from prslib.experiments.workers import group_runs, train_and_store
 from prslib.models import MODELS
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig, configs

@@ -55,11 +55,11 @@ def train(config, store, file, save_every, last=None):
 def sweep(configs, store, file, errors):
     """Ask for several runs at once and note which of them were trained here."""
 
-    def told(unit, *arguments, train=attempt_module.train):
+    def told(unit, *arguments, train=attempt_module.train_group):
         with open(file, "a") as noted:
             noted.writelines(f"{config.hash} {os.getpid()}\n" for config in unit)
         return train(unit, *arguments)
 
-    attempt_module.train = told
+    attempt_module.train_group = told
     with open(errors, "w") as bar, contextlib.redirect_stderr(bar):
         assert [run.config for run in run_all(configs, store, workers=1)] == configs
