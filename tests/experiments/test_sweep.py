@@ -142,6 +142,6 @@ def test_bad_options_are_refused_before_any_training(tmp_path, options, error, m
 
 def test_a_run_that_has_vanished_is_named(tmp_path, monkeypatch):
     store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
-    monkeypatch.setattr(workers, "train_group", lambda *_: None)
+    monkeypatch.setattr(workers, "train_missing", lambda *_: None)
     with pytest.raises(RuntimeError, match=rf"expected {config.hash} in .*ask again"):
         sweep.run_all([config], store)
