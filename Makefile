@@ -40,6 +40,7 @@ report: figures  ## the README and the executed notebooks as web pages in cache/
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
 	$(PYTHON) -m pytest -n auto --dist loadfile
 
 lab: $(READY)  ## open the notebooks in JupyterLab

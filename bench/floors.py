@@ -1,4 +1,4 @@
-"""What a machine allows a training step at most: arithmetic and traffic at measured rates."""
+"""Count the arithmetic and traffic of a training step, and measure the rates of a machine."""
 
 import time
 from collections.abc import Callable
@@ -30,13 +30,7 @@ def clock(function: Callable, device: torch.device) -> float:
 
 
 class Traffic(TorchDispatchMode):
-    """Count the bytes of activations that operations read and write, each tensor once.
-
-    Parameters
-    ----------
-    batch : int
-        Length of the first axis by which an activation is known.
-    """
+    """Count the bytes of tensors of ``batch`` rows that operations read and write, each once."""
 
     def __init__(self, batch: int):
         super().__init__()
@@ -52,26 +46,10 @@ class Traffic(TorchDispatchMode):
 
 
 def work(name: str, image_size: int, batch: int, dtype: torch.dtype) -> tuple[int, int]:
-    """Return a step's floating-point operations, and the bytes of its activations' traffic.
-
-    Parameters
-    ----------
-    name : str
-        The network.
-    image_size : int
-        Height and width, in pixels.
-    batch : int
-        Images.
-    dtype : torch.dtype
-        Of the activations.
-
-    Returns
-    -------
-    operations, traffic : int
-        Of the forward and the backward pass; nothing is computed to count them.
-    """
+    """Count the floating-point operations of a step, and the bytes of its activations' traffic."""
     shape = (image_size, image_size, 3)
-    lower, upper = split(make_model(name, shape, CLASSES, 0, "none").to("meta", dtype), 0)
+    with torch.device("meta"):  # nothing is computed to count
+        lower, upper = split(make_model(name, shape, CLASSES, 0, "none").to(dtype), 0)
     pixels = torch.empty(batch, *shape, dtype=torch.uint8, device="meta")
     targets = torch.zeros(batch, CLASSES, device="meta")
     traffic = Traffic(batch)
@@ -89,7 +67,7 @@ def work(name: str, image_size: int, batch: int, dtype: torch.dtype) -> tuple[in
 
 
 def rate(function: Callable, amount: float, device: torch.device, calls: int = 10) -> float:
-    """Return the median amount a second of calls in a row, after two rows that warm up."""
+    """Return the median amount a second of calls in a row; two rows warm up."""
 
     def row() -> None:
         for _ in range(calls):
@@ -99,21 +77,7 @@ def rate(function: Callable, amount: float, device: torch.device, calls: int = 1
 
 
 def floors(name: str, image_size: int, batch: int, device: torch.device) -> pd.DataFrame:
-    """Measure what a device can do at most and return what that makes of a step.
-
-    Parameters
-    ----------
-    name, image_size, batch
-        As for `work`.
-    device : torch.device
-        What is measured.
-
-    Returns
-    -------
-    DataFrame
-        Columns precision, part ("arithmetic" or "traffic"), amount (operations or bytes), rate
-        (per second), ms.
-    """
+    """Measure the rates of a device and return the milliseconds that they allow a step."""
     side, length = (8192, 2**30) if device.type == "cuda" else (1024, 2**26)
     source = torch.randint(256, (length,), dtype=torch.uint8, device=device)
     target = torch.empty_like(source)

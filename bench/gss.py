@@ -1,4 +1,4 @@
-"""What GSS costs: a training step with it, beside a step with CRS and beside the plain way.
+"""Measure a training step with GSS, beside one with CRS and one with GSS in the plain way.
 
 Run ``python bench/gss.py``; it writes figures/bench/gss.csv and gss.png. By its rules GSS looks at
 10 memory batches of 10 and at 10 new samples, after a step on 20: 6.5 times what CRS looks at. The
@@ -25,14 +25,12 @@ sys.path.insert(0, str(ROOT))
 
 import matplotlib.pyplot as plt
 
-from prslib import RunConfig, make_model, plots
+from prslib import RunConfig, make_model
 from prslib.memory import Memory
 from prslib.paths import figures_dir
+from prslib.report.style import STYLE
 from prslib.samplers import make_sampler
-from prslib.training.learner import (
-    SUPPLIES,
-    Learner,
-)
+from prslib.training.learner import SUPPLIES, Learner
 from prslib.training.replay import replay_plan
 
 FLOOR = (20 + 10 * 10 + 10) / 20
@@ -133,7 +131,7 @@ def main() -> None:
 
 def draw(table: pd.DataFrame) -> plt.Figure:
     """Draw the steps' costs in CRS steps, with the floor and the target."""
-    plt.style.use(plots.STYLE)
+    plt.style.use(STYLE)
     figure, axes = plt.subplots(1, 2, figsize=(9, 2.9))
     for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
         bars = ax.barh(rows["contestant"], rows["crs_steps"], color="#0072B2", alpha=0.8)

@@ -1,10 +1,9 @@
-"""How many runs an hour: MLP runs one at a time, side by side, and stacked into one.
+"""Measure how many MLP runs an hour finish: one at a time, side by side, and stacked into one.
 
 Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
 and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
 another seed each. "Processes" are as many as a sweep begins here, each with one thread; all
-others are one process with one thread. "numpy" is `prslib.experiments.mlp_loop`, which knows this network
-alone and gives its accuracy alone. The contestants take turns; the clock is the wall's, so that
+others are one process with one thread. The contestants take turns. The clock is the wall's, so that
 nothing else should be at work.
 """
 
@@ -17,7 +16,6 @@ import matplotlib
 import pandas as pd
 import torch
 from joblib import Parallel, cpu_count, delayed
-from threadpoolctl import threadpool_limits
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,14 +23,10 @@ sys.path.insert(0, str(ROOT))
 
 import matplotlib.pyplot as plt
 
-from prslib import (
-    load_dataset,
-    plots,
-)
-from prslib.experiments.mlp_loop import Loop
 from prslib.experiments.stacked import run_stacked
-from prslib.experiments.workers import gpu_share, side_by_side
+from prslib.experiments.workers import gpu_share, process_count
 from prslib.paths import figures_dir
+from prslib.report.style import STYLE
 from prslib.training.config import configs
 from prslib.training.run import run
 
@@ -50,14 +44,6 @@ def one_at_a_time(device):
     return ALONE
 
 
-def in_numpy(_device):
-    with threadpool_limits(1):
-        loop = Loop(load_dataset(DATASET))
-        for config in wanted(ALONE):
-            loop.accuracies(config)
-    return ALONE
-
-
 def stacked(count):
     def train(device):
         run_stacked(wanted(count), device)
@@ -68,7 +54,7 @@ def stacked(count):
 
 def at_once(device):
     """Return how many processes a sweep begins on this machine."""
-    return side_by_side(gpu_share(wanted(1), device))
+    return process_count(gpu_share(wanted(1), device))
 
 
 def processes(pool, count):
@@ -86,8 +72,6 @@ def measure(device, rounds, pool):
         f"{pool.n_jobs} processes": processes(pool, pool.n_jobs),
         **{f"stack of {count}": stacked(count) for count in STACKS},
     }
-    if device == "cpu":
-        contestants["one at a time, numpy"] = in_numpy
     rows = []
     for turn in range(-1, rounds):  # the first turn warms up and is not counted
         for name, train in contestants.items():
@@ -99,7 +83,7 @@ def measure(device, rounds, pool):
 
 
 def draw(rows, device):
-    plt.style.use(plots.STYLE)
+    plt.style.use(STYLE)
     figure, ax = plt.subplots(figsize=(7, 3.2))
     middle = rows.groupby("way", sort=False)["runs_an_hour"].median()
     ax.barh(middle.index, middle, color="0.8")

@@ -1,4 +1,4 @@
-"""What share of a training step replay costs: draw, join and place, for every method with a memory.
+"""Measure the share of replay in a training step: draw, join and place, method by method.
 
 Run ``python bench/replay_share.py``; it writes figures/bench/replay_share.csv. The data set is the
 quick profile's digits70seq with its network, memory of 500 full, one thread; the clock counts that

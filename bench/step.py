@@ -1,4 +1,4 @@
-"""What a training step costs and how far that is from what the machine allows.
+"""Measure what a training step costs, and the least that the machine allows.
 
 Run ``python bench/step.py --device cuda``: a step of ResNet-101 on 10 new and 10 replayed images of
 256x256, in float32, TF32 and bfloat16, launched kernel by kernel ("eager") and captured as a CUDA
@@ -34,20 +34,12 @@ sys.path.insert(0, str(ROOT))
 import matplotlib.pyplot as plt
 from floors import CLASSES, clock, floors
 
-from prslib import (
-    make_model,
-    plots,
-)
+from prslib import make_model
 from prslib.memory import Memory
 from prslib.paths import figures_dir
+from prslib.report.style import STYLE
 from prslib.samplers import make_sampler
-from prslib.training.device import (
-    PRECISIONS,
-    WARM_UP,
-    Captured,
-    Graphs,
-    place,
-)
+from prslib.training.device import PRECISIONS, WARM_UP, Captured, Graphs, place
 from prslib.training.learner import Learner
 from prslib.training.replay import replay_plan
 
@@ -81,17 +73,7 @@ ON_GPU = (
 
 
 class Contestant:
-    """A learner that takes its steps one way, cut off after each part.
-
-    Parameters
-    ----------
-    way : Way
-        How.
-    options : argparse.Namespace
-        Model, image size and device.
-    images : Images
-        What it trains on.
-    """
+    """A learner that takes its steps one way, cut off after each part."""
 
     def __init__(self, way: Way, options, images):
         self.way, self.device, self.images = way, torch.device(options.device), images
@@ -217,7 +199,7 @@ def contest(options) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame, title: str) -> plt.Figure:
     """Draw the steps' parts, the steps as they run, and the floors."""
-    plt.style.use(plots.STYLE)
+    plt.style.use(STYLE)
     ways = [way for way in table["way"].unique() if not way.startswith("floor")]
     parts = table.pivot(index="way", columns="part", values="ms")
     figure, ax = plt.subplots(figsize=(8, 1.6 + 0.42 * len(ways)))
@@ -249,7 +231,7 @@ def draw(table: pd.DataFrame, title: str) -> plt.Figure:
 
 
 def device_name(device: torch.device) -> str:
-    """Return what a device is called in a file's name: "h100" for "NVIDIA H100 80GB HBM3"."""
+    """Return a device's name for a file: "h100" for "NVIDIA H100 80GB HBM3"."""
     if device.type == "cpu":
         return "cpu"
     name = torch.cuda.get_device_name(device)

@@ -1,4 +1,4 @@
-"""Checks of what a user passes in: what was expected, what came, what to do."""
+"""Check what a user passes in; errors say what was expected, what came and what to do."""
 
 import math
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-LARGEST_POWER = 1e6
+LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
@@ -39,11 +39,7 @@ def finite(name: str, value: object) -> float:
 
 
 def power(name: str, value: object) -> float:
-    """Return a power of allocation as a float, or raise as `finite` does.
-
-    Beyond `LARGEST_POWER` shares n^rho could not be told from 0 and 1 for any two counts, and a
-    little further their logarithms overflow: ValueError.
-    """
+    """Return a power of allocation as a float, or raise as `finite` does."""
     value = finite(name, value)
     if abs(value) > LARGEST_POWER:
         raise ValueError(

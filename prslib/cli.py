@@ -7,31 +7,26 @@ from functools import partial
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles
-from prslib.report.build import compiling, stale
-
-DESCRIPTION = "Train what is missing, draw the report, and look after its runs, data and weights."
+from prslib.report.build import FIRST, compiling, execute, report_dir, stale, write_report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a subcommand and return the exit status.
+    """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
+    options = _parser().parse_args(arguments)
+    return options.command(options)
 
-    Parameters
-    ----------
-    arguments : list of str, optional
-        By default those of the command line.
 
-    Returns
-    -------
-    int
-        0 on success, 1 when a notebook stopped with an error.
-    """
-    parser = argparse.ArgumentParser("python -m prslib", description=DESCRIPTION)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m prslib",
+        description="Train what is missing, draw the report, and look after its runs, data and "
+        "weights.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     figures = commands.add_parser("figures", help="execute notebooks: train what is missing, draw")
     figures.add_argument(
         "notebook", nargs="*", help="names; by default all that are not up to date"
     )
-    figures.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     figures.set_defaults(command=execute_notebooks)
     report = commands.add_parser(
         "report",
@@ -39,74 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         description="Write the notebooks that `figures` has executed, and the README, as pages "
         "that a browser shows, into cache/report/PROFILE or $PRSLIB_CACHE/report/PROFILE.",
     )
-    report.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     report.set_defaults(command=make_pages, notebook=[])
     readme = commands.add_parser("readme", help="renew what the README says in numbers")
     readme.set_defaults(command=renew_readme)
-    add_commands(commands)
-    prepare.add_command(commands)
-    options = parser.parse_args(arguments)
-    return options.command(options)
-
-
-def execute_notebooks(options: argparse.Namespace) -> int:
-    """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
-    names = notebooks(options)
-    if names is None:
-        return 1
-    if not options.notebook:
-        names = [name for name in names if stale(options.profile, name)]
-    if not names:
-        print(f"nothing to draw: all of profile {options.profile!r} is up to date")
-        return 0
-    with compiling():  # the samplers, while this process loads the rest
-        from prslib.report import build as execution
-
-        errors = execution.execute(options.profile, names)
-    for name, error in errors.items():
-        print(f"{name} stopped: {error}", file=sys.stderr)
-    stopped = [name for name in errors if name in names]
-    if stopped:
-        print(f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr)
-    return 1 if errors else 0
-
-
-def make_pages(options: argparse.Namespace) -> int:
-    """Write the pages of a profile and say where they are; 1 where there is nothing to show."""
-    from prslib.report.build import FIRST, report_dir, write_report
-
-    names = notebooks(options)
-    if names is None:
-        return 1
-    try:
-        left_out = write_report(options.profile, names)
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 1
-    if left_out:
-        print(f"not executed yet, and so without a page: {', '.join(left_out)}", file=sys.stderr)
-    print(report_dir(options.profile) / f"{FIRST}.html")
-    return 0
-
-
-def renew_readme(options: argparse.Namespace) -> int:
-    """Write what figures/seeds says into the README; 1 where it has not been drawn."""
-    from prslib.report.readme import renew
-
-    try:
-        renew()
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-def add_commands(commands: argparse._SubParsersAction) -> None:
-    """Add ``runs``, ``plan`` and ``pretrain`` to the command line."""
     runs = commands.add_parser(
         "runs",
         help="what is stored, running and failed, and how large it is",
@@ -125,8 +55,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "yet, and how long they take, from a few real steps of each kind on random images.",
     )
     plan.add_argument("notebook", nargs="*", help="names; by default all of the profile")
-    plan.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     plan.set_defaults(command=show_plan)
+    for command in (figures, report, plan):
+        command.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     pretrain = commands.add_parser(
         "pretrain",
         help="learn again the weights that the small network can begin with",
@@ -136,6 +67,54 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     pretrain.set_defaults(command=write_weights)
+    prepare.add_command(commands)
+    return parser
+
+
+def execute_notebooks(options: argparse.Namespace) -> int:
+    """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
+    names = _notebooks(options)
+    if names is None:
+        return 1
+    if not options.notebook:
+        names = [name for name in names if stale(options.profile, name)]
+    if not names:
+        print(f"nothing to draw: all of profile {options.profile!r} is up to date")
+        return 0
+    with compiling():  # the samplers, while this process loads the rest
+        errors = execute(options.profile, names)
+    for name, error in errors.items():
+        print(f"{name} stopped: {error}", file=sys.stderr)
+    stopped = [name for name in errors if name in names]
+    if stopped:
+        print(f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr)
+    return 1 if errors else 0
+
+
+def make_pages(options: argparse.Namespace) -> int:
+    """Write a profile's pages and print where they are; 1 where no notebook has been executed."""
+    names = _notebooks(options)
+    if names is None:
+        return 1
+    try:
+        left_out = write_report(options.profile, names)
+    except FileNotFoundError as error:
+        return _error(error)
+    if left_out:
+        print(f"not executed yet, and so without a page: {', '.join(left_out)}", file=sys.stderr)
+    print(report_dir(options.profile) / f"{FIRST}.html")
+    return 0
+
+
+def renew_readme(_options: argparse.Namespace) -> int:
+    """Write the numbers of figures/seeds into the README; 1 where they have not been drawn."""
+    from prslib.report.readme import renew
+
+    try:
+        renew()
+    except FileNotFoundError as error:
+        return _error(error)
+    return 0
 
 
 def list_or_remove(options: argparse.Namespace) -> int:
@@ -143,18 +122,17 @@ def list_or_remove(options: argparse.Namespace) -> int:
     from prslib.experiments.store import Store, in_bytes, inventory, remove, select, table
 
     store = Store()
-    kept = inventory(store)
+    entries = inventory(store)
     if not options.remove:
-        print(f"{table(kept)} in {store.folder}")
+        print(f"{table(entries)} in {store.folder}")
         return 0
     try:
-        chosen = select(kept, options.remove)
+        chosen = select(entries, options.remove)
         removed = remove(store, chosen)
     except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"removed {len(removed)} runs, {in_bytes(sum(one.size for one in removed))}")
-    if stays := [one.hash for one in chosen if one not in removed]:
+        return _error(error)
+    print(f"removed {len(removed)} runs, {in_bytes(sum(entry.size for entry in removed))}")
+    if stays := [entry.hash for entry in chosen if entry not in removed]:
         print(f"another process has changed {', '.join(stays)} meanwhile: left as it is")
     return 0
 
@@ -163,11 +141,17 @@ def show_plan(options: argparse.Namespace) -> int:
     """Print what is missing under a profile and how long it takes; 1 for an unknown notebook."""
     from prslib.experiments.cost import as_text, plan
     from prslib.experiments.store import Store
+    from prslib.report.notebook import given, wanted
 
-    names = notebooks(options)
+    names = _notebooks(options)
     if names is None:
         return 1
-    print(as_text(*plan(options.profile, names, Store())))
+
+    def runs_and_device(name: str) -> tuple[list, str]:
+        device = given(options.profile, name).get("device", "cpu")
+        return wanted(name, options.profile), device
+
+    print(as_text(*plan(names, runs_and_device, Store())))
     return 0
 
 
@@ -175,8 +159,7 @@ def write_weights(options: argparse.Namespace) -> int:
     """Learn weights again and write them, with a progress bar; 1 for an unknown name."""
     unknown = [name for name in options.name if name not in EMBEDDED]
     if unknown:
-        print(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}", file=sys.stderr)
-        return 1
+        return _error(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}")
     import torch
     from tqdm import tqdm
 
@@ -188,34 +171,23 @@ def write_weights(options: argparse.Namespace) -> int:
     return 0
 
 
-def notebooks(options: argparse.Namespace) -> list[str] | None:
-    """Return the notebooks that a command names, all of the profile's by default.
-
-    Parameters
-    ----------
-    options : Namespace
-        With ``profile`` and ``notebook``.
-
-    Returns
-    -------
-    list of str or None
-        None, and an error on the terminal, where the profile is unknown or there are no
-        parameters for one.
-    """
+def _notebooks(options: argparse.Namespace) -> list[str] | None:
+    """Return the notebooks that a command names, by default the profile's; None after an error."""
     profiles = known_profiles()
     if options.profile not in profiles:
-        print(
-            f"unknown profile {options.profile!r}; known profiles: {', '.join(profiles)}",
-            file=sys.stderr,
-        )
-        return None
+        known = f"known profiles: {', '.join(profiles)}"
+        return _error(f"unknown profile {options.profile!r}; {known}", None)
     known = known_notebooks(options.profile)
     for name in options.notebook:
         if name not in known:
-            print(
+            return _error(
                 f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "
                 f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}",
-                file=sys.stderr,
+                None,
             )
-            return None
     return options.notebook or known
+
+
+def _error(message: object, status: int | None = 1) -> int | None:
+    print(message, file=sys.stderr)
+    return status

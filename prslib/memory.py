@@ -1,4 +1,4 @@
-"""A fixed-size store of whatever a batch carries: stream indices, images, labels, features."""
+"""Keep what a batch carries in the slots of a fixed-size memory: images, labels, features."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ class Memory:
 
     Notes
     -----
-    The first write decides the columns: their names, kinds (numpy array or torch tensor), dtypes,
-    devices and shapes. Buffers for all ``size`` slots are allocated then.
+    The first write decides the columns: names, kinds (numpy array or torch tensor), dtypes, devices
+    and row shapes. It allocates buffers for all ``size`` slots.
 
     Example
     -------
@@ -75,7 +75,10 @@ class Memory:
                 f"slots: expected -1 to {self.size - 1}, got {min(listed)} to {max(listed)}; "
                 "give the memory and the sampler the same size"
             )
-        columns = {name: _detached(column) for name, column in columns.items()}
+        columns = {  # a tensor's graph would stay alive in the memory
+            name: column.detach() if hasattr(column, "detach") else column
+            for name, column in columns.items()
+        }
         self._check(columns, len(listed))
         last = {slot: row for row, slot in enumerate(listed) if slot >= 0}
         for name, column in columns.items():
@@ -95,7 +98,7 @@ class Memory:
         Parameters
         ----------
         count : int
-            Slots wanted; all of them come, in random order, where fewer are filled.
+            Slots wanted. Where fewer are filled, all of them are drawn, in random order.
         rng : Generator
             Source of the draw.
 
@@ -112,7 +115,7 @@ class Memory:
         if count < 0:
             raise ValueError(f"count: expected at least 0, got {count}; pass the replay batch size")
         count = min(count, self._count)
-        while count * count < self._count:  # distinct at once, most often: far quicker than choice
+        while count * count < self._count:  # most often distinct, and far quicker than choice
             drawn = (rng.random(count) * self._count).astype(np.int64)
             if len(set(drawn.tolist())) == count:
                 return self._filled[drawn]
@@ -178,7 +181,7 @@ class Memory:
 
 
 def _integers(slots: np.ndarray, source: str) -> np.ndarray:
-    """Return slots as int64 (B,), or say what was expected."""
+    """Return slots as int64 (B,), or raise ValueError."""
     slots = np.asarray(slots)
     if slots.ndim != 1 or slots.dtype.kind not in "iu":
         raise ValueError(
@@ -189,16 +192,11 @@ def _integers(slots: np.ndarray, source: str) -> np.ndarray:
 
 
 def _allocate(column: Any, size: int) -> Any:
-    """Return zeros of ``size`` rows, of the column's own kind, dtype and device."""
+    """Return zeros of ``size`` rows, of the column's kind, dtype and device."""
     shape = (size, *column.shape[1:])
     if isinstance(column, np.ndarray):
         return np.zeros(shape, column.dtype)
     return column.new_zeros(shape)
-
-
-def _detached(column: Any) -> Any:
-    """Return a tensor without its graph, which a memory must not keep alive."""
-    return column.detach() if hasattr(column, "detach") else column
 
 
 def _kind(column: Any) -> str:

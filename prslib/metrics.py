@@ -1,4 +1,4 @@
-"""Multi-label scores by class group, and the normalised forgetting measure."""
+"""Score predictions by class group, and measure what a run has forgotten."""
 
 from collections.abc import Sequence
 
@@ -146,14 +146,14 @@ def evaluate(
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
-    """Compute the share of single-label images whose most probable class is theirs.
+    """Compute the share of single-label images whose most probable class is right.
 
-    The "overall performance" of the tables of Imbal-MNISTseq and Imbal-SVHNseq.
+    It is the "overall performance" in the tables of Imbal-MNISTseq and Imbal-SVHNseq.
 
     Parameters
     ----------
     probabilities : array_like of float, (N, C)
-        Scores in [0, 1]; of equal ones the first class is taken.
+        Scores in [0, 1]; the first class wins a tie.
     labels : array_like of bool, (N, C)
         One-hot truth.
 
@@ -185,8 +185,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
 def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Compute each class's average precision, equal to scikit-learn's `average_precision_score`.
 
-    Every positive asks what share of the images scored at least as high is positive; the mean of
-    the answers is the average precision, ties included.
+    It is the mean over positives of this share: the positives among the images that score at least
+    as high, ties included.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _counts(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    return numerator / np.maximum(denominator, 1)  # a count of 0 below means 0 above as well
+    return numerator / np.maximum(denominator, 1)  # where the denominator is 0, both are
 
 
 def _harmonic(first: ArrayLike, second: ArrayLike) -> np.ndarray:
@@ -322,7 +322,7 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for
 
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
-    """Measure what each run has forgotten by its last scores, "Normalized Forgetting Measure".
+    """Measure how much each run has forgotten at its end, "Normalized Forgetting Measure".
 
     For each earlier task: (best before the end - at the end) / |best before the end|, averaged
     over the earlier tasks.
@@ -389,6 +389,36 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     return tasks.groupby([*run, "group", "metric"], **_KEEP_ALL)["value"].mean().reset_index()
 
 
+def _check_rows(rows: pd.DataFrame, scores: pd.DataFrame) -> None:
+    if rows.empty:
+        raise ValueError(
+            f"expected rows for single tasks, got {len(scores)} rows of 'seen' alone; "
+            "evaluate each task's test set too"
+        )
+    twice = rows.duplicated([column for column in rows if column != "value"])
+    if twice.any():
+        raise ValueError(
+            f"expected one row a run, evaluation, task, group and metric, got {twice.sum()} more; "
+            "add a column that tells the runs apart, such as seed"
+        )
+
+
+def _positions(rows: pd.DataFrame) -> pd.Series:
+    """Give the number of tasks after which each row's task had been trained."""
+    pairs = set(zip(rows["schedule"], rows["task"], strict=True))
+    position = {}
+    for schedule, task in pairs:
+        order = str(schedule).split(",")
+        if task not in order:
+            raise ValueError(
+                f"expected a task of the schedule {schedule!r}, got {task!r}; "
+                "write task ids as text, as the schedule does"
+            )
+        position[schedule, task] = order.index(task) + 1
+    values = [position[pair] for pair in zip(rows["schedule"], rows["task"], strict=True)]
+    return pd.Series(values, index=rows.index)
+
+
 def _check_tasks(rows: pd.DataFrame, run: list[str]) -> None:
     found = rows.groupby(run, **_KEEP_ALL)["earlier_task"].transform("nunique")
     short = (found < rows["last"] - 1) & ~rows["single"]
@@ -411,33 +441,3 @@ def _check_gaps(tasks: pd.DataFrame, keys: list[str]) -> None:
 def _forgotten(best: np.ndarray, end: np.ndarray) -> np.ndarray:
     ratio = (best - end) / np.abs(np.where(best == 0, 1.0, best))  # best 0 leaves minus the end
     return np.where((best == 0) & (end == 0), 1.0, ratio)
-
-
-def _positions(rows: pd.DataFrame) -> pd.Series:
-    """Give the number of tasks after which each row's task had been trained."""
-    pairs = set(zip(rows["schedule"], rows["task"], strict=True))
-    position = {}
-    for schedule, task in pairs:
-        order = str(schedule).split(",")
-        if task not in order:
-            raise ValueError(
-                f"expected a task of the schedule {schedule!r}, got {task!r}; "
-                "write task ids as text, as the schedule does"
-            )
-        position[schedule, task] = order.index(task) + 1
-    values = [position[pair] for pair in zip(rows["schedule"], rows["task"], strict=True)]
-    return pd.Series(values, index=rows.index)
-
-
-def _check_rows(rows: pd.DataFrame, scores: pd.DataFrame) -> None:
-    if rows.empty:
-        raise ValueError(
-            f"expected rows for single tasks, got {len(scores)} rows of 'seen' alone; "
-            "evaluate each task's test set too"
-        )
-    twice = rows.duplicated([column for column in rows if column != "value"])
-    if twice.any():
-        raise ValueError(
-            f"expected one row a run, evaluation, task, group and metric, got {twice.sum()} more; "
-            "add a column that tells the runs apart, such as seed"
-        )

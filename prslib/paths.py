@@ -1,4 +1,7 @@
-"""Where things are kept: one place, the same from JupyterLab, papermill and make."""
+"""Name the folders of the project, and write files whole or not at all.
+
+A relative folder in the environment is one in `project_root`, wherever a process was started.
+"""
 
 import os
 import uuid
@@ -8,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 PACKAGE = Path(__file__).resolve().parent
+PART = ".part"  # ends the name of a file that is being written
 
 
 def project_root() -> Path:
@@ -17,28 +21,14 @@ def project_root() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder of what can be made again: data sets, runs, executed notebooks.
-
-    The environment variable ``PRSLIB_CACHE`` moves it; otherwise it is ``cache/`` in the checkout.
-    A relative path is one in `project_root`, wherever a process was started.
-    """
+    """Return ``PRSLIB_CACHE``, by default ``cache/``: data sets, runs, executed notebooks."""
     return project_root() / (os.environ.get("PRSLIB_CACHE") or "cache")
 
 
 def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:
-    """Return the folder of what a user has downloaded, ``PRSLIB_DATA`` in the environment.
+    """Return ``PRSLIB_DATA``, the folder of downloads, or raise FileNotFoundError.
 
-    A relative path is one in `project_root`, wherever a process was started.
-
-    Parameters
-    ----------
-    wanted : str
-        What the caller looks for there, for the error: "imbal-mnistseq: mnist.npz, or ...".
-
-    Raises
-    ------
-    FileNotFoundError
-        If the variable is not set, or names no folder.
+    The error says that ``wanted`` belongs there: "imbal-mnistseq: mnist.npz, or ...".
     """
     named = os.environ.get("PRSLIB_DATA")
     if not named:
@@ -56,11 +46,7 @@ def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Pa
 
 
 def figures_dir(profile: str) -> Path:
-    """Return the folder of a profile's pictures and CSV files, ``figures/<profile>``.
-
-    The environment variable ``PRSLIB_FIGURES`` replaces ``figures/`` in the checkout. A relative
-    path is one in `project_root`, wherever a process was started.
-    """
+    """Return a profile's folder in ``PRSLIB_FIGURES``, by default ``figures/``."""
     return project_root() / (os.environ.get("PRSLIB_FIGURES") or "figures") / profile
 
 
@@ -79,37 +65,11 @@ def known_notebooks(profile: str) -> list[str]:
     return sorted(file.stem for file in params_file(profile, "any").parent.glob("*.yaml"))
 
 
-PART = ".part"  # ends the name of a file that is being written
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file beside its place and move it there at the end; our own.
+    """Write a binary file beside ``path``, and move it there when it is whole and on the disk.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file goes; its folder is made where it is missing.
-
-    Yields
-    ------
-    file
-        To be written to, in binary. Readers of ``path`` see the old file until the new one is on
-        the disk whole, also after a loss of power.
-
-    Raises
-    ------
-    OSError
-        If the disk is full or the folder cannot be written; ``path`` is then as it was.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder) / "deep" / "three") as file:
-    ...         _ = file.write(b"3")
-    ...     (Path(folder) / "deep" / "three").read_text()
-    '3'
+    Readers see the old file until then, also after a loss of power. On an error it stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")

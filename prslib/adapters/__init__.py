@@ -1,1 +1,1 @@
-"""Our samplers inside other people's libraries, one file a library, each imported on request."""
+"""Use the samplers in other libraries: one module a library, imported on request."""

@@ -1,4 +1,4 @@
-"""A label-only sampler as a storage policy of Avalanche (https://avalanche.continualai.org)."""
+"""Use a label-only sampler as a storage policy of Avalanche (https://avalanche.continualai.org)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,12 +17,12 @@ except ImportError as error:
 
 
 class SamplerBuffer(ExemplarsBuffer):
-    """Keep in an Avalanche buffer what one of our samplers keeps (Sec. 3.1).
+    """Keep the samples that a sampler chooses in an Avalanche buffer (Sec. 3.1).
 
     Parameters
     ----------
     sampler : Sampler
-        An empty one that looks at labels alone. Its size is the buffer's ``max_size``.
+        An empty sampler that looks at labels alone. Its size is the buffer's ``max_size``.
 
     Raises
     ------
@@ -63,14 +63,14 @@ class SamplerBuffer(ExemplarsBuffer):
         self.sampler = sampler
 
     def post_adapt(self, agent_state: Any, exp: Any) -> None:
-        """Place the samples of an experience; called by Avalanche when it was trained.
+        """Place the samples of an experience; Avalanche calls it after training.
 
         Parameters
         ----------
         agent_state : object
-            Avalanche's strategy; not looked at.
+            Avalanche's strategy; unused.
         exp : DatasetExperience
-            Whose ``dataset`` is placed.
+            Its ``dataset`` is placed.
 
         Raises
         ------
@@ -114,14 +114,14 @@ class SamplerBuffer(ExemplarsBuffer):
         Parameters
         ----------
         strategy : object
-            Avalanche's strategy; not looked at.
+            Avalanche's strategy; unused.
         new_size : int
-            Only the size it has is accepted.
+            The sampler's size; no other is accepted.
 
         Raises
         ------
         ValueError
-            If it is another size.
+            If it is another one.
         """
         if new_size != self.max_size:
             raise ValueError(
@@ -131,7 +131,7 @@ class SamplerBuffer(ExemplarsBuffer):
 
 
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return targets as multi-hot rows, or say what was expected.
+    """Return targets as multi-hot rows.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Many runs: stored, planned and trained side by side or on a cluster."""
+"""Train many runs side by side or on a cluster, store them, and estimate their cost."""

@@ -1,8 +1,7 @@
-"""Runs on many machines: a Ray cluster trains them, this process claims, collects and stores them.
+"""Train runs on a Ray cluster, and lock, collect and store them on this machine.
 
-Nothing is shared but the network: a machine of the cluster needs prslib and the data sets, and
-sends back what a run leaves. A run whose machine is lost begins anew on another one; a run that
-raises an error is not tried again.
+The machines share nothing but the network. Each needs prslib and the data sets, and sends its runs
+back. A run whose machine is lost begins anew on another one; a run that raises an error does not.
 """
 
 import logging
@@ -14,84 +13,42 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
 from prslib.datasets import fingerprint, load_dataset
-from prslib.experiments import workers as training
 from prslib.experiments.store import Store
-from prslib.experiments.workers import Outcome, claim, failed, gpu_share, keep
+from prslib.experiments.workers import (
+    Outcome,
+    failure,
+    gpu_share,
+    lock_missing,
+    store_runs,
+    train_group,
+)
 from prslib.training.config import Run, RunConfig
 
 RETRIES = 3  # of a run whose process or machine is lost
-IN_FLIGHT = 256  # units handed to the cluster at once; each holds a lock
-REACHABLE = 10.0  # seconds to answer
+IN_FLIGHT = 256  # groups handed to the cluster at once; each holds a lock
+TIMEOUT = 10.0  # seconds in which the cluster's port must answer
 POLL = 1.0  # seconds after which Ctrl-C is noticed at the latest
 
 
 class ClusterError(RuntimeError):
-    """A cluster that cannot do the work, found out before any work starts."""
+    """A cluster that cannot train the runs; raised before any training."""
 
 
-def attempt_on(
-    address: str, units: Sequence[Sequence[RunConfig]], store: Store, device: str, wait: bool
+def train_on_cluster(
+    address: str, groups: Sequence[Sequence[RunConfig]], store: Store, device: str, wait: bool
 ) -> Iterator[Outcome]:
-    """Train runs on a Ray cluster and store them here; our own.
+    """Train groups on a Ray cluster, store them here and yield each run's outcome.
 
-    Parameters
-    ----------
-    address : str
-        What `ray.init` takes: "host:port", or "auto" for the cluster of this machine.
-    units : sequence of sequence of RunConfig
-        Runs that one process of the cluster trains as one.
-    store : Store
-        Where results are kept, on this machine.
-    device : str
-        Where to compute, "cpu" or "cuda".
-    wait : bool
-        Whether to wait for runs that another process is at.
-
-    Yields
-    ------
-    Outcome
-        Of every run, as it comes.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If Ray is not installed.
-    ConnectionError
-        If no cluster answers.
-    ClusterError
-        If no machine of it has what a run needs, or one of those lacks a data set or has another.
-
-    Notes
-    -----
-    A GPU is given to several runs at once where the network's `Architecture.gpu_share` says so. On
-    Ctrl-C this process leaves, which ends its runs on the cluster and frees their locks.
+    Ctrl-C closes the connection, which ends the runs on the cluster and frees their locks.
     """
     with connected(address) as ray:
-        _check_machines(ray, units, device)
-        yield from _collect(ray, units, store, device, wait)
+        _check_machines(ray, groups, device)
+        yield from _train(ray, groups, store, device, wait)
 
 
 @contextmanager
 def connected(address: str) -> Iterator[ModuleType]:
-    """Connect to a cluster, or use the connection that is there.
-
-    Parameters
-    ----------
-    address : str
-        As for `attempt_on`.
-
-    Yields
-    ------
-    module
-        `ray`.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If Ray is not installed.
-    ConnectionError
-        If no cluster answers.
-    """
+    """Connect to a cluster, or use the present connection; the context's value is `ray`."""
     try:
         import ray
         import ray.util.scheduling_strategies
@@ -104,7 +61,7 @@ def connected(address: str) -> Iterator[ModuleType]:
         yield ray
         return
     try:
-        _knock(address)
+        _check_port(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
         raise ConnectionError(
@@ -118,16 +75,16 @@ def connected(address: str) -> Iterator[ModuleType]:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
+def _check_port(address: str) -> None:
     """Raise OSError now where nobody listens, for which Ray itself takes a minute."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACHABLE).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
 
 
-def _check_machines(ray: ModuleType, units: Sequence[Sequence[RunConfig]], device: str) -> None:
-    """Let every machine that may get a run load the data sets; each makes them once, here."""
-    configs = [config for unit in units for config in unit]
+def _check_machines(ray: ModuleType, groups: Sequence[Sequence[RunConfig]], device: str) -> None:
+    """Let every machine that can train a run load the data sets; raise ClusterError for faults."""
+    configs = [config for group in groups for config in group]
     share = gpu_share(configs, device)
     nodes = [node for node in ray.nodes() if node["Alive"]]
     fit = [
@@ -142,42 +99,31 @@ def _check_machines(ray: ModuleType, units: Sequence[Sequence[RunConfig]], devic
             "choose another device"
         )
     expected = {name: fingerprint(name) for name in {config.dataset for config in configs}}
-    asked = {}
+    answers = {}
     for node in fit:
-        at = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], False)
-        task = ray.remote(what_is_wrong).options(
-            num_cpus=0, max_retries=0, scheduling_strategy=at, name="prslib data sets"
+        there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], False)
+        task = ray.remote(data_set_faults).options(
+            num_cpus=0, max_retries=0, scheduling_strategy=there, name="prslib data sets"
         )
-        asked[node["NodeManagerAddress"], node["NodeID"]] = task.remote(expected)
-    wrong = []
-    for (host, _), answer in asked.items():
+        answers[node["NodeManagerAddress"], node["NodeID"]] = task.remote(expected)
+    faults = []
+    for (host, _), answer in answers.items():
         try:
-            wrong += [f"{host}: {line}" for line in ray.get(answer)]
-        except ray.exceptions.RayTaskError as error:  # no prslib there, or another one
-            wrong.append(f"{host}: {error.cause}")
+            faults += [f"{host}: {line}" for line in ray.get(answer)]
+        except ray.exceptions.RayTaskError as error:  # no prslib there, or another version
+            faults.append(f"{host}: {error.cause}")
         except ray.exceptions.RayError:  # lost meanwhile: it gets no run either
             continue
-    if wrong:
+    if faults:
         raise ClusterError(
             f"expected {', '.join(sorted(expected))} on every machine of the cluster, as they are "
             "here; prepare them there and set PRSLIB_DATA before `ray start`, or take the machine "
-            "out (`ray stop`). Got:\n" + "\n".join(wrong)
+            "out (`ray stop`). Got:\n" + "\n".join(faults)
         )
 
 
-def what_is_wrong(expected: dict[str, str]) -> list[str]:
-    """Load data sets on a machine of the cluster and say what is not as the driver has it.
-
-    Parameters
-    ----------
-    expected : dict of str to str
-        The `prslib.datasets.fingerprint` of each.
-
-    Returns
-    -------
-    list of str
-        A line for each that is missing or another.
-    """
+def data_set_faults(expected: dict[str, str]) -> list[str]:
+    """Load data sets on a machine of the cluster; return a line for each other fingerprint."""
     lines = []
     for name, wanted in expected.items():
         try:
@@ -191,45 +137,45 @@ def what_is_wrong(expected: dict[str, str]) -> list[str]:
     return lines
 
 
-def _collect(ray, units, store, device, wait) -> Iterator[Outcome]:
-    waiting, under_way = deque(units), {}
-    with ExitStack() as everything:  # however this ends, the locks are freed
-        while waiting or under_way:
-            while waiting and len(under_way) < IN_FLIGHT:
-                unit, held = waiting.popleft(), everything.enter_context(ExitStack())
+def _train(ray, groups, store, device, wait) -> Iterator[Outcome]:
+    waiting, in_flight = deque(groups), {}
+    with ExitStack() as all_locks:  # however this ends, the locks are freed
+        while waiting or in_flight:
+            while waiting and len(in_flight) < IN_FLIGHT:
+                group, locks = waiting.popleft(), all_locks.enter_context(ExitStack())
                 try:
-                    mine, others = claim(unit, store, wait, held)
+                    missing, outcomes = lock_missing(group, store, wait, locks)
                 except Exception as error:
-                    held.close()
-                    yield from _ended(error, unit, store, waiting)
+                    locks.close()
+                    yield from _failures(error, group, store, waiting)
                     continue
-                if mine:
-                    under_way[_submit(ray, mine, device)] = mine, held
+                if missing:
+                    in_flight[_submit(ray, missing, device)] = missing, locks
                 else:
-                    held.close()
-                yield from others
-            done, _ = ray.wait(list(under_way), timeout=POLL) if under_way else ([], [])
+                    locks.close()
+                yield from outcomes
+            done, _ = ray.wait(list(in_flight), timeout=POLL) if in_flight else ([], [])
             for answer in done:
-                mine, held = under_way.pop(answer)
+                group, locks = in_flight.pop(answer)
                 try:
-                    runs, seconds = _fetched(ray, answer)
-                    outcomes = keep(runs, store, seconds)
+                    runs, seconds = _fetch(ray, answer)
+                    outcomes = store_runs(runs, store, seconds)
                 except Exception as error:
-                    outcomes = _ended(error, mine, store, waiting)
-                held.close()
+                    outcomes = _failures(error, group, store, waiting)
+                locks.close()
                 yield from outcomes
 
 
-def _ended(error: Exception, unit: Sequence[RunConfig], store: Store, waiting: deque):
-    """Return the outcome of a run that an error ended; of several, each waits for itself."""
-    if len(unit) > 1:
-        waiting.extend((config,) for config in unit)
+def _failures(error: Exception, group: Sequence[RunConfig], store: Store, waiting: deque):
+    """Return the outcome of a run that an error ended; the runs of a group are tried one by one."""
+    if len(group) > 1:
+        waiting.extend((config,) for config in group)
         return []
-    return [failed(unit[0], store, error)]
+    return [failure(group[0], store, error)]
 
 
 def _submit(ray: ModuleType, configs: Sequence[RunConfig], device: str):
-    task = ray.remote(train).options(
+    task = ray.remote(train_there).options(
         num_cpus=1,
         num_gpus=gpu_share(configs, device),
         max_retries=RETRIES,
@@ -239,31 +185,12 @@ def _submit(ray: ModuleType, configs: Sequence[RunConfig], device: str):
     return task.remote(tuple(configs), tuple(config.hash for config in configs), device)
 
 
-def train(
+def train_there(
     configs: Sequence[RunConfig], hashes: Sequence[str], device: str
 ) -> tuple[list[Run], float]:
-    """Train runs on a machine of the cluster.
+    """Train a group on a machine of the cluster; return its runs and the seconds they took.
 
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        One run, or several that are trained as one.
-    hashes : sequence of str
-        What the driver makes of them.
-    device : str
-        Where to compute, "cpu" or "cuda".
-
-    Returns
-    -------
-    list of Run
-        One for each.
-    float
-        Seconds for all of them.
-
-    Raises
-    ------
-    ValueError
-        If this machine makes other runs of the same configurations.
+    ``hashes`` are the driver's; other ones here mean other data or another version of prslib.
     """
     start = time.perf_counter()
     found = tuple(config.hash for config in configs)
@@ -273,11 +200,11 @@ def train(
             "this machine has other data or another version of prslib than the one that asked; "
             "install the same there"
         )
-    return training.train_together(configs, device), time.perf_counter() - start
+    return train_group(configs, device), time.perf_counter() - start
 
 
-def _fetched(ray: ModuleType, answer) -> tuple[list[Run], float]:
-    """Return what a machine sent back, or raise what the run raised there, and say where."""
+def _fetch(ray: ModuleType, answer) -> tuple[list[Run], float]:
+    """Return what a machine sent back, or raise the run's own error with a note where it arose."""
     try:
         return ray.get(answer)
     except Exception as raised:

@@ -1,4 +1,4 @@
-"""Finished runs on disk, each under the hash of its configuration."""
+"""Store finished runs under the hash of their configuration, and list what a store holds."""
 
 import errno
 import io
@@ -10,7 +10,7 @@ import tempfile
 import traceback
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,14 +23,26 @@ from filelock import FileLock, Timeout
 from prslib.paths import PART, cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
-WHOLE = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns of integers
 FORMAT = 1  # of the files; raised when an older version could misread them
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
+INTEGERS = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns
 LEAST_FREE = 16 * 2**20  # bytes on the disk without which no run begins
 POLL = 0.5  # seconds between two looks at a lock that another process holds
 
 # a run's files, all named after its hash
 RESULT, CHECKPOINT, FAILURE, LOCK = ".zip", ".checkpoint", ".failed.json", ".lock"
+KINDS = "|".join(map(re.escape, (RESULT, CHECKPOINT, FAILURE, LOCK)))
+# a run's file, or what an interrupted writing of it left
+FILE_NAME = re.compile(rf"([0-9a-f]{{12}})({KINDS})(\.[0-9a-f]{{8}}{re.escape(PART)})?")
+
+STATES = {
+    "stored": "finished",
+    "running": "a process is training it",
+    "interrupted": "its process ended; asked for again, it goes on at its checkpoint",
+    "failed": "it ended with an error; asked for again, it is tried again",
+    "damaged": "its file cannot be read; asked for again, it is trained again",
+    "newer": "a newer version of prslib wrote its file",
+}
 
 
 class NewerStoreError(RuntimeError):
@@ -40,16 +52,16 @@ class NewerStoreError(RuntimeError):
 class Store:
     """A folder of finished runs; a run is one zip file that appears whole or not at all.
 
-    A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``, and as far as the
-    configuration asks for them ``features.npy`` and ``gradient_variance.csv``: any tool can read
-    it. Beside it, as long as it is not finished, are ``HASH.lock``, which the process that trains
-    it holds, ``HASH.checkpoint``, where it goes on after an interruption, and
-    ``HASH.failed.json``, with the error that ended it.
+    A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``. Where the configuration
+    asks for them, it also holds ``features.npy`` and ``gradient_variance.csv``. Any tool can read
+    it. An unfinished run has other files: ``HASH.lock``, held by the process that trains it,
+    ``HASH.checkpoint``, where it goes on after an interruption, and ``HASH.failed.json``, with the
+    error that ended it.
 
     Parameters
     ----------
     folder : path-like, optional
-        Where the files are, by default ``runs/`` in the cache.
+        Folder of the files, by default ``runs/`` in the cache.
 
     Examples
     --------
@@ -61,7 +73,7 @@ class Store:
         self.folder = Path(folder) if folder is not None else cache_dir() / "runs"
 
     def path(self, config: RunConfig, kind: str = RESULT) -> Path:
-        """Return the file in which a configuration's run is kept, or another of its files."""
+        """Return the file of a configuration's run, or another of its files."""
         return self.folder / f"{config.hash}{kind}"
 
     def load(self, config: RunConfig) -> Run | None:
@@ -137,8 +149,7 @@ class Store:
         Yields
         ------
         None
-            While the run is held. The operating system frees it when the process ends, in whatever
-            way.
+            The run is held within the context. The operating system frees it when the process ends.
 
         Raises
         ------
@@ -170,7 +181,7 @@ class Store:
             ) from error
 
     def record_failure(self, config: RunConfig, error: Exception) -> None:
-        """Keep the error that ended a run; where even that cannot be written, only the error."""
+        """Write down the error that ended a run, if the folder can be written."""
         record = {
             "config": config.identity,
             "error": f"{type(error).__name__}: {error}",
@@ -180,8 +191,8 @@ class Store:
         with suppress(OSError), replacing(self.path(config, FAILURE)) as file:
             file.write(_json(record).encode())
 
-    def tidy(self, config: RunConfig, *kinds: str) -> None:
-        """Remove files of a run, and what was left of interrupted writing; call under its lock."""
+    def remove_files(self, config: RunConfig, *kinds: str) -> None:
+        """Remove files of a run, and the rest of interrupted writing; call under its lock."""
         for path in self.folder.glob(f"{config.hash}.*{PART}"):
             path.unlink(missing_ok=True)
         for kind in kinds:
@@ -204,7 +215,7 @@ def _check_format(path: Path, config: dict) -> None:
 
 def _read_rows(content: bytes) -> pd.DataFrame:
     rows = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-    for name in WHOLE & set(rows):
+    for name in INTEGERS & set(rows):
         rows[name] = rows[name].astype("int64")
     for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
         rows[name] = np.array([float(text or "nan") for text in rows[name]])
@@ -221,113 +232,71 @@ def _array_bytes(array: np.ndarray) -> bytes:
     return content.getvalue()
 
 
-# what a run may leave on top: its attribute, the field that asks for it, its member's ending
+# optional results: the run's attribute, the field that asks for it, the member's ending and reader
 EXTRAS = (
     ("features", "features_per_class", ".npy", _read_array),
     ("gradient_variance", "variance_points", ".csv", _read_rows),
 )
 
 
-def in_words(identity: dict) -> str:
-    """Return what `RunConfig.identity` names in a few words."""
+def describe(identity: dict) -> str:
+    """Return a `RunConfig.identity` in a few words, "PRS rho=0.1 on digits70seq, seed 2"."""
     rho = f" rho={identity['rho']:g}" if "rho" in identity else ""
     return f"{identity['method']}{rho} on {identity['dataset']}, seed {identity['seed']}"
 
 
-STATES = {
-    "stored": "finished",
-    "running": "a process is training it",
-    "interrupted": "its process ended; asked for again, it goes on at its checkpoint",
-    "failed": "it ended with an error; asked for again, it is tried again",
-    "damaged": "its file cannot be read; asked for again, it is trained again",
-    "newer": "a newer version of prslib wrote its file",
-}
-KINDS = "|".join(map(re.escape, (RESULT, CHECKPOINT, FAILURE, LOCK)))
-# a run's file, or what an interrupted writing of it left
-NAME = re.compile(rf"([0-9a-f]{{12}})({KINDS})(\.[0-9a-f]{{8}}{re.escape(PART)})?")
-
-
-class Kept(NamedTuple):
-    """What a store holds of one run.
-
-    Parameters
-    ----------
-    hash : str
-        The run's.
-    state : str
-        A key of `STATES`.
-    run : str
-        The run in a few words, "" where no file says.
-    size : int
-        Bytes of all its files.
-    changed : datetime
-        When the last of them was written.
-    error : str
-        What ended a failed run, else "".
-    """
+class Entry(NamedTuple):
+    """A run in a store, finished or not."""
 
     hash: str
-    state: str
-    run: str
-    size: int
-    changed: datetime
-    error: str
+    state: str  # a key of `STATES`
+    run: str  # in a few words, "" where no file says
+    size: int  # bytes of all its files
+    changed: datetime  # when the last of them was written
+    error: str  # what ended a failed run, else ""
 
 
-def inventory(store: Store) -> list[Kept]:
-    """Return what a store holds; our own.
-
-    Parameters
-    ----------
-    store : Store
-        The store; it is not changed.
-
-    Returns
-    -------
-    list of Kept
-        In the order of `STATES`, in each the oldest first. Files that no store has written do not
-        count.
-
-    Examples
-    --------
-    >>> inventory(Store("nowhere"))
-    []
-    """
-    kept = []
+def inventory(store: Store) -> list[Entry]:
+    """List a store's runs in the order of `STATES`, the oldest first; nothing is changed."""
+    entries = []
     for name, paths in _files(store.folder, "*").items():
         try:
-            kept.append(_look(store.folder, name, paths))
-        except FileNotFoundError:  # it has just been finished or removed
+            entries.append(_entry(store.folder, name, paths))
+        except FileNotFoundError:  # another process has just finished or removed it
             continue
     order = list(STATES)
-    return sorted(kept, key=lambda one: (order.index(one.state), one.changed))
+    return sorted(entries, key=lambda entry: (order.index(entry.state), entry.changed))
 
 
 def _files(folder: Path, name: str) -> dict[str, list[Path]]:
     """Return the files of runs by hash; name is a run's hash, or "*" for those of all."""
     files = {}
     for path in folder.glob(f"{name}.*"):
-        if (found := NAME.fullmatch(path.name)) and path.is_file():
+        if (found := FILE_NAME.fullmatch(path.name)) and path.is_file():
             files.setdefault(found[1], []).append(path)
     return files
 
 
-def _look(folder: Path, name: str, paths: list[Path]) -> Kept:
+def _entry(folder: Path, name: str, paths: list[Path]) -> Entry:
     found = [path.stat() for path in paths]
     changed = datetime.fromtimestamp(max(one.st_mtime for one in found), UTC)
-    state, identity, error = _state(folder, name, is_held)
-    identity = identity or _content(folder / f"{name}{LOCK}")
-    return Kept(name, state, _words(identity), sum(one.st_size for one in found), changed, error)
+    state, identity, error = _state(folder, name, is_held(folder / f"{name}{LOCK}"))
+    try:
+        run = describe(identity or _read_json(folder / f"{name}{LOCK}"))
+    except (KeyError, TypeError, ValueError):  # no identity, or that of another version
+        run = ""
+    return Entry(name, state, run, sum(one.st_size for one in found), changed, error)
 
 
-def _state(folder: Path, name: str, held: Callable[[Path], bool]) -> tuple[str, dict, str]:
-    result, failure, lock = (folder / f"{name}{kind}" for kind in (RESULT, FAILURE, LOCK))
+def _state(folder: Path, name: str, held: bool) -> tuple[str, dict, str]:
+    """Return a run's state, its identity ({} where no file says) and its error."""
+    result, failure = (folder / f"{name}{kind}" for kind in (RESULT, FAILURE))
     if result.exists():
         return *_read_result(result), ""
-    if held(lock):
+    if held:
         return "running", {}, ""
     if failure.exists():
-        record = _content(failure)
+        record = _read_json(failure)
         return "failed", record.get("config", {}), str(record.get("error", ""))
     return "interrupted", {}, ""
 
@@ -344,8 +313,8 @@ def _read_result(path: Path) -> tuple[str, dict]:
     return ("newer" if newer else "stored"), identity
 
 
-def _content(path: Path) -> dict:
-    """Return what a file beside a result says; nothing where it is not there or not readable."""
+def _read_json(path: Path) -> dict:
+    """Return the content of a file beside a result, {} where it is not there or not readable."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -353,26 +322,8 @@ def _content(path: Path) -> dict:
     return content if isinstance(content, dict) else {}
 
 
-def _words(identity: dict) -> str:
-    try:
-        return in_words(identity)
-    except (KeyError, TypeError, ValueError):  # none, or that of another version
-        return ""
-
-
 def is_held(lock: Path) -> bool:
-    """Return whether a process holds a run's lock.
-
-    Parameters
-    ----------
-    lock : Path
-        Its file, or where it would be.
-
-    Returns
-    -------
-    bool
-        True as well where another user's lock may not be looked at.
-    """
+    """Return whether a process holds a lock; True also for another user's unreadable one."""
     if not lock.exists():
         return False
     try:
@@ -384,22 +335,22 @@ def is_held(lock: Path) -> bool:
         return False
 
 
-def table(kept: Sequence[Kept]) -> str:
+def table(entries: Sequence[Entry]) -> str:
     """Return an inventory as text, a run a line, and a line with the totals."""
-    counts = pd.Series([one.state for one in kept], dtype=object).value_counts()
+    counts = pd.Series([entry.state for entry in entries], dtype=object).value_counts()
     total = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
-    total = f"{total or 'no runs'}, {in_bytes(sum(one.size for one in kept))}"
-    if not kept:
+    total = f"{total or 'no runs'}, {in_bytes(sum(entry.size for entry in entries))}"
+    if not entries:
         return total
     rows = [
         {
-            "hash": one.hash,
-            "state": one.state,
-            "size": in_bytes(one.size),
-            "changed": one.changed.astimezone().strftime("%Y-%m-%d %H:%M"),
-            "run": f"{one.run}: {one.error}" if one.error else one.run,
+            "hash": entry.hash,
+            "state": entry.state,
+            "size": in_bytes(entry.size),
+            "changed": entry.changed.astimezone().strftime("%Y-%m-%d %H:%M"),
+            "run": f"{entry.run}: {entry.error}" if entry.error else entry.run,
         }
-        for one in kept
+        for entry in entries
     ]
     aligned = {"run": lambda text: text.ljust(max(len(row["run"]) for row in rows))}
     lines = pd.DataFrame(rows).to_string(index=False, formatters=aligned, max_colwidth=None)
@@ -407,13 +358,7 @@ def table(kept: Sequence[Kept]) -> str:
 
 
 def in_bytes(size: float) -> str:
-    """Return a number of bytes for people.
-
-    Examples
-    --------
-    >>> in_bytes(512), in_bytes(10_000), in_bytes(534_000_000)
-    ('512 B', '10 kB', '534 MB')
-    """
+    """Return a number of bytes for people, "534 MB"."""
     units = ["B", "kB", "MB", "GB"]
     while size >= 1000 and len(units) > 1:
         size /= 1000
@@ -421,80 +366,49 @@ def in_bytes(size: float) -> str:
     return f"{size:.0f} {units[0]}"
 
 
-def select(kept: Sequence[Kept], wanted: Sequence[str]) -> list[Kept]:
-    """Return the runs that hashes, the beginnings of hashes, and states name.
+def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
+    """Return the runs that hashes, their beginnings, states and "all" name, each once.
 
-    Parameters
-    ----------
-    kept : sequence of Kept
-        What there is.
-    wanted : sequence of str
-        Each a hash or its beginning, a state, or "all" for every run that is not running.
-
-    Returns
-    -------
-    list of Kept
-        Each once.
-
-    Raises
-    ------
-    ValueError
-        If a word names no run, or the beginning of a hash several, or a run that is running.
+    Raise ValueError for a word that names no run or is ambiguous, and for a run that is running;
+    "all" leaves those out.
     """
     chosen = {}
     for word in wanted:
         if word == "all":
-            found = [one for one in kept if one.state != "running"]
+            found = [entry for entry in entries if entry.state != "running"]
         elif word in STATES:
-            found = [one for one in kept if one.state == word]
+            found = [entry for entry in entries if entry.state == word]
         else:
-            found = [one for one in kept if one.hash.startswith(word)]
+            found = [entry for entry in entries if entry.hash.startswith(word)]
             if len(found) != 1:
                 raise ValueError(
                     f"expected a hash, a state ({', '.join(STATES)}) or all, got {word!r}, with "
                     f"which {len(found) or 'no'} hashes begin; `python -m prslib runs` lists them"
                 )
-        chosen |= {one.hash: one for one in found}
-    held = [one.hash for one in chosen.values() if one.state == "running"]
+        chosen |= {entry.hash: entry for entry in found}
+    held = [entry.hash for entry in chosen.values() if entry.state == "running"]
     if held:
         raise ValueError(f"{', '.join(held)} running; stop the process first")
     return list(chosen.values())
 
 
-def remove(store: Store, kept: Sequence[Kept]) -> list[Kept]:
-    """Remove all files of runs that are still in the state in which they were seen.
+def remove(store: Store, entries: Sequence[Entry]) -> list[Entry]:
+    """Remove all files of runs, and return those that were still in the state given.
 
-    Parameters
-    ----------
-    store : Store
-        Where they are.
-    kept : sequence of Kept
-        Which ones.
-
-    Returns
-    -------
-    list of Kept
-        Those that were removed. One that another process has finished, or removed, meanwhile is
-        left as it is.
-
-    Raises
-    ------
-    TimeoutError
-        If a process has begun with one of them meanwhile.
-    OSError
-        If the folder cannot be written.
+    Raise TimeoutError where a process has begun with one of them, and OSError where the folder
+    cannot be written.
     """
     removed = []
-    for one in kept:
-        lock = store.folder / f"{one.hash}{LOCK}"
-        begun = lock.exists()
-        if not _files(store.folder, one.hash):
+    for entry in entries:
+        lock = store.folder / f"{entry.hash}{LOCK}"
+        existed = lock.exists()
+        if not _files(store.folder, entry.hash):
             continue
         with FileLock(lock, timeout=0):
-            if _state(store.folder, one.hash, held=lambda _: False)[0] == one.state:
-                for path in _files(store.folder, one.hash)[one.hash]:
+            if _state(store.folder, entry.hash, held=False)[0] == entry.state:
+                for path in _files(store.folder, entry.hash)[entry.hash]:
                     path.unlink()
-                removed.append(one)
-            elif not begun:
+                removed.append(entry)
+            elif not existed:
                 lock.unlink()
     return removed

@@ -1,4 +1,4 @@
-"""Many runs at once: what is stored is loaded, what is missing is trained side by side."""
+"""Load the runs that are stored and train the missing ones; torch loads for the latter alone."""
 
 import os
 from collections.abc import Sequence
@@ -17,25 +17,26 @@ def run_all(
     save_every: float = SAVE_EVERY,
     address: str | None = None,
 ) -> list[Run]:
-    """Return the runs of all configurations, training only those that no one has trained yet.
+    """Return the runs of all configurations; train only those that are not stored yet.
 
     Parameters
     ----------
     configs : sequence of RunConfig
-        What is wanted.
+        The runs, in any number and order.
     store : Store, optional
-        Where finished runs are kept, by default the cache.
+        Holds finished runs, by default that of the cache.
     workers : int, optional
-        Processes side by side, one thread each; by default one for each core that this process may
-        use, and on a GPU no more than its memory is meant for (`Architecture.gpu_share`). A cluster
-        has as many as its machines have cores and GPUs.
+        Processes side by side, one thread each. The default is one for each core that this process
+        may use, on a GPU at most as many as share it (`Architecture.gpu_share`). A cluster has as
+        many as its machines have cores and GPUs.
     device : str
-        Where to compute, "cpu" or "cuda".
+        "cpu" or "cuda".
     save_every : float
-        Seconds after which a run under way saves its state again; on a cluster none does.
+        Seconds between two checkpoints of a run. There are none on a cluster.
     address : str, optional
-        Of a Ray cluster that trains the runs: "host:port", or "auto" for that of this machine. By
-        default the environment variable RAY_ADDRESS; where that is not set, this machine trains.
+        Address of a Ray cluster that trains the runs: "host:port", or "auto" for that of this
+        machine. The default is the environment variable RAY_ADDRESS; without it this machine
+        trains.
 
     Returns
     -------
@@ -45,31 +46,31 @@ def run_all(
     Raises
     ------
     TypeError
-        If ``workers`` is no whole number or ``save_every`` no number; raised before any training.
+        If ``workers`` is no whole number or ``save_every`` no number.
     ValueError
         If a configuration does not fit its data set, ``workers`` is below 1, ``save_every`` is not
-        above 0, or runs are missing and the device is not there; likewise.
+        above 0, or runs are missing and the device is not there.
     NewerStoreError
-        If a newer version of prslib stored one of the runs; raised before any training.
+        If a newer version of prslib stored one of the runs.
     OSError
-        If runs are missing and the store cannot be written or its disk is full; likewise.
-    RuntimeError
-        If runs failed, or someone removed one that was trained; raised when all others are stored.
+        If runs are missing and the store cannot be written or its disk is full.
     ModuleNotFoundError, ConnectionError, ClusterError
-        If there is an address and no Ray, no cluster, or one that lacks a data set or a GPU; before
-        any training.
+        If there is an address and no Ray, no cluster, or one that lacks a data set or a GPU.
+    RuntimeError
+        If runs failed, when all others are stored; or if a run was removed after its training.
 
     Notes
     -----
-    A run is stored the moment it ends, and saves its state on the way, so that an interruption
-    loses a few minutes of the runs under way. Runs that differ only in what they look at, such as
-    the test set, are trained as one. Processes that ask for the same runs share the work:
-    what another one is at comes last, and is loaded when that one has stored it. On a GPU small
-    runs of one shape are too (`prslib.experiments.stacked`).
+    All errors but RuntimeError are raised before any training.
 
-    Processes are started anew, not forked, so that each may use a GPU whatever the caller did with
-    it. On one GPU every process has its own copy of the images where they fit beside what the
-    others took, and fetches them from the host where they do not.
+    Each run is stored when it ends and saves checkpoints on the way, so that an interruption loses
+    a few minutes. Runs that differ only in what they look at, such as the test set, are trained as
+    one. On a GPU so are small runs of one shape (`prslib.experiments.stacked`).
+
+    Processes that ask for the same runs share the work: each trains first what no other one trains,
+    then loads what the others have stored. Worker processes are spawned, not forked, so that each
+    may use a GPU. On one GPU every process has its own copy of the images where they fit, and
+    fetches them from the host where they do not.
     """
     if workers is not None:
         workers = whole("workers", workers, least=1)
@@ -84,9 +85,7 @@ def run_all(
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
-        from prslib.experiments.workers import (
-            train_missing,  # with torch; what is stored needs none
-        )
+        from prslib.experiments.workers import train_missing  # loads torch
 
         store.check_writable()
         train_missing(missing, store, workers, device, save_every, address)

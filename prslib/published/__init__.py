@@ -1,4 +1,4 @@
-"""The tables of the paper, cell by cell, and ours set beside them.
+"""Load the tables of the paper, and set their numbers beside ours.
 
 Every number of every table is one row, in the paper's units (percent) and with the paper's digits.
 The columns:
@@ -15,8 +15,8 @@ The columns:
 
 Notes
 -----
-What the paper calls the overall performance on the single-label data sets is entered as the metric
-"accuracy". Their memory sizes are not printed and come from the authors' released configuration.
+The "overall performance" on the single-label data sets is entered as the metric "accuracy". Their
+memory sizes are not printed; they come from the authors' released configuration.
 """
 
 from collections.abc import Collection
@@ -96,7 +96,7 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Collection[str] = ()) -> pd.DataFrame:
-    """Set the paper's number beside each of ours, from tables in the standard setting or others.
+    """Add the paper's number to each row of ours, from one or more tables.
 
     Parameters
     ----------

@@ -16,14 +16,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prslib.experiments import cluster, sweep
-from prslib.experiments import workers as attempt
-from prslib.experiments import workers as pool
+from prslib.experiments import cluster, sweep, workers
 from prslib.experiments.store import NewerStoreError, Store
 from prslib.paths import project_root
 from prslib.training.config import RunConfig, configs
 
-TINY = {"dataset": "digits49tiny", "batch_size": 15}
+MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 RAY = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on loopback, on every system
@@ -64,7 +62,7 @@ def started():
             yield process
         finally:
             process.stdin.close()
-            process.wait(timeout=60)
+            process.wait(timeout=600)
 
 
 @pytest.fixture
@@ -86,7 +84,7 @@ def stored(folder):
 
 
 def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
-    wanted = [RunConfig(**TINY, method="CRS")]
+    wanted = [RunConfig(**MLP, method="CRS")]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"):
@@ -102,8 +100,8 @@ def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(address, tmp_path,
     def interrupt(*_args):
         raise KeyboardInterrupt
 
-    wanted, store = configs(**TINY, method="Finetune", seed=list(range(6))), Store(tmp_path)
-    monkeypatch.setattr(pool, "describe", interrupt)  # called when the first run has ended
+    wanted, store = configs(**MLP, method="Finetune", seed=list(range(6))), Store(tmp_path)
+    monkeypatch.setattr(workers, "describe", interrupt)  # called when the first run has ended
     with pytest.raises(KeyboardInterrupt):
         sweep.run_all(wanted, store, address=address)
     assert not ray.is_initialized()
@@ -118,14 +116,14 @@ def test_a_run_that_raises_ends_alone_and_is_not_tried_again(address, tmp_path, 
     monkeypatch.setenv("RAY_ADDRESS", address)
     weights = tmp_path / "weights.pth"
     weights.write_bytes(b"no weights")
-    broken = RunConfig(**TINY, model="resnet18_imagenet", weights=str(weights))
-    good, store = RunConfig(**TINY, method="CRS"), Store(tmp_path / "runs")
+    broken = RunConfig(**MLP, model="resnet18_imagenet", weights=str(weights))
+    good, store = RunConfig(**MLP, method="CRS"), Store(tmp_path / "runs")
     with pytest.raises(RuntimeError, match=r"1 of 2 runs failed, the others are stored(.|\n)*PRS"):
         sweep.run_all([broken, good], store)
     assert store.load(good) is not None
     (failure,) = store.folder.glob("*.failed.json")
     assert "in train" in json.loads(failure.read_text())["traceback"]  # where, on the machine
-    attempt.attempt_unit([good], local := Store(tmp_path / "local"))
+    workers.train_and_store([good], local := Store(tmp_path / "local"))
     assert stored(local.folder) == stored(store.folder)
 
 
@@ -133,12 +131,12 @@ def test_a_machine_without_the_data_is_named_before_any_work(
     address, connection, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(cluster, "fingerprint", lambda _name: "ours")
-    wanted = [RunConfig(**TINY, method="CRS")]
+    wanted = [RunConfig(**MLP, method="CRS")]
     with pytest.raises(
-        cluster.ClusterError, match=r"digits49tiny: other labels .* expected ours\)"
+        cluster.ClusterError, match=r"imbal-digits-tiny: other labels .* expected ours\)"
     ):
         sweep.run_all(wanted, Store(tmp_path), address=address)
-    look = connection.remote(cluster.what_is_wrong).options(num_cpus=0)
+    look = connection.remote(cluster.data_set_faults).options(num_cpus=0)
     (said,) = connection.get(look.remote({"imbal-mnistseq": ""}))
     assert "PRSLIB_DATA" in said
     with pytest.raises(cluster.ClusterError, match="a machine with a CPU and a GPU"):
@@ -162,7 +160,7 @@ def kill_at_work(machine, said):
 
 @pytest.mark.usefixtures("connection")
 def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_path):
-    wanted = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=[0, 1, 2], batch_size=5)
+    wanted = configs(dataset="digits70tiny", method="CRS", seed=[0, 1, 2, 3], batch_size=10)
     store, local, killed = Store(tmp_path / "there"), Store(tmp_path / "here"), []
     killer = threading.Thread(target=kill_at_work, args=(machines["second"], killed), daemon=True)
     killer.start()
@@ -171,9 +169,9 @@ def test_runs_of_a_lost_machine_are_trained_on_another(machines, address, tmp_pa
     killer.join()
     assert [run.config for run in runs] == wanted
     for config in wanted:
-        attempt.attempt_unit([config], local)
+        workers.train_and_store([config], local)
     assert stored(store.folder) == stored(local.folder)
-    assert len(stored(store.folder)) == 6
+    assert len(stored(store.folder)) == 4
 
 
 class Inline:
@@ -203,12 +201,9 @@ class Inline:
         return answers[:1], answers[1:]
 
 
-def test_a_run_that_cannot_be_claimed_or_kept_ends_alone(tmp_path, monkeypatch):
-    wanted, store, ray = (
-        configs(**TINY, method="Finetune", seed=[0, 1, 2]),
-        Store(tmp_path),
-        Inline(),
-    )
+def test_a_run_that_cannot_be_locked_or_stored_ends_alone(tmp_path, monkeypatch):
+    wanted = configs(**MLP, method="Finetune", seed=[0, 1, 2])
+    store, ray = Store(tmp_path), Inline()
 
     def load(store, config, load=Store.load):
         if config == wanted[0]:
@@ -222,8 +217,8 @@ def test_a_run_that_cannot_be_claimed_or_kept_ends_alone(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Store, "load", load)
     monkeypatch.setattr(Store, "save", save)
-    units = [wanted[:1], wanted[1:2], wanted[2:]]
-    outcomes = list(cluster._collect(ray, units, store, "cpu", wait=False))
+    groups = [wanted[:1], wanted[1:2], wanted[2:]]
+    outcomes = list(cluster._train(ray, groups, store, "cpu", wait=False))
     errors = {outcome.config.seed: outcome.error for outcome in outcomes}
     assert errors == {
         0: "NewerStoreError: a newer version wrote it",
@@ -238,11 +233,13 @@ def test_a_gpu_is_shared_by_small_networks_only():
     small, large = RunConfig("imbal-digits"), RunConfig("imbal-digits", model="resnet18")
     assert cluster.gpu_share([small, large], "cpu") == 0
     assert cluster.gpu_share([small], "cuda") < cluster.gpu_share([small, large], "cuda") == 1
-    assert pool.side_by_side(1.0) == 1
-    assert pool.side_by_side(0.5) == min(2, pool.cpu_count())
+    assert workers.process_count(1.0) == 1
+    assert workers.process_count(0.5) == min(2, workers.cpu_count())
 
 
 def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="other data or another version"):
-        cluster.train([RunConfig(**TINY)], ["0" * 12], "cpu")
-    assert cluster.what_is_wrong({"digits49tiny": "0"})[0].startswith("digits49tiny: other labels")
+        cluster.train_there([RunConfig(**MLP)], ["0" * 12], "cpu")
+    assert cluster.data_set_faults({"imbal-digits-tiny": "0"})[0].startswith(
+        "imbal-digits-tiny: other labels"
+    )

@@ -8,7 +8,7 @@ from prslib.experiments import stacked
 from prslib.experiments import workers as units
 from prslib.experiments.stacked import Stack, run_stacked, shape
 from prslib.experiments.store import Store
-from prslib.experiments.workers import attempt_unit, units_of
+from prslib.experiments.workers import group_runs, train_and_store
 from prslib.models import MODELS
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig, configs
@@ -68,8 +68,8 @@ def test_only_runs_of_one_shape_are_put_together_and_only_where_it_pays():
         RunConfig(TINY, "PRS", variance_points=1),
         RunConfig(TINY, "PRS", model="convnet"),
     ]
-    assert units_of([*others, *alike], "cuda") == [*((one,) for one in others), tuple(alike)]
-    assert units_of(alike, "cpu") == [(one,) for one in alike]
+    assert group_runs([*others, *alike], "cuda") == [*((one,) for one in others), tuple(alike)]
+    assert group_runs(alike, "cpu") == [(one,) for one in alike]
     assert [shape(one) for one in others[2:]] == [None] * 4
     for wrong in ([alike[0], others[0]], [others[2]]):
         with pytest.raises(ValueError, match="expected runs of one shape"):
@@ -79,7 +79,7 @@ def test_only_runs_of_one_shape_are_put_together_and_only_where_it_pays():
 def test_stacks_have_a_largest_size(monkeypatch):
     monkeypatch.setattr(units, "AT_ONCE", 2)
     seeds = configs(dataset=TINY, method="CRS", seed=[0, 1, 2])
-    assert [len(unit) for unit in units_of(seeds, "cuda")] == [2, 1]
+    assert [len(unit) for unit in group_runs(seeds, "cuda")] == [2, 1]
 
 
 def test_networks_with_a_state_are_refused():
@@ -92,7 +92,7 @@ def test_networks_with_a_state_are_refused():
 def test_a_stack_is_stored_run_by_run_and_an_error_ends_one_run_only(tmp_path, monkeypatch):
     unit, store = configs(dataset=TINY, method="CRS", seed=[0, 1]), Store(tmp_path)
     with store.lock(unit[0]):  # another process is at it
-        outcomes = attempt_unit(unit, store, "cpu", 300.0, wait=False)
+        outcomes = train_and_store(unit, store, "cpu", 300.0, wait=False)
     assert {outcome.config: outcome.busy for outcome in outcomes} == {unit[0]: True, unit[1]: False}
     assert [store.load(config) is not None for config in unit] == [False, True]
 
@@ -100,7 +100,7 @@ def test_a_stack_is_stored_run_by_run_and_an_error_ends_one_run_only(tmp_path, m
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr("prslib.experiments.workers.run_stacked", fail)
-    outcomes = attempt_unit(unit, store, "cpu", 300.0, wait=False)
+    outcomes = train_and_store(unit, store, "cpu", 300.0, wait=False)
     assert [outcome.error for outcome in outcomes] == [None, None]
     assert store.load(unit[0]) is not None
     assert not list(tmp_path.glob("*.lock"))

@@ -1,3 +1,5 @@
+"""Runs come back as they were stored, damage is noticed, and `runs` lists what there is."""
+
 import dataclasses
 import errno
 import json
@@ -6,15 +8,28 @@ import shutil
 import warnings
 import zipfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from interrupted import attempt
 
-from prslib.experiments.store import FAILURE, FORMAT, LOCK, NewerStoreError, Store, inventory
+from prslib.cli import main
+from prslib.experiments.store import (
+    CHECKPOINT,
+    FAILURE,
+    FORMAT,
+    LOCK,
+    NewerStoreError,
+    Store,
+    in_bytes,
+    inventory,
+    remove,
+    table,
+)
 from prslib.experiments.sweep import run_all
-from prslib.training.config import Run, RunConfig
+from prslib.experiments.workers import train_and_store
+from prslib.training.config import Run, RunConfig, configs
 
 
 @pytest.fixture
@@ -59,7 +74,7 @@ def with_extras(finished):
     return dataclasses.replace(finished, config=config, **extras)
 
 
-def test_what_a_run_leaves_on_top_comes_back_bit_for_bit(tmp_path, finished, with_extras):
+def test_features_and_gradient_variance_come_back_bit_for_bit(tmp_path, finished, with_extras):
     store = Store(tmp_path)
     store.save(with_extras)
     loaded = store.load(with_extras.config)
@@ -96,21 +111,11 @@ def test_a_file_cut_short_warns_and_counts_as_absent(tmp_path, finished, kept):
     assert store.load(finished.config) is not None
 
 
-def test_a_flipped_byte_is_noticed(tmp_path, finished):
-    store = Store(tmp_path)
-    path = store.save(finished)
-    content = bytearray(path.read_bytes())
-    content[content.index(b"scores.csv") + 40] ^= 0xFF
-    path.write_bytes(content)
-    with pytest.warns(UserWarning, match="cannot be read"):
-        assert store.load(finished.config) is None
-
-
 def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
     store = Store(tmp_path)
     path = store.save(finished)
     content, hurt = path.read_bytes(), 0
-    for position in range(0, len(content), 3):
+    for position in range(0, len(content), 5):
         for bits in (0x01, 0xFF):
             flipped = bytearray(content)
             flipped[position] ^= bits
@@ -127,18 +132,6 @@ def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(tmp_path, finishe
                 pd.testing.assert_frame_equal(loaded.scores, finished.scores, check_exact=True)
                 np.testing.assert_array_equal(loaded.memory_labels, finished.memory_labels)
     assert hurt > len(content) / 3
-
-
-def test_a_file_that_is_encrypted_is_damaged(tmp_path, finished):
-    store = Store(tmp_path)
-    path = store.save(finished)
-    content = bytearray(path.read_bytes())
-    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        content[content.index(signature) + flags] |= 1
-    path.write_bytes(content)
-    with pytest.warns(UserWarning, match=r"encrypted.*it will be trained again"):
-        assert store.load(finished.config) is None
-    assert [one.state for one in inventory(store)] == ["damaged"]
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path, finished, monkeypatch):
@@ -215,7 +208,7 @@ def test_a_read_only_store_is_read_and_says_why_it_cannot_be_trained_in(stored, 
 def test_a_disk_without_room_is_an_error_before_any_training(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=2**20)
     monkeypatch.setattr("prslib.experiments.store.shutil.disk_usage", lambda _: usage)
-    monkeypatch.setattr("prslib.experiments.workers.train", None)
+    monkeypatch.setattr("prslib.experiments.workers.train_missing", None)
     config = RunConfig(dataset="imbal-digits-tiny", method="Finetune")
     with pytest.raises(OSError, match=r"expected 16 MiB free, got 1\).*make room") as raised:
         run_all([config], Store(tmp_path))
@@ -240,13 +233,129 @@ def test_a_failure_is_recorded_with_its_time_and_forgotten_on_success(tmp_path, 
         raise FloatingPointError("a loss that is not a number")
 
     with monkeypatch.context() as patch:
-        patch.setattr("prslib.experiments.workers.train", broken)
-        outcome = attempt(config, store)
+        patch.setattr("prslib.experiments.workers.train_group", broken)
+        (outcome,) = train_and_store([config], store)
     assert outcome.error == "FloatingPointError: a loss that is not a number"
     record = json.loads(store.path(config, FAILURE).read_text())
     assert record["error"] == outcome.error
     assert record["config"]["method"] == "Finetune"
     assert datetime.fromisoformat(record["time"]) <= datetime.now(UTC)
     assert "in broken" in record["traceback"]
-    assert attempt(config, store).error is None
+    assert train_and_store([config], store)[0].error is None
     assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
+
+
+WANTED = configs(dataset="imbal-digits-tiny", method="CRS", seed=[0, 1, 2, 3, 4])
+
+
+@pytest.fixture
+def mixed(tmp_path, monkeypatch):
+    """A run of every kind but "running": stored, interrupted, failed, damaged, newer."""
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+    store = Store()
+    stored, interrupted, failed, damaged, newer = WANTED
+    for config in (stored, damaged, newer):
+        with monkeypatch.context() as patch:
+            if config is newer:
+                patch.setattr("prslib.experiments.store.FORMAT", 99)
+            store.save(Run(config, pd.DataFrame({"seed": [0]}), np.zeros((2, 10), bool)))
+    store.path(damaged).write_bytes(b"PK")
+    with store.lock(interrupted):
+        store.path(interrupted, CHECKPOINT).write_bytes(bytes(5000))
+    store.record_failure(failed, FloatingPointError("no number"))
+    return store
+
+
+def states(store):
+    return {one.hash: one.state for one in inventory(store)}
+
+
+def test_the_inventory_names_every_kind_of_run(mixed, capsys):
+    expected = ["stored", "interrupted", "failed", "damaged", "newer"]
+    assert states(mixed) == {c.hash: state for c, state in zip(WANTED, expected, strict=True)}
+    assert main(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if WANTED[2].hash in line]
+    assert line.endswith("CRS on imbal-digits-tiny, seed 2: FloatingPointError: no number")
+    (line,) = [line for line in lines if WANTED[1].hash in line]
+    assert "interrupted" in line
+    assert "5 kB" in line
+    assert line.endswith("CRS on imbal-digits-tiny, seed 1")
+    totals = "1 stored, 1 interrupted, 1 failed, 1 damaged, 1 newer, "
+    assert lines[-1].startswith(totals)
+    assert lines[-1].endswith(f" in {mixed.folder}")
+
+
+def test_a_held_run_is_running_and_stays(mixed, capsys):
+    running = RunConfig(dataset="imbal-digits-tiny", method="PRS")
+    with mixed.lock(running):
+        assert states(mixed)[running.hash] == "running"
+        assert main(["runs", "--remove", running.hash]) == 1
+        assert "running; stop the process first" in capsys.readouterr().err
+        assert main(["runs", "--remove", "all"]) == 0
+        assert "removed 5 runs" in capsys.readouterr().out
+        assert [file.name for file in mixed.folder.iterdir()] == [f"{running.hash}{LOCK}"]
+        assert "PRS rho=0 on imbal-digits-tiny, seed 0" in table(inventory(mixed))
+
+
+def test_failed_runs_and_single_ones_are_removed(mixed, capsys):
+    before = states(mixed)
+    assert main(["runs", "--remove", "failed", WANTED[0].hash[:8]]) == 0
+    assert set(before) - set(states(mixed)) == {WANTED[0].hash, WANTED[2].hash}
+    assert not mixed.path(WANTED[2], FAILURE).exists()
+    assert main(["runs", "--remove", "nothing"]) == 1
+    assert "got 'nothing', with which no hashes begin" in capsys.readouterr().err
+    assert len(states(mixed)) == 3
+
+
+def test_foreign_files_are_no_runs_and_stay(mixed, capsys):
+    foreign = [".DS_Store", "notes.txt", f"{WANTED[0].hash}.zip.bak", "0123456789ab.txt"]
+    for name in foreign:
+        (mixed.folder / name).write_text("mine")
+    (mixed.folder / "0123456789ac.zip").mkdir()
+    (mixed.folder / f"{WANTED[1].hash}.checkpoint.01234567.part").write_bytes(bytes(10))
+    assert set(states(mixed)) == {config.hash for config in WANTED}
+    assert main(["runs", "--remove", "all"]) == 0
+    assert "removed 5 runs" in capsys.readouterr().out
+    left = {file.name for file in mixed.folder.iterdir()}
+    assert left == {*foreign, "0123456789ac.zip"}
+
+
+def test_what_cannot_be_read_has_no_words(mixed, monkeypatch):
+    newer = mixed.path(WANTED[4])
+    with zipfile.ZipFile(newer, "w") as file:
+        file.writestr("config.json", json.dumps({"format": 99, "what": "else"}))
+    mixed.path(WANTED[2], FAILURE).write_text('{"config": [')
+
+    def refuse(path, *arguments, read=Path.read_text, **options):
+        if path.suffix == LOCK:
+            raise PermissionError(f"{path} is another user's")
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    words = {one.state: one.run for one in inventory(mixed)}
+    assert words.pop("stored").startswith("CRS on imbal-digits-tiny")
+    assert words == {"interrupted": "", "failed": "", "damaged": "", "newer": ""}
+
+
+def test_a_run_that_was_finished_meanwhile_is_not_removed(mixed, capsys):
+    interrupted, failed = WANTED[1:3]
+    seen = [one for one in inventory(mixed) if one.state in ("interrupted", "failed")]
+    mixed.save(Run(failed, pd.DataFrame({"seed": [0]}), np.zeros((2, 10), bool)))
+    assert [one.hash for one in remove(mixed, seen)] == [interrupted.hash]
+    assert states(mixed)[failed.hash] == "stored"
+    assert not mixed.path(failed, LOCK).exists()
+    assert not list(mixed.folder.glob(f"{interrupted.hash}*"))
+    assert remove(mixed, seen) == []
+    assert not mixed.path(interrupted, LOCK).exists()
+
+
+def test_looking_changes_nothing(mixed):
+    before = sorted((file.name, file.stat().st_mtime_ns) for file in mixed.folder.iterdir())
+    states(mixed)
+    after = sorted((file.name, file.stat().st_mtime_ns) for file in mixed.folder.iterdir())
+    assert before == after
+
+
+def test_bytes_are_written_for_people():
+    assert [in_bytes(n) for n in (512, 10_000, 534_000_000)] == ["512 B", "10 kB", "534 MB"]

@@ -6,7 +6,7 @@ import signal
 
 from prslib.experiments import workers as attempt_module
 from prslib.experiments.sweep import run_all
-from prslib.experiments.workers import attempt_unit
+from prslib.experiments.workers import train_and_store
 from prslib.training import checkpoint
 
 
@@ -41,7 +41,7 @@ class Steps:
 
 def attempt(config, *how, **options):
     """Attempt a single run and return its outcome."""
-    (outcome,) = attempt_unit([config], *how, **options)
+    (outcome,) = train_and_store([config], *how, **options)
     return outcome
 
 
@@ -55,11 +55,11 @@ def train(config, store, file, save_every, last=None):
 def sweep(configs, store, file, errors):
     """Ask for several runs at once and note which of them were trained here."""
 
-    def told(unit, *arguments, train=attempt_module.train):
+    def told(unit, *arguments, train=attempt_module.train_group):
         with open(file, "a") as noted:
             noted.writelines(f"{config.hash} {os.getpid()}\n" for config in unit)
         return train(unit, *arguments)
 
-    attempt_module.train = told
+    attempt_module.train_group = told
     with open(errors, "w") as bar, contextlib.redirect_stderr(bar):
         assert [run.config for run in run_all(configs, store, workers=1)] == configs

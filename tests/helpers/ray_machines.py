@@ -4,15 +4,19 @@ A process of its own, so that what Ray leaves in a process stays out of the test
 address and the process that is the second machine.
 """
 
+import inspect
 import json
 import socket
 import sys
+from pathlib import Path
 
+from ray._private import services
 from ray.cluster_utils import Cluster
 
+LISTENS = "dashboard_agent_listen_port"
 AGENTS = (  # Ray gives up on a machine whose agents take 15 s to name a port; these need not
     "metrics_agent_port",
-    "dashboard_agent_listen_port",
+    LISTENS,
     "runtime_env_agent_port",
     "metrics_export_port",
 )
@@ -33,7 +37,16 @@ def machine():
     }
 
 
+def start_with_port(*arguments, start=services.start_raylet, **options):
+    """Name the port that Ray does not pass on before its agent does, however busy the machine."""
+    given = inspect.signature(start).bind(*arguments, **options).arguments
+    file = Path(given["session_dir"]) / f"{LISTENS}_{given['node_id']}"
+    file.write_text(str(given[LISTENS]))
+    return start(*arguments, **options)
+
+
 if __name__ == "__main__":
+    services.start_raylet = start_with_port
     cluster = Cluster(initialize_head=True, head_node_args=machine())
     second = cluster.add_node(**machine())
     (raylet,) = second.all_processes["raylet"]
