@@ -41,11 +41,12 @@ from prslib import (
 from prslib.memory import Memory
 from prslib.paths import figures_dir
 from prslib.samplers import make_sampler
+from prslib.training.config import PRECISIONS
 from prslib.training.device import (
-    PRECISIONS,
     WARM_UP,
     Captured,
     Graphs,
+    Precision,
     place,
 )
 from prslib.training.learner import Learner
@@ -131,7 +132,7 @@ class Contestant:
         """Compute as this way does."""
         before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, self.way.searched
         try:
-            with PRECISIONS[self.way.precision].in_force():
+            with Precision(self.way.precision).in_force():
                 if self.way.searched:  # bfloat16 does not look at it, but cuDNN's plans are kept
                     torch.backends.cudnn.conv.fp32_precision = "ieee"  # by it: not those guessed
                 yield

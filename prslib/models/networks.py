@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from prslib.checks import one_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE, check_weights, load_weights
 
@@ -249,8 +250,7 @@ def make_model(
     >>> make_model("convnet", (32, 32, 3), num_classes=70, seed=0)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 70])
     """
-    if name not in MODELS:
-        raise ValueError(f"unknown model {name!r}; known models: {', '.join(sorted(MODELS))}")
+    one_of("model", name, MODELS)
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row, options = MODELS[name], {}
