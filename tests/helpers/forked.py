@@ -3,4 +3,4 @@
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
-run(RunConfig(dataset="imbal-digits-tiny", method="PRS", batch_size=100))
+run(RunConfig(dataset="imbal-digits-tiny", method="PRS", batch_size=40))

@@ -3,14 +3,14 @@
 import contextlib
 import os
 
-from prslib.experiments import workers as attempt_module
+from prslib.experiments import workers
 from prslib.experiments.sweep import run_all
 from prslib.experiments.workers import attempt_unit
 from prslib.training import checkpoint
 
 
 class Steps:
-    """Count steps in a file, a byte each, that outlives the process; they are the clock's seconds."""
+    """Count steps in a file, a byte each, that outlives the process; make them the clock."""
 
     def __init__(self, file):
         self.taken = 0
@@ -44,11 +44,11 @@ def train(config, store, file, save_every):
 def sweep(configs, store, file, errors):
     """Ask for several runs at once and note which of them were trained here."""
 
-    def told(unit, *arguments, train=attempt_module.train):
+    def told(unit, *arguments, train=workers.train_together):
         with open(file, "a") as noted:
             noted.writelines(f"{config.hash} {os.getpid()}\n" for config in unit)
         return train(unit, *arguments)
 
-    attempt_module.train = told
+    workers.train_together = told
     with open(errors, "w") as bar, contextlib.redirect_stderr(bar):
         assert [run.config for run in run_all(configs, store, workers=1)] == configs

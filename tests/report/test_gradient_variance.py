@@ -13,7 +13,7 @@ ONE_LABEL = "imbal-digits-tiny"
 
 
 def test_a_method_without_a_memory_is_refused():
-    finetune = run(RunConfig(dataset=ONE_LABEL, method="Finetune", batch_size=100))
+    finetune = run(RunConfig(dataset=ONE_LABEL, method="Finetune", batch_size=40))
     with pytest.raises(ValueError, match="got Finetune on imbal-digits-tiny without; ask for var"):
         variances_of([finetune])
 
@@ -28,7 +28,7 @@ def frame(values):
 
 
 def test_points_are_shares_of_the_stream_whatever_was_dropped_of_it():
-    one = run(RunConfig(dataset=ONE_LABEL, method="CRS", batch_size=60, variance_points=4))
+    one = run(RunConfig(dataset=ONE_LABEL, method="CRS", batch_size=40, variance_points=4))
     longer = one.gradient_variance.assign(images=one.gradient_variance["images"] + 10, seed=1)
     rows = variances_of([one, dataclasses.replace(one, gradient_variance=longer)])
     images = rows.pivot(index="seen", columns="seed", values="images")

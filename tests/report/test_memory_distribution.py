@@ -10,7 +10,7 @@ from prslib.training.config import configs
 from prslib.training.run import run
 
 TINY = "imbal-digits-tiny"
-FAST = {"dataset": TINY, "batch_size": 60}
+FAST = {"dataset": TINY, "batch_size": 40}
 LOOKING = ["GSS", "ExStream"]
 
 

@@ -140,7 +140,7 @@ WATCHED = [name for name, row in METHODS.items() if row.sampler]
 )
 def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
     """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
-    config = RunConfig(**MLP, method=method, batch_size=60, variance_points=points)
+    config = RunConfig(**MLP, method=method, batch_size=40, variance_points=points)
     store, steps = Store(tmp_path), []
     whole = wholly(config, tmp_path / "whole")
     while not store.path(config).exists():
@@ -150,7 +150,7 @@ def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method,
 
 
 def test_a_convolutional_net_goes_on_with_its_running_statistics(tmp_path, monkeypatch):
-    config = RunConfig(dataset="digits49tiny", method="ExStream", batch_size=30)
+    config = RunConfig(dataset="digits49tiny", method="ExStream", batch_size=15)
     interrupted_at(7, config, Store(tmp_path), monkeypatch)
     assert Store(tmp_path).path(config, CHECKPOINT).exists()
     interrupted_at(None, config, Store(tmp_path), monkeypatch)
@@ -161,7 +161,7 @@ def test_a_convolutional_net_goes_on_with_its_running_statistics(tmp_path, monke
 def half_way(tmp_path_factory):
     """The checkpoint of a run that was stopped, and that run."""
     config, store = (
-        RunConfig(**MLP, method="GSS", batch_size=60),
+        RunConfig(**MLP, method="GSS", batch_size=40),
         Store(tmp_path_factory.mktemp("s")),
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -223,9 +223,7 @@ def test_checkpoints_outlive_edits_that_cannot_change_training(tmp_path):
     begun = source_digest(package)
     assert edited("report/tables.py", "other = 1") == begun
     sentence = source.replace(":\n", ':\n    """Place labels."""  # here\n\n')
-    assert edited("samplers/crs.py", '"""CRS."""\n' + sentence) == edited(
-        "samplers/crs.py", sentence.replace("here", "there").replace("Place", "Put")
-    )
+    assert edited("samplers/crs.py", '"""CRS."""\n' + sentence) == begun
     assert edited("samplers/crs.py", source.replace("labels\n", "labels + 1\n")) != begun
     assert edited("samplers/crs.py", source) == begun
     assert edited("memory.py", source + "SIZE = 1\n") != begun
@@ -254,7 +252,7 @@ def test_a_checkpoint_of_another_run_is_refused(half_way):
 
 
 def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
-    config, store = RunConfig(**MLP, method="Finetune", batch_size=60), Store(tmp_path)
+    config, store = RunConfig(**MLP, method="Finetune", batch_size=40), Store(tmp_path)
 
     def full(_handle):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -138,7 +138,7 @@ def test_a_device_that_is_not_there_is_refused_before_work_starts(device, tmp_pa
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream"])
 def test_a_run_gives_the_same_bytes_wherever_its_images_live(method, buffers, monkeypatch):
-    config = RunConfig(dataset="digits49tiny", method=method, batch_size=30)
+    config = RunConfig(dataset="digits49tiny", method=method, batch_size=15)
     resident = run(config).scores
     assert not buffers
     monkeypatch.setattr(device_module, "fits", lambda size, device: False)

@@ -109,14 +109,14 @@ def test_a_run_gives_what_it_gives_on_the_cpu(gpu, options):
 
 @pytest.mark.parametrize("options", [{}, {"method": "GSS"}, {"variance_points": 2}])
 def test_a_run_with_one_label_an_image_does_too(gpu, options):
-    config = RunConfig(dataset=SINGLE, batch_size=60, **options)
+    config = RunConfig(dataset=SINGLE, batch_size=40, **options)
     with gpu:
         there = run(config, str(GPU))
     assert_same(there, run(config))
 
 
 def test_runs_trained_as_one_do_too(gpu):
-    together = configs(dataset=SINGLE, batch_size=60, seed=[0, 1])
+    together = configs(dataset=SINGLE, batch_size=40, seed=[0, 1])
     with gpu:
         there = run_stacked(together, str(GPU))
     for one, other in zip(there, run_stacked(together), strict=True):

@@ -20,7 +20,7 @@ TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
 
 @lru_cache
-def finished(method, dataset=TINY, batch_size=60):
+def finished(method, dataset=TINY, batch_size=40):
     return run(RunConfig(dataset=dataset, method=method, batch_size=batch_size))
 
 
@@ -65,7 +65,7 @@ def test_multitask_is_scored_once_on_all_tasks():
 
 def test_finetune_forgets_and_the_net_learns():
     learned, kept = [], []  # mAP of each task but the last: when just trained, and at the end
-    for seed in range(2):
+    for seed in range(3):
         config = RunConfig(dataset=TINY, method="Finetune", seed=seed, weights="none")
         scores = run(config).scores
         own = scores[(scores["group"] == "overall") & (scores["metric"] == "mAP")]
@@ -104,7 +104,7 @@ def test_measuring_changes_nothing_else(dataset, method):
     rows = second.gradient_variance
     assert list(rows)[:6] == list(first.scores)[:6]
     steps = sum(len(part.batches) for part in new_samples(plain, load_dataset(dataset)))
-    assert rows["images"].tolist() == [60 * round(steps * i / 3) for i in (1, 2, 3)]
+    assert rows["images"].tolist() == [40 * round(steps * i / 3) for i in (1, 2, 3)]
     assert (rows["samples"] <= plain.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
 
