@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from prslib.models.networks import make_model, split
-from prslib.training.device import PRECISIONS
+from prslib.training.config import PRECISIONS
+from prslib.training.device import Precision
 from prslib.training.learner import as_input
 
 CLASSES = 70  # as in COCOseq
@@ -83,7 +84,8 @@ def floors(name: str, image_size: int, batch: int, device: torch.device) -> pd.D
     target = torch.empty_like(source)
     copied = rate(lambda: target.copy_(source), 2 * length, device)
     rows = []
-    for key, precision in PRECISIONS.items():
+    for key in PRECISIONS:
+        precision = Precision(key)
         dtype = precision.autocast or torch.float32
         left, right = torch.randn(2, side, side, device=device).to(dtype)
         with precision.in_force():

@@ -30,7 +30,10 @@ from prslib.memory import Memory
 from prslib.paths import figures_dir
 from prslib.report.style import STYLE
 from prslib.samplers import make_sampler
-from prslib.training.learner import SUPPLIES, Learner
+from prslib.training.learner import (
+    SAMPLER_NEEDS,
+    Learner,
+)
 from prslib.training.replay import replay_plan
 
 FLOOR = (20 + 10 * 10 + 10) / 20
@@ -79,9 +82,9 @@ def contest(name, shape, classes, training) -> pd.DataFrame:
         learner = Learner(make_model(name, shape, classes, 0), **training)
         sampler, memory = make_sampler(sampler, SIZE, classes, 0), Memory(SIZE)
         plain = "backward" in contestant
-        products = one_backward_a_sample if plain else SUPPLIES["gradient_products"]
+        products = one_backward_a_sample if plain else SAMPLER_NEEDS["gradient_products"]
 
-        def supply(_, batch, memory, learner=learner, products=products):
+        def ask_model(_, batch, memory, learner=learner, products=products):
             return products(learner, images, labels, batch, memory)
 
         def ones(_, batch, memory):
@@ -91,7 +94,7 @@ def contest(name, shape, classes, training) -> pd.DataFrame:
         filling = np.arange(SIZE).reshape(-1, BATCH)
         list(replay_plan(filling, multi_hot, sampler, memory, BATCH, rng, ones))
         batches = np.arange(SIZE, count).reshape(-1, BATCH)
-        plan = replay_plan(batches, multi_hot, sampler, memory, BATCH, rng, supply)
+        plan = replay_plan(batches, multi_hot, sampler, memory, BATCH, rng, ask_model)
         learner.probabilities(images)  # as in a run after its first task
         runs[contestant] = (learner, plan)
     rows = []

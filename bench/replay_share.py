@@ -23,7 +23,7 @@ from prslib import METHODS, RunConfig, load_dataset
 from prslib.memory import Memory
 from prslib.paths import figures_dir
 from prslib.samplers import make_sampler
-from prslib.training.learner import SUPPLIES
+from prslib.training.learner import SAMPLER_NEEDS
 from prslib.training.replay import online_stream, replay_plan
 from prslib.training.run import make_learner
 
@@ -47,13 +47,13 @@ class Clock:
         batches = np.concatenate([part.batches for part in parts])
         self.ahead = not sampler.needs
         self.plan = replay_plan(
-            batches, dataset.train.labels, sampler, Memory(size), NEW, rng, self.supply
+            batches, dataset.train.labels, sampler, Memory(size), NEW, rng, self.ask_model
         )
         for _ in range(FILLING):
             self.learner.fit(images, labels, [next(self.plan)])
 
-    def supply(self, name, batch, memory):
-        return SUPPLIES[name](self.learner, self.images, self.labels, batch, memory)
+    def ask_model(self, name, batch, memory):
+        return SAMPLER_NEEDS[name](self.learner, self.images, self.labels, batch, memory)
 
     def measure(self, steps: int) -> tuple[float, float, float]:
         """Return milliseconds a step: draw and place, join, everything."""

@@ -39,7 +39,14 @@ from prslib.memory import Memory
 from prslib.paths import figures_dir
 from prslib.report.style import STYLE
 from prslib.samplers import make_sampler
-from prslib.training.device import PRECISIONS, WARM_UP, Captured, Graphs, place
+from prslib.training.config import PRECISIONS
+from prslib.training.device import (
+    WARM_UP,
+    Captured,
+    Graphs,
+    Precision,
+    place,
+)
 from prslib.training.learner import Learner
 from prslib.training.replay import replay_plan
 
@@ -113,7 +120,7 @@ class Contestant:
         """Compute as this way does."""
         before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, self.way.searched
         try:
-            with PRECISIONS[self.way.precision].in_force():
+            with Precision(self.way.precision).in_force():
                 if self.way.searched:  # bfloat16 does not look at it, but cuDNN's plans are kept
                     torch.backends.cudnn.conv.fp32_precision = "ieee"  # by it: not those guessed
                 yield

@@ -205,7 +205,7 @@ class Recipe:
     schedule_drawn : bool
         Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
     precision : str
-        Name in `prslib.training.device.PRECISIONS`.
+        Name in `prslib.training.config.PRECISIONS`.
     test_set : str
         Name of the test set that runs are scored on.
     weights : str or None

@@ -29,7 +29,7 @@ from prslib.models.weights import NONE
 from prslib.training.config import RunConfig
 from prslib.training.device import place
 from prslib.training.gradients import SAMPLES_AT_ONCE
-from prslib.training.learner import SUPPLIES
+from prslib.training.learner import SAMPLER_NEEDS
 from prslib.training.methods import METHODS
 from prslib.training.replay import make_replay, new_samples, replay_plan
 from prslib.training.run import conditions, make_learner
@@ -339,15 +339,15 @@ def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
     if replay is None:
         return [new] * count
 
-    def supply(name, batch, memory):
-        return SUPPLIES[name](learner, images, labels, batch, memory)
+    def ask_model(name, batch, memory):
+        return SAMPLER_NEEDS[name](learner, images, labels, batch, memory)
 
     batches = replay_plan(
         [np.arange(FILL)] + [new] * count,
         dataset.train.labels,
         **replay._asdict(),
         replay_batch_size=config.resolved["replay_batch_size"],
-        supply=supply,
+        ask_model=ask_model,
     )
     next(batches)  # what fills the memory is not trained on
     return batches if replay.sampler.needs else list(batches)

@@ -1,4 +1,4 @@
-"""The networks, by name; a network's own module, and torch, load when it is made."""
+"""List the networks by name; torch and a network's own module load when it is made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,81 +9,35 @@ from prslib.models.weights import EMBEDDED, NONE, check_weights
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network of `prslib.models.MODELS` (Appendix, "Base Architectures").
+    """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    Parameters
-    ----------
-    made_by : str
-        Where its `factory` is, "module:name" with a module of `prslib.models`.
-    stages : int
-        Its stages, the head included.
-    vector_stages : int
-        After how many of them ExStream takes its vectors, and up to where it freezes the network.
-    published_weights : tuple of str
-        Names of weights that can be had for it; empty where it always begins with random ones.
-    default_weights : str
-        What it begins with where nothing is asked for, one of these names or "none".
-    objective_for : str or None
-        Where it brings an objective of its own: the loss of the recipes that this goes with.
-    stands_for : str or None
-        What the paper's tables call it, or what it stands in for.
-    gpu_share : float
-        What part of a GPU one run takes, so that several small ones share it; 1 for all of it.
-    stacks : bool
-        Whether runs may be trained as one by `prslib.experiments.stacked`: it has no state but its
-        weights, and is so small that a GPU waits for the next kernel more than it computes.
-
-    Examples
-    --------
-    >>> Architecture("networks:ConvNet", stages=4).pretrained_stages("none")
-    0
-    """
-
-    made_by: str
-    stages: int
-    vector_stages: int = 1
-    published_weights: tuple[str, ...] = ()
-    default_weights: str = NONE
-    objective_for: str | None = None
-    stands_for: str | None = None
-    gpu_share: float = 1.0
+    made_by: str  # "module:name" with a module of `prslib.models`
+    stages: int  # the head included
+    vector_stages: int = 1  # ExStream takes its vectors after these stages and freezes them
+    published_weights: tuple[str, ...] = ()  # names; empty: the network always begins random
+    default_weights: str = NONE  # one of these names, or "none"
+    objective_for: str | None = None  # the loss that the network's own objective replaces
+    stands_for: str | None = None  # what the paper's tables call it, or what it stands in for
+    gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
+    # Whether `prslib.experiments.stacked` may train several as one: the network has no state but
+    # its weights, and is so small that a GPU mostly waits for the next kernel.
     stacks: bool = False
 
     @property
     def factory(self) -> Callable:
-        """What takes image_shape and num_classes, and weights where there are published ones.
-
-        It returns the network, a `torch.nn.Module`; looked for here, its module is loaded.
-        """
+        """The function of image_shape, num_classes and perhaps weights that makes the network."""
         return resolve_name(f"prslib.models.{self.made_by}")
 
     def begins_with(self, proposed: str | None) -> str:
-        """Return the weights that a data set proposes, or the default if there are none of them."""
+        """Return the weights that a data set proposes where the network has them, else its own."""
         return proposed if proposed in self.published_weights else self.default_weights
 
     def pretrained_stages(self, weights: str) -> int:
-        """Return how many stages, from the image to below the head, begin with learned weights."""
+        """Return how many stages begin with learned weights: none, or all but the head."""
         return 0 if weights == NONE else self.stages - 1
 
     def check(self, name: str, loss: str, weights: str) -> None:
-        """Refuse a data set that the network is not made for, and weights that it cannot have.
-
-        Parameters
-        ----------
-        name : str
-            The network's name, for the message.
-        loss : str
-            The loss that the data set's recipe names.
-        weights : str
-            What it is to begin with.
-
-        Raises
-        ------
-        ValueError
-            If the loss is another than its objective goes with.
-        FileNotFoundError
-            If the weights are none of ours and no file.
-        """
+        """Refuse a data set that the network is not made for, and weights that it cannot have."""
         check_weights(name, weights, self.published_weights)
         if self.objective_for not in (None, loss):
             raise ValueError(
@@ -92,20 +46,7 @@ class Architecture:
             )
 
     def check_gradients(self, name: str, asking: str) -> None:
-        """Refuse what looks at gradients where single samples have none of their own.
-
-        Parameters
-        ----------
-        name : str
-            The network's name, for the message.
-        asking : str
-            Who needs the gradient of every single sample.
-
-        Raises
-        ------
-        ValueError
-            If the network has an objective of its own.
-        """
+        """Refuse what needs single samples' gradients where the objective ties samples together."""
         if self.objective_for is not None:
             raise ValueError(
                 f"model {name}: {asking} needs the gradient of every single sample, which is known "
@@ -114,20 +55,7 @@ class Architecture:
             )
 
     def check_frozen(self, name: str, frozen: int) -> None:
-        """Refuse to freeze all of the network.
-
-        Parameters
-        ----------
-        name : str
-            The network's name, for the message.
-        frozen : int
-            How many stages are to be frozen.
-
-        Raises
-        ------
-        ValueError
-            If no stage would learn.
-        """
+        """Refuse to freeze all of the network."""
         if frozen >= self.stages:
             raise ValueError(
                 f"frozen_stages must be at most {self.stages - 1} for model {name}, which has "

@@ -1,4 +1,4 @@
-"""Attention Consistency: what a network looks at must follow a flip and a change of scale."""
+"""Attention Consistency: class maps must follow a flip and a change of scale (Guo et al. 2019)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,26 +14,11 @@ FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
 
 
 class AttentionConsistency(Staged):
-    """A plain network that trains on four views of an image (Guo et al. 2019; Appendix).
+    """A backbone with one linear head that trains on four views of an image (Appendix).
 
-    In use it is its backbone with one linear head. In training it sees the image and its
-    horizontal flip at two scales, and its class activation maps must agree (`Consistency`).
-
-    Parameters
-    ----------
-    image_shape : tuple of int
-        Height, width and channels of an image, in pixels.
-    num_classes : int
-        Outputs of the head.
-    backbone : callable
-        Takes ``image_shape`` and the options, returns a `Backbone`.
-    **options
-        The backbone's, such as ``weights``.
-
-    Notes
-    -----
-    Images come in one size. It is the smaller scale, 256 pixels for photographs, and the one that
-    is used for predictions; the larger, 9/8 of it, is interpolated.
+    The views are the image and its horizontal flip at two scales; their class activation maps
+    must agree. Images come in one size, which is the smaller scale and the one for predictions.
+    The larger scale is interpolated.
     """
 
     def __init__(
@@ -53,34 +38,13 @@ class AttentionConsistency(Staged):
         return self.head.pool(self.stages[:-1](images))
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return a lower part that gives all views as one tensor, and the `Consistency` above it.
-
-        Parameters
-        ----------
-        frozen_stages : int
-            How many stages the views have passed, 0 to all but the head.
-
-        Returns
-        -------
-        lower : torch.nn.Module
-            Takes images, (B, channels, H, W), gives (B, D).
-        upper : torch.nn.Module
-            Takes what ``lower`` gives.
-        """
+        """Return `Views`, which pass the frozen stages, and the `Consistency` above them."""
         lower = Views(self.stages[:frozen_stages], self.image_shape)
         return lower, Consistency(self.stages[frozen_stages:], self.weighting, lower.shapes)
 
 
 class MapHead(nn.Module):
-    """Pool a map, score it with one linear layer, and say where each score comes from.
-
-    Parameters
-    ----------
-    pool : torch.nn.Module
-        From the map to one vector, (B, width, h, w) to (B, width).
-    linear : torch.nn.Linear
-        From that vector to the logits.
-    """
+    """Pool a map (B, width, h, w) and score it; tell where each score comes from."""
 
     def __init__(self, pool: nn.Module, linear: nn.Linear):
         super().__init__()
@@ -92,34 +56,18 @@ class MapHead(nn.Module):
         return self.linear(self.pool(maps))
 
     def class_maps(self, maps: Tensor) -> Tensor:
-        """Return class activation maps: at every place sum_k w_ck map_k (Zhou et al. 2016).
+        """Return class activation maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016).
 
-        Parameters
-        ----------
-        maps : Tensor
-            (B, width, h, w).
-
-        Returns
-        -------
-        Tensor
-            (B, C, h, w). The weights are detached: what is asked of the class maps teaches the
-            layers below and not this one.
+        The weights are detached: a loss on the class maps teaches the layers below alone.
         """
         return torch.einsum("ck,bkhw->bchw", self.linear.weight.detach(), maps)
 
 
 class Views(nn.Module):
-    """Give an image and its flip at two scales, in one flat vector a sample; Guo et al. 2019.
+    """Turn images into the four views behind the frozen stages, one flat vector a sample.
 
-    What is frozen is passed once for every view, as its answer to a flipped image is not the flip
-    of its answer. One vector a sample is what a memory of features can keep and merge (ExStream).
-
-    Parameters
-    ----------
-    stages : torch.nn.Sequential
-        The frozen part of the network, empty where all of it learns.
-    image_shape : tuple of int
-        Height, width and channels of an image, in pixels.
+    Every view passes the frozen stages, since their output for a flipped image is not the flip of
+    their output. One vector a sample is what ExStream can keep and merge.
     """
 
     def __init__(self, stages: nn.Sequential, image_shape: tuple[int, int, int]):
@@ -146,22 +94,8 @@ class Views(nn.Module):
 class ClassWeighting(nn.Module):
     """Weigh labels by how rare they are in the stream so far (Li et al. 2015, in Guo et al. 2019).
 
-    Parameters
-    ----------
-    num_classes : int
-        Number of classes C.
-
-    Notes
-    -----
-    The original takes the positive rates of the whole training set. In a stream they are not
-    known: these are the rates over every sample that the network was trained on so far, the
-    present batch and all replayed samples included.
-
-    Examples
-    --------
-    >>> ClassWeighting(2)(torch.tensor([[1.0, 0.0], [1.0, 1.0]]))
-    tensor([[1.0000, 1.6487],
-            [1.0000, 1.6487]])
+    The original takes the positive rates of the whole training set, which a stream does not know.
+    These are the rates over all samples trained on so far, replayed ones and this batch included.
     """
 
     def __init__(self, num_classes: int):
@@ -171,7 +105,7 @@ class ClassWeighting(nn.Module):
 
     @torch.no_grad()
     def forward(self, targets: Tensor) -> Tensor:
-        """Count a batch (B, C); return e^(1 - r) where a label is there and e^r where it is not."""
+        """Count a batch (B, C); return e^(1 - r) for each present label and e^r for the others."""
         self.positives += targets.sum(0)
         self.samples += len(targets)
         rate = self.positives / self.samples  # (C,)
@@ -179,23 +113,13 @@ class ClassWeighting(nn.Module):
 
 
 class Consistency(nn.Module):
-    """The part of the network that learns, and what it learns from (Guo et al. 2019).
-
-    Parameters
-    ----------
-    stages : torch.nn.Sequential
-        From what is not frozen to the logits; the last is a `MapHead`.
-    weighting : ClassWeighting
-        Counts the labels.
-    shapes : list of tuple of int
-        Shape of a sample's view at either scale, as `Views` gives it.
-    """
+    """The stages that learn, with the objective of Guo et al. 2019."""
 
     def __init__(self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[tuple]):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        self.shapes = [torch.Size(shape) for shape in shapes]
+        self.shapes = [torch.Size(shape) for shape in shapes]  # of a sample's view at either scale
 
     def views(self, inputs: Tensor) -> list[Tensor]:
         """Return the views at the larger and the smaller scale, flips last, (2B, ...)."""
@@ -205,27 +129,15 @@ class Consistency(nn.Module):
         return [torch.cat(pair).view(-1, *shape) for shape, pair in pairs]
 
     def objective(self, inputs: Tensor, targets: Tensor, _loss: Callable) -> Tensor:
-        """Return what a step lowers: weighted cross-entropy of all views, and their disagreement.
+        """Return the weighted cross-entropy of all views (B, D) plus their disagreement.
 
-        Parameters
-        ----------
-        inputs : Tensor
-            As `Views` gives them, (B, D).
-        targets : Tensor
-            Float multi-hot (B, C).
-        _loss : callable
-            The recipe's loss, in place of which the weighted cross-entropy stands.
-
-        Returns
-        -------
-        Tensor
-            A scalar. Cross-entropy is summed over classes and averaged over views, as in the
-            authors' code; squared differences of maps are averaged.
+        As in the authors' code, cross-entropy is summed over classes and averaged over views, and
+        squared differences of maps are averaged. It replaces the recipe's loss.
         """
         head = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
-        large, small = (head.class_maps(scale) for scale in maps)
+        large, small = (head.class_maps(scale) for scale in maps)  # (2B, C, h, w)
         weight = self.weighting(targets).repeat(4, 1)
         entropy = F.binary_cross_entropy_with_logits(
             logits, targets.repeat(4, 1), weight, reduction="sum"
@@ -236,46 +148,13 @@ class Consistency(nn.Module):
 
 
 def flip_disagreement(maps: Tensor) -> Tensor:
-    """Return the mean squared difference of maps and flipped maps of flipped images.
-
-    Parameters
-    ----------
-    maps : Tensor
-        (2B, C, h, w), those of the flipped images last.
-
-    Returns
-    -------
-    Tensor
-        A scalar, 0 where what is seen in the flipped image is the flip of what is seen.
-
-    Examples
-    --------
-    >>> left, right = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
-    >>> flip_disagreement(torch.stack([left, right])[:, None]).item()
-    0.0
-    """
+    """Return the mean squared difference of maps and flipped maps of flipped images, the last B."""
     own, flipped = maps.chunk(2)
     return F.mse_loss(own, flipped.flip(3))
 
 
 def scale_disagreement(large: Tensor, small: Tensor) -> Tensor:
-    """Return the mean squared difference of two scales' maps, the smaller resampled to the larger.
-
-    Parameters
-    ----------
-    large, small : Tensor
-        (2B, C, h, w) each, of any two sizes.
-
-    Returns
-    -------
-    Tensor
-        A scalar.
-
-    Examples
-    --------
-    >>> scale_disagreement(torch.ones(2, 1, 3, 3), torch.zeros(2, 1, 2, 2)).item()
-    1.0
-    """
+    """Return the mean squared difference of two scales' maps; the smaller is resampled."""
     resampled = F.interpolate(small, large.shape[2:], mode="bilinear", align_corners=False)
     return F.mse_loss(large, resampled)
 

@@ -1,4 +1,4 @@
-"""RNN-Attention: a recurrent network looks at one region of the map after another."""
+"""RNN-Attention: a recurrent head reads one region of a map after another (Wang et al. 2017)."""
 
 import math
 from collections.abc import Callable
@@ -17,23 +17,10 @@ WIDEST = 512  # of the recurrent state
 
 
 class RNNAttention(Staged):
-    """A backbone and a recurrent head that moves over its map (Wang et al. 2017; Appendix).
+    """A backbone and a recurrent head that moves over its map (Appendix).
 
-    Parameters
-    ----------
-    image_shape : tuple of int
-        Height, width and channels of an image, in pixels.
-    num_classes : int
-        Outputs of the head.
-    backbone : callable
-        Takes ``image_shape`` and the options, returns a `Backbone`.
-    **options
-        The backbone's, such as ``weights``.
-
-    Notes
-    -----
-    The paper pretrains the whole network on ImageNet. Here the backbone has learned weights where
-    there are any, and the recurrent head begins at random.
+    The paper pretrains the whole network on ImageNet. Here the backbone takes published weights
+    where there are any, and the recurrent head begins random.
     """
 
     def __init__(
@@ -59,32 +46,14 @@ class RNNAttention(Staged):
 class RecurrentAttention(nn.Module):
     """Look at the whole map, then at K regions of it, and keep every class's best score.
 
-    A region is cut out by a spatial transformer: the map is read at a grid of places, scaled by
-    (s_x, s_y) and moved by (t_x, t_y), with the map from -1 to 1 on both axes. An LSTM reads one
-    region after another; its state scores the region and says where the next one is.
+    A spatial transformer cuts a region out: the map, from -1 to 1 on both axes, is read at a grid
+    scaled by (s_x, s_y) and moved by (t_x, t_y). An LSTM reads one region after another; its state
+    scores the region and gives the place of the next. As in Wang et al., the look at the whole map
+    places the first region and is not scored.
 
-    Parameters
-    ----------
-    pool : torch.nn.Module
-        From a region, (B, width, h, w), to one vector, (B, width).
-    width : int
-        Channels of the map.
-    num_classes : int
-        Number of classes C.
-
-    Notes
-    -----
-    The first look, at the whole map, places the first region and is not scored; Wang et al. do the
-    same. The paper leaves open the following. A region is read at half as many places a side as
-    the map has, as it is to cover at most half of it, and is pooled as the backbone pools; the
-    state is as wide as the map, at most 512.
-
-    Wang et al. let one layer give s and t themselves. Here it gives what is added to a size of 0.5
-    at the step's anchor, and its weights begin at zero, as a spatial transformer's usually do: the
-    regions begin within their constraints and together cover the map. The recurrent weights begin
-    orthogonal with an open forget gate, and the scores at the odds of one label in C. One pass is
-    too short to learn these: with all regions in the middle and torch's defaults, the network
-    learned in one pass over our embedded data that most labels are absent, and no more.
+    The paper leaves open how a region is read. Here it has half as many places a side as the map,
+    since it covers at most half of it, and it is pooled as the backbone pools. The state is as wide
+    as the map, at most 512.
     """
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
@@ -102,6 +71,11 @@ class RecurrentAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, hidden: int, num_classes: int) -> None:
+        # In Wang et al. `where` gives s and t themselves. Here it gives what is added to a size of
+        # 0.5 at the step's anchor, and begins at zero, as a spatial transformer's usually does: the
+        # first regions meet their constraints and together cover the map. With all regions in the
+        # middle and torch's defaults, one pass over the embedded data taught the network only that
+        # most labels are absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
         self.state.bias.zero_()
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
@@ -112,23 +86,10 @@ class RecurrentAttention(nn.Module):
         self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
         self.where.weight.zero_()
         self.where.bias.zero_()
-        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))
+        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))  # odds of one label in C
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is seen in the K regions, and where they are.
-
-        Parameters
-        ----------
-        maps : Tensor
-            (B, width, h, w).
-
-        Returns
-        -------
-        seen : Tensor
-            (K, B, hidden).
-        regions : Tensor
-            (K, B, 4): s_x, s_y, t_x, t_y.
-        """
+        """Return what is seen in the regions, (K, B, hidden), and the regions, (K, B, 4)."""
         memory, all_seen, regions = None, [], []
         for step in range(STEPS + 1):
             if step > 0:
@@ -148,39 +109,17 @@ class RecurrentAttention(nn.Module):
 
 
 class Localising(nn.Module):
-    """The part of the network that learns, and what it learns from (Wang et al. 2017).
-
-    Parameters
-    ----------
-    stages : torch.nn.Sequential
-        From what is not frozen to the logits; the last is a `RecurrentAttention`.
-    """
+    """The stages that learn, with the objective of Wang et al. 2017."""
 
     def __init__(self, stages: nn.Sequential):
         super().__init__()
         self.stages = stages
 
     def objective(self, inputs: Tensor, targets: Tensor, loss: Callable) -> Tensor:
-        """Return what a step lowers: the loss of the best scores and a tenth of the regions' own.
+        """Return the loss of the best scores plus a tenth of the regions' own.
 
-        Parameters
-        ----------
-        inputs : Tensor
-            What the frozen part gives, (B, ...).
-        targets : Tensor
-            Float multi-hot (B, C).
-        loss : callable
-            The recipe's loss, of logits and targets.
-
-        Returns
-        -------
-        Tensor
-            A scalar.
-
-        Notes
-        -----
         Wang et al. train on the squared distance of softmaxed scores. Predictions in this report
-        are thresholded at a probability of 0.5 a class, so that the recipe's loss stands there.
+        are thresholded at a probability of 0.5 a class, so the recipe's loss replaces it.
         """
         head = self.stages[-1]
         seen, regions = head.look(self.stages[:-1](inputs))
@@ -190,26 +129,10 @@ class Localising(nn.Module):
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
-    """Read a region of every map, by bilinear interpolation; Jaderberg et al. 2015.
+    """Read a region (s_x, s_y, t_x, t_y) of every map, bilinearly; Jaderberg et al. 2015.
 
-    Parameters
-    ----------
-    maps : Tensor
-        (B, width, h, w).
-    regions : Tensor
-        (B, 4): s_x, s_y, t_x, t_y. What lies outside of the map reads 0.
-
-    Returns
-    -------
-    Tensor
-        (B, width, h / 2, w / 2), rounded up.
-
-    Examples
-    --------
-    >>> maps = torch.arange(16.0).view(1, 1, 4, 4)
-    >>> cut(maps, torch.tensor([[0.5, 0.5, -0.5, 0.5]]))  # the corner below on the left
-    tensor([[[[ 8.,  9.],
-              [12., 13.]]]])
+    Maps (B, width, h, w) and regions (B, 4) give (B, width, h / 2, w / 2), rounded up; places
+    outside of the map read 0.
     """
     width, height, right, down = regions.T[..., None, None]
     rows, columns = (_middles(-(-size // 2), maps.device) for size in maps.shape[2:])
@@ -224,48 +147,20 @@ def _middles(count: int, device: torch.device) -> Tensor:
 
 
 def anchors() -> Tensor:
-    """Return where the K regions are drawn to: the middle, then points of a circle around it.
-
-    Returns
-    -------
-    Tensor
-        (K, 2), x and y; for K = 5 the middles of the map's quarters follow the middle.
-
-    Examples
-    --------
-    >>> anchors()[1]
-    tensor([0.5000, 0.5000])
-    """
+    """Return where the regions are drawn to, (K, 2): the middle, then points of a circle."""
     angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
     return torch.cat([torch.zeros(1, 2), circle])
 
 
 def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
-    """Return how far the regions are from what they should be (Wang et al. 2017).
+    """Return how far regions (K, B, 4) are from their constraints and anchors (K, 2).
 
-    Parameters
-    ----------
-    regions : Tensor
-        (K, B, 4): s_x, s_y, t_x, t_y.
-    anchors : Tensor
-        (K, 2), as `anchors` gives them.
-
-    Returns
-    -------
-    Tensor
-        A scalar, the mean over regions and samples: squares of what abs(s) has above alpha, a
-        hundredth of half the squared distance from the anchors, and a tenth of what s lacks to
-        beta, so that it stays positive.
-
-    Examples
-    --------
-    >>> middles = torch.cat([torch.full((5, 2), 0.3), anchors()], 1)[:, None]
-    >>> localisation_loss(middles, anchors()).item()
-    0.0
+    The mean of: squares of what abs(s) exceeds alpha by, a hundredth of half the squared distance
+    from the anchor, and a tenth of what s falls below beta by, which keeps s positive.
     """
     size, place = regions[..., :2], regions[..., 2:]
-    scale = F.relu(size.abs() - LARGEST).square().sum(-1)
+    scale = F.relu(size.abs() - LARGEST).square().sum(-1)  # (K, B)
     positive = F.relu(SMALLEST - size).sum(-1)
     anchor = (place - anchors[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()

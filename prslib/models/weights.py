@@ -1,44 +1,25 @@
-"""Weights that a network begins with: none, published or embedded ones by name, or a file."""
+"""Find and check a network's first weights: none, published or embedded ones, or a file."""
 
 import hashlib
 import pickle
 from functools import lru_cache
 from pathlib import Path
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from prslib.paths import PACKAGE
 
+if TYPE_CHECKING:  # a configuration needs these names, and no torch
+    from torch import nn
+
 NONE = "none"
-# what `python -m prslib pretrain` has written for the small network
-EMBEDDED = {
+EMBEDDED = {  # weights of the convnet, written by `python -m prslib pretrain`
     name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
     for name in ("digits", "turned_digits")
 }
 
 
 def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
-    """Refuse weights that are neither "none" nor a published name nor a file.
-
-    Parameters
-    ----------
-    model : str
-        The model's name, for the message.
-    weights : str
-        What was asked for.
-    names : tuple of str
-        Published weights of that model.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is none of these.
-
-    Examples
-    --------
-    >>> check_weights("resnet101", "none", ("IMAGENET1K_V1",))
-    """
+    """Refuse weights that are neither "none" nor a published name nor a file."""
     if weights not in (NONE, *names) and not Path(weights).is_file():
         raise FileNotFoundError(
             f"weights of {model} must be {', '.join((NONE, *names))} or the path of a file of "
@@ -47,35 +28,13 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
 
 
 def file_of(weights: str) -> Path | None:
-    """Return the file that holds weights, embedded ones or a user's; None where there is none.
-
-    Parameters
-    ----------
-    weights : str
-        As for `prslib.models.weights.load_weights`.
-
-    Returns
-    -------
-    Path or None
-        The file.
-    """
+    """Return the file that holds weights, an embedded or a user's; None where there is none."""
     path = EMBEDDED.get(weights, Path(weights))
     return path if path.is_file() else None
 
 
 def identity_of(weights: str) -> str:
-    """Return what stands for weights in a run's hash: a file counts by its content.
-
-    Parameters
-    ----------
-    weights : str
-        As for `prslib.models.weights.load_weights`.
-
-    Returns
-    -------
-    str
-        The name, or "sha256:..." of the file's bytes.
-    """
+    """Return what a run's hash holds: a name, or "sha256:..." of a file's bytes."""
     path = file_of(weights)
     if path is None:
         return weights
@@ -89,28 +48,11 @@ def _digest(path: str, _changed: int, _size: int) -> str:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
-def load_weights(network: nn.Module, name: str, weights: str, head: str = "fc.") -> None:
-    """Fill a network with weights; all but its last layer, which is each data set's own.
+def load_weights(network: "nn.Module", name: str, weights: str, head: str = "fc.") -> None:
+    """Fill a network, all but its last layer, with weights: "none", a name or a file.
 
-    Parameters
-    ----------
-    network : torch.nn.Module
-        The network, filled in place.
-    name : str
-        Its name, torchvision's where it is from there: "resnet101".
-    weights : str
-        "none" leaves it random; "digits" is a file of ours (`prslib.models.weights.EMBEDDED`); a
-        name such as "IMAGENET1K_V1" takes torchvision's, from its cache or the network; anything
-        else is a file that holds the network's state dict.
-    head : str
-        How the names of the last layer's tensors begin.
-
-    Raises
-    ------
-    FileNotFoundError
-        If published weights are not in the cache and cannot be fetched.
-    ValueError
-        If the file cannot be read, or holds another network's weights.
+    The name of the network is torchvision's where it is from there; ``head`` begins the names of
+    the last layer's tensors, which are each data set's own.
     """
     if weights == NONE:
         return
@@ -129,15 +71,17 @@ def load_weights(network: nn.Module, name: str, weights: str, head: str = "fc.")
 
 
 def _shapes(state: dict, head: str) -> dict:
-    """Return the shapes of what must be there; older files do not count batches."""
     return {
         name: getattr(value, "shape", None)
         for name, value in state.items()
-        if not name.startswith(head) and not name.endswith("num_batches_tracked")
+        if not name.startswith(head)
+        and not name.endswith("num_batches_tracked")  # older files do not have it
     }
 
 
 def _read(path: Path) -> dict:
+    import torch
+
     try:
         given = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
@@ -154,6 +98,7 @@ def _read(path: Path) -> dict:
 
 
 def _published(name: str, weights: str) -> dict:
+    import torch
     from torchvision.models import get_model_weights
 
     chosen = get_model_weights(name)[weights]

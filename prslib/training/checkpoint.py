@@ -1,5 +1,6 @@
-"""The state of samplers and memories as tensors, numbers and text, and back."""
+"""Save the state of a run under way as tensors, numbers and text, and go on from it."""
 
+import ast
 import hashlib
 import io
 import time
@@ -20,30 +21,15 @@ from prslib.training.config import SAVE_EVERY
 from prslib.training.learner import Learner
 from prslib.training.replay import Replay
 
+# The sources that training a run loads: an edit elsewhere keeps the checkpoints.
+TRAINING = (
+    *("__init__.py", "checks.py", "memory.py", "metrics.py", "paths.py"),
+    *(f"{room}/**/*.py" for room in ("datasets", "models", "samplers", "training")),
+)
+
 
 def pack(value: Any) -> Any:
-    """Turn arrays and generators, in dicts and named tuples too, into what a checkpoint may hold.
-
-    Parameters
-    ----------
-    value : None, bool, int, float, str, Tensor, ndarray or Generator
-        A state, or a dict or NamedTuple of such.
-
-    Returns
-    -------
-    object
-        What `unpack` turns back into an equal one.
-
-    Raises
-    ------
-    TypeError
-        If there is something else in it.
-
-    Examples
-    --------
-    >>> unpack(pack({"seen": np.array([3, 4])}), like={})
-    {'seen': array([3, 4])}
-    """
+    """Turn arrays and generators, also in dicts and named tuples, into what a checkpoint holds."""
     if value is None or isinstance(value, bool | int | float | str | torch.Tensor):
         return value
     if isinstance(value, np.ndarray):
@@ -61,21 +47,7 @@ def pack(value: Any) -> Any:
 
 
 def unpack(packed: Any, like: Any) -> Any:
-    """Undo `pack`; arrays and generators are new ones.
-
-    Parameters
-    ----------
-    packed : object
-        What `pack` returned.
-    like : object
-        A state of the same object, such as it has at the beginning: tells which named tuples it is
-        made of.
-
-    Returns
-    -------
-    object
-        Equal to what was packed.
-    """
+    """Undo `pack`; ``like`` is a state of the same object and tells its named tuples' types."""
     if not isinstance(packed, tuple):
         return packed
     kind, content = packed
@@ -92,41 +64,23 @@ def unpack(packed: Any, like: Any) -> Any:
 
 @dataclass
 class Progress:
-    """Everything that changes while a run goes on; our own.
+    """Everything that changes in the course of a run.
 
-    Parameters
-    ----------
-    learner : Learner
-        The network, its optimiser and what EWC keeps.
-    replay : Replay or None
-        The memory, who decides what it keeps, and who draws from it; None without a memory.
-    watched : bool
-        Whether someone looks at the memory on the way.
-    scores : list of dict of str to DataFrame
-        One for each part of the stream that is finished, by test set.
-    variances : list of dict
-        The measurements of the gradient variance so far.
-    steps : int
-        Steps taken in the part under way.
-
-    Notes
-    -----
     The stream needs no state: its order follows from the seed. Where the sampler looks at labels
-    alone the same holds of the whole replay plan, so that the memory is in `state` only where the
-    plan is made step by step.
+    alone, so does the whole replay plan. The memory is saved only where the plan is made stepwise.
     """
 
     learner: Learner
     replay: Replay | None = None
-    watched: bool = False
-    variances: list[dict] = field(default_factory=list)
-    scores: list[dict[str, pd.DataFrame]] = field(default_factory=list)
-    steps: int = 0
+    measured: bool = False  # whether someone looks at the memory on the way
+    variances: list[dict] = field(default_factory=list)  # measurements so far
+    scores: list[dict[str, pd.DataFrame]] = field(default_factory=list)  # by part and test set
+    steps: int = 0  # taken in the part under way
 
     @property
     def stepwise(self) -> bool:
-        """Whether the batches are made step by step, and not ahead of training."""
-        return self.replay is not None and (self.watched or bool(self.replay.sampler.needs))
+        """Whether the batches are made step by step, not ahead of training."""
+        return self.replay is not None and (self.measured or bool(self.replay.sampler.needs))
 
     @property
     def position(self) -> tuple[int, int]:
@@ -134,7 +88,7 @@ class Progress:
         return len(self.scores), self.steps
 
     def finish_part(self, scores: dict[str, pd.DataFrame]) -> None:
-        """Append the scores after a part, by test set; the next part begins."""
+        """Append the scores after a part, by test set, and begin the next one."""
         self.scores.append(scores)
         self.steps = 0
 
@@ -162,7 +116,7 @@ class Progress:
             {name: pd.DataFrame(frame) for name, frame in part.items()} for part in state["scores"]
         ]
         self.variances, self.steps = state["variances"], state["steps"]
-        if self.stepwise:  # else the memory follows from the seed, whoever looked at it before
+        if self.stepwise:  # else the memory follows from the seed
             for part in ("sampler", "memory"):
                 own = vars(getattr(self.replay, part))
                 own.update(unpack(state[part], own))
@@ -170,29 +124,10 @@ class Progress:
 
 
 class Checkpoint:
-    """A file with a run's progress, written anew every so many seconds; our own.
+    """A file with a run's progress, written anew every ``save_every`` seconds.
 
-    Parameters
-    ----------
-    path : path-like or None
-        The file; None for a run that leaves none.
-    training : str
-        `RunConfig.training`: a file of another training is refused.
-    save_every : float
-        Seconds from one writing to the next; the clock is looked at after every step.
-    leaves : collection of str
-        The hashes of the runs that this training is to leave; a file that was written for others
-        is of use if these are among them.
-
-    Raises
-    ------
-    ValueError
-        If ``save_every`` is not above 0.
-
-    Notes
-    -----
-    The file holds tensors, numbers and text only: reading it executes nothing. It is of use to the
-    code that wrote it and to no other, since another version might go on differently.
+    It holds tensors, numbers and text only, so that reading it executes nothing. A file of another
+    `RunConfig.training` is refused. A file of other code, or written for fewer runs, is not used.
     """
 
     def __init__(
@@ -200,7 +135,7 @@ class Checkpoint:
         path: Path | str | None,
         training: str,
         save_every: float = SAVE_EVERY,
-        leaves: Collection[str] = (),
+        hashes: Collection[str] = (),  # of the runs that this training is for
     ):
         if not save_every > 0:
             raise ValueError(
@@ -208,30 +143,13 @@ class Checkpoint:
             )
         self.path = None if path is None else Path(path)
         self.training = training
-        self.leaves = sorted(leaves)
+        self.hashes = sorted(hashes)
         self.save_every = save_every
-        self.code = code_version()  # now: the files may change while this process goes on
+        self.code = path and code_version()  # now: the files may change during the run
         self._due = time.monotonic() + save_every
 
     def resume(self, progress: Progress) -> None:
-        """Bring a run to where its file says it was; without one it begins at the beginning.
-
-        Parameters
-        ----------
-        progress : Progress
-            Of a run before its first step; changed in place.
-
-        Raises
-        ------
-        ValueError
-            If the file belongs to another training.
-
-        Warns
-        -----
-        UserWarning
-            If the file cannot be read, other code wrote it, or it lacks what one of the runs is to
-            leave: the training starts over.
-        """
+        """Bring a run to the state in the file; without a usable one it starts at the beginning."""
         content = None if self.path is None else self._read()
         if content is None:
             return
@@ -243,7 +161,7 @@ class Checkpoint:
         if content["code"] != self.code:
             self._starts_over("other code wrote it")
             return
-        if not set(self.leaves) <= set(content["leaves"]):
+        if not set(self.hashes) <= set(content["hashes"]):
             self._starts_over("it was written for runs that look at less")
             return
         progress.restore(content["progress"])
@@ -254,12 +172,12 @@ class Checkpoint:
         self.save_if_due(progress)
 
     def save_if_due(self, progress: Progress) -> None:
-        """Write the file if its time has come; a file that cannot be written is a warning."""
+        """Write the file if its time has come; only warn if it cannot be written."""
         if self.path is None or time.monotonic() < self._due:
             return
         content = {
             "training": self.training,
-            "leaves": self.leaves,
+            "hashes": self.hashes,
             "code": self.code,
             "progress": progress.state(),
         }
@@ -283,10 +201,10 @@ class Checkpoint:
             if broken is not None:
                 raise zipfile.BadZipFile(f"{broken} is damaged")
             content = torch.load(self.path, map_location="cpu", weights_only=True)
-            return {name: content[name] for name in ("training", "leaves", "code", "progress")}
+            return {name: content[name] for name in ("training", "hashes", "code", "progress")}
         except FileNotFoundError:
             return None
-        except Exception as error:  # whatever a damaged file leads to, the run can start over
+        except Exception as error:  # whatever a damaged file raises, the run can start over
             self._starts_over(f"it cannot be read: {error}")
             return None
 
@@ -298,20 +216,22 @@ class Checkpoint:
 
 @lru_cache
 def code_version() -> str:
-    """Return what tells the code that trains from any other: prslib's own, numpy's and torch's.
+    """Return twelve hexadecimal digits over the code that trains, numpy's and torch's included."""
+    versions = f"numpy {np.__version__}, torch {torch.__version__}, {source_digest(PACKAGE)}"
+    return hashlib.sha256(versions.encode()).hexdigest()[:12]
 
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits over the sources of prslib, its plots left out.
 
-    Examples
-    --------
-    >>> len(code_version())
-    12
-    """
-    digest = hashlib.sha256(f"numpy {np.__version__}, torch {torch.__version__}".encode())
-    for file in sorted(PACKAGE.rglob("*.py")):
-        if "plots" not in file.parts:
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
+def source_digest(package: Path) -> str:
+    """Return a digest of the package's `TRAINING` sources without comments and docstrings."""
+    digest = hashlib.sha256()
+    for file in sorted(file for name in TRAINING for file in package.glob(name)):
+        module = ast.parse(file.read_bytes())
+        for node in ast.walk(module):
+            if isinstance(body := getattr(node, "body", None), list):
+                node.body = [part for part in body if not _is_docstring(part)]
+        digest.update(ast.dump(module).encode())
+    return digest.hexdigest()
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

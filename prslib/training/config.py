@@ -1,4 +1,4 @@
-"""What is run: the configuration of a run, and grids of them."""
+"""Describe a run by its configuration, and make grids of them."""
 
 import dataclasses
 import hashlib
@@ -25,24 +25,21 @@ from prslib.models import MODELS
 from prslib.models.weights import NONE, identity_of
 from prslib.training.methods import METHODS
 
-PRECISIONS = ("fp32", "tf32", "bf16")  # what each is, `prslib.training.device` says
-PROTOCOL = 3  # part of every hash: raised when the code changes what a run gives
-# fields that count in a hash only where they differ from this, at which a run is the plain one
+PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision` makes them
+TEST_SETS, VARIANTS = ("balanced", "imbalanced", "full"), ("paper", "authors")
+SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
+PROTOCOL = 3  # part of every hash; rises when a change of the code changes results
+# Fields that a hash leaves out at these values: runs kept their hashes when the fields were added.
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
-# fields that say what is looked at, and leave the training as it is
-LOOKED_AT = ("test_set", "features_per_class", "variance_points")
+MEASUREMENTS = ("test_set", "features_per_class", "variance_points")  # do not change the training
 
 
-SAVE_EVERY = 300.0  # seconds after which a run under way saves its state
-
-
-def _real(check: Callable) -> Callable:
-    return lambda name, value: check(name, value) + 0.0  # -0.0 is 0.0
+def _without_minus_zero(check: Callable) -> Callable:
+    return lambda name, value: check(name, value) + 0.0
 
 
 COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
-# the fields that are numbers: what refuses a wrong one and returns it as Python's int or float
-NUMBERS = {
+NUMBERS = {  # each check refuses a wrong value and returns Python's int or float
     "seed": COUNT,
     "epochs": SIZE,
     "frozen_stages": COUNT,
@@ -51,15 +48,15 @@ NUMBERS = {
     "memory_size": SIZE,
     "batch_size": SIZE,
     "replay_batch_size": SIZE,
-    "rho": _real(power),
-    "ewc_lambda": _real(finite),
-    "learning_rate": _real(finite),
+    "rho": _without_minus_zero(power),
+    "ewc_lambda": _without_minus_zero(finite),
+    "learning_rate": _without_minus_zero(finite),
 }
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What decides a run's result; checked on construction (section "Experimental Design").
+    """Hold what decides a run's result, checked on construction (section "Experimental Design").
 
     A field left at None takes the data set's own value (`prslib.datasets.Recipe`).
 
@@ -70,7 +67,7 @@ class RunConfig:
     method : str
         A key of `METHODS`.
     seed : int
-        From which the generators for stream, sampler, replay and model are spawned.
+        Spawns the generators of stream, sampler, replay and model.
     rho : float
         Power of allocation of PRS and OCDM, Eq. (1).
     variant : str
@@ -78,8 +75,8 @@ class RunConfig:
     memory_size : int or None
         Samples in memory.
     schedule : tuple of int or None
-        Order of the tasks; for single-label data the order of the classes, which come in pairs and
-        are drawn from the seed by default, since the paper does not publish theirs.
+        Order of the tasks. For single-label data it is the order of the classes, which are trained
+        in pairs; the seed draws it by default, since the paper does not publish its own.
     epochs : int
         Epochs of Multitask; the appendix also has 10.
     ewc_lambda : float or None
@@ -89,25 +86,25 @@ class RunConfig:
     model : str or None
         A key of `MODELS`.
     weights : str or None
-        What a model begins with that can have learned before: "none", a name of its
-        `Architecture.published_weights`, ImageNet's being fetched once, or a file with its state
-        dict. By default what the data set's recipe names, where the model can have it, else the
-        model's `Architecture.default_weights`. Models that have none do not look at it.
+        The model's first weights: "none", a name of its `Architecture.published_weights`
+        (ImageNet's are fetched once), or a file with its state dict. The default is what the data
+        set's recipe names, if the model has it, else `Architecture.default_weights`. Models
+        without published weights ignore it.
     frozen_stages : int
-        How many of the model's stages stay as they are, whatever the method; in the paper's table
-        of architectures the first residual block does. A method may freeze more.
+        How many of the model's stages are frozen for every method; the paper's table of
+        architectures freezes the first residual block. A method may freeze more.
     learning_rate : float or None
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
         New and replayed samples a step.
     features_per_class : int
-        Of how many test images of a class, at most, the run leaves the penultimate features
-        (`prslib.report.feature_tsne.feature_rows` says which); 0 for none.
+        Of how many test images of a class, at most, `Run.features` keeps the penultimate features;
+        0 for none.
     variance_points : int
-        At how many points of the stream, evenly apart and the last at its end, the run measures
-        the gradient variance over its memory (`prslib.training.gradients`); 0 for none.
+        At how many points of the stream the gradient variance over the memory is measured
+        (`prslib.training.gradients`); 0 for none. They are evenly apart, the last at the end.
     precision : str or None
-        A key of `prslib.training.device.PRECISIONS`: "fp32", "tf32" or "bf16".
+        "fp32", "tf32" or "bf16" (`prslib.training.device.Precision`).
 
     Raises
     ------
@@ -117,7 +114,7 @@ class RunConfig:
         If a field's value is out of range or unknown, or if the model is not made for the data set
         or the method.
     FileNotFoundError
-        If the model's weights are to come from a file that is not there.
+        If the file of the model's weights is not there.
 
     Examples
     --------
@@ -149,13 +146,11 @@ class RunConfig:
         """Refuse fields of a wrong type or value."""
         one_of("dataset", self.dataset, DATASETS)
         one_of("method", self.method, METHODS)
-        one_of("variant", self.variant, ("paper", "authors"))
-        if self.precision is not None:
-            one_of("precision", self.precision, PRECISIONS)
-        if self.test_set is not None:
-            one_of("test_set", self.test_set, ("balanced", "imbalanced", "full"))
-        if self.model is not None:
-            one_of("model", self.model, MODELS)
+        one_of("variant", self.variant, VARIANTS)
+        known = {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
+        for name, names in known.items():
+            if getattr(self, name) is not None:
+                one_of(name, getattr(self, name), names)
         self._check_numbers()
         if self.schedule is not None:
             if isinstance(self.schedule, str) or not isinstance(self.schedule, Iterable):
@@ -171,7 +166,7 @@ class RunConfig:
         """Refuse numbers out of range; 1, 1.0 and numpy's are one configuration."""
         for name, check in NUMBERS.items():
             value = getattr(self, name)
-            if value is not None or getattr(RunConfig, name) is not None:  # else it is left open
+            if value is not None or getattr(RunConfig, name) is not None:  # else None is allowed
                 object.__setattr__(self, name, check(name, value))
         if self.ewc_lambda is not None and self.ewc_lambda < 0:
             raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
@@ -192,7 +187,7 @@ class RunConfig:
 
     @property
     def resolved(self) -> dict:
-        """All fields, those left open filled in from the data set's recipe."""
+        """All fields; the data set's recipe fills in those at None."""
         recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe.pop("schedule_drawn"):
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
@@ -208,10 +203,7 @@ class RunConfig:
 
     @property
     def identity(self) -> dict:
-        """The resolved fields that change this run's result, and no others.
-
-        What a run leaves on top of its scores counts where it is asked for.
-        """
+        """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
         fields = {
@@ -224,20 +216,13 @@ class RunConfig:
 
     @property
     def hash(self) -> str:
-        """Twelve hexadecimal digits that stand for `identity`."""
+        """Twelve hexadecimal digits over `identity`."""
         return _digest(self.identity)
 
     @property
     def training(self) -> str:
-        """Twelve hexadecimal digits, equal for runs that differ only in what they look at.
-
-        Examples
-        --------
-        >>> plain, watched = RunConfig(), RunConfig(test_set="imbalanced", variance_points=8)
-        >>> plain.training == watched.training, plain.hash == watched.hash
-        (True, False)
-        """
-        return _digest({k: v for k, v in self.identity.items() if k not in LOOKED_AT})
+        """Twelve hexadecimal digits, equal for runs that differ only in their measurements."""
+        return _digest({k: v for k, v in self.identity.items() if k not in MEASUREMENTS})
 
     def check(self, dataset: SequentialDataset) -> None:
         """Raise ValueError where the configuration does not fit the data set's stream."""
@@ -252,14 +237,14 @@ class RunConfig:
                 f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
                 f"{self.test_set!r}; leave it out for the data set's own"
             )
-        try:  # a Recipe stands apart from the data it is for
+        try:
             validate_schedule(self.resolved["schedule"], dataset.num_tasks)
         except ValueError as error:
             raise ValueError(f"the Recipe of {self.dataset} does not fit it: {error}") from error
         self._check_batch(dataset)
 
     def _check_batch(self, dataset: SequentialDataset) -> None:
-        """Refuse batches that a part of the stream cannot fill: it would be left out in silence."""
+        """Refuse batches that a part of the stream cannot fill: training would leave it out."""
         settings, offline = self.resolved, METHODS[self.method].offline
         tasks = dataset.train.task
         sizes = np.bincount(tasks, minlength=len(settings["schedule"]))
@@ -276,8 +261,38 @@ class RunConfig:
 
 
 def _digest(identity: dict) -> str:
-    text = json.dumps(identity, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Hold the scores of a run, its memory at the end, and further measurements.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+    scores : DataFrame
+        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
+        value. Where the method has no rho or no memory, rho is NaN and memory_size 0. A schedule
+        reads "0,3,1,2", or "1+2,3+4" where tasks are trained together.
+    memory_labels : ndarray of bool, (memory_size, C)
+        Labels in memory at the end; (0, C) for a method without one. Each vector of ExStream counts
+        once, with its one label, however many samples it merges.
+    features : ndarray of float32, (N, D), or None
+        What the head sees at the end of the test images that
+        `prslib.datasets.curation.feature_rows` names; None where the configuration asks for none.
+    gradient_variance : DataFrame or None
+        Tidy: the first six columns of the scores, images (of the stream so far), samples (in
+        memory), value (`prslib.training.gradients.gradient_variance`). None where the configuration
+        asks for none or the method has no memory.
+    """
+
+    config: RunConfig
+    scores: pd.DataFrame
+    memory_labels: np.ndarray
+    features: np.ndarray | None = None
+    gradient_variance: pd.DataFrame | None = None
 
 
 def configs(**fields) -> list[RunConfig]:
@@ -286,12 +301,12 @@ def configs(**fields) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`; a list stands for one run each of its values.
+        Fields of `RunConfig`; a list stands for one run of each of its values.
 
     Returns
     -------
     list of RunConfig
-        In the order of the fields, the last one running fastest; each run once.
+        In the order of the fields, the last one changing fastest; each run once.
 
     Raises
     ------
@@ -321,54 +336,12 @@ def configs(**fields) -> list[RunConfig]:
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:
-    """Raise ValueError where a configuration does not fit its data set, before work starts.
-
-    Parameters
-    ----------
-    configs : iterable of RunConfig
-        What is to be run.
-
-    Raises
-    ------
-    ValueError
-        If a memory is larger than its stream, or a batch than a part of it.
-    """
+    """Raise ValueError where a configuration does not fit its data set, before work starts."""
     datasets = {}
     for config in configs:
         if config.dataset not in datasets:
             datasets[config.dataset] = load_dataset(config.dataset, images=False)
         config.check(datasets[config.dataset])
-
-
-@dataclass(frozen=True)
-class Run:
-    """The scores of a run, its memory at the end, and what else was looked at.
-
-    Parameters
-    ----------
-    config : RunConfig
-        What was asked for.
-    scores : DataFrame
-        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
-        value; rho is NaN and memory_size 0 where the method has none. A schedule reads "0,3,1,2",
-        and "1+2,3+4" where tasks are trained together.
-    memory_labels : ndarray of bool, (memory_size, C)
-        Labels in memory at the end; (0, C) for a method without one. ExStream's vectors count
-        once each, whatever the number of samples merged in them, for the one label they stand for.
-    features : ndarray of float32, (N, D), or None
-        What the head sees at the end, of the test images that `prslib.report.feature_tsne.feature_rows`
-        names; None where the configuration does not ask for it.
-    gradient_variance : DataFrame or None
-        Tidy: the run's columns as in the scores, images (of the stream, so far), samples (in
-        memory), value (`prslib.training.gradients.gradient_variance` over them); None where the configuration
-        does not ask for it or the method has no memory.
-    """
-
-    config: RunConfig
-    scores: pd.DataFrame
-    memory_labels: np.ndarray
-    features: np.ndarray | None = None
-    gradient_variance: pd.DataFrame | None = None
 
 
 def configs_of(
@@ -389,11 +362,11 @@ def configs_of(
     seeds : sequence of int
         One run of every method for each.
     costly : sequence of str
-        Those of the methods that take ``costly_seeds`` instead; others in it do not count.
+        The methods that take ``costly_seeds`` instead; names that are not in methods are ignored.
     costly_seeds : sequence of int
         Their seeds.
     **fields
-        Further fields of `RunConfig`; a list stands for one run each of its values.
+        Further fields of `RunConfig`; a list stands for one run of each of its values.
 
     Returns
     -------
@@ -423,7 +396,7 @@ def configs_of(
 
 
 def paired(**fields: Sequence) -> list[dict]:
-    """Take lists of values side by side, one field's first with another's first (our own choice).
+    """Pair lists of values: the first of every field, then the second, and so on.
 
     Parameters
     ----------
@@ -455,22 +428,6 @@ def paired(**fields: Sequence) -> list[dict]:
 def seeds_told(
     seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
 ) -> str:
-    """Say how many seeds a picture shows (our own choice).
-
-    Parameters
-    ----------
-    seeds, costly, costly_seeds
-        As in `configs_of`.
-
-    Returns
-    -------
-    str
-        For a caption.
-
-    Examples
-    --------
-    >>> seeds_told([0, 1, 2], ["GSS"], [0])
-    '3 seeds (GSS: 1)'
-    """
+    """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)"."""
     few = f" ({', '.join(costly)}: {len(costly_seeds)})" if costly else ""
     return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}{few}"

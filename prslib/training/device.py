@@ -1,46 +1,38 @@
-"""How exactly a network's products are computed: float32, TF32 or bfloat16."""
+"""Prepare a device for training: arithmetic, where images are held, and CUDA graphs."""
 
 import gc
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import cycle
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+IMAGES_SHARE = 0.5  # the part of a GPU's free memory that images may take; training needs the rest
+DEPTH = 2  # batches on their way to the device while one is trained on
+WARM_UP = 3  # calls of a shape before it is recorded, in which libraries set themselves up
 
-@dataclass(frozen=True)
+
 class Precision:
-    """A choice of arithmetic; weights, loss and optimiser stay in float32 (our own choice).
+    """A network's arithmetic, by a name of `prslib.training.config.PRECISIONS`.
 
-    Parameters
-    ----------
-    products : str
-        "ieee" or "tf32": how a GPU multiplies float32 matrices and convolves. TF32 keeps 10 bits of
-        the mantissa and float32's range.
-    autocast : torch.dtype or None
-        What `torch.autocast` lowers a forward pass to; None for float32.
-    memory_format : torch.memory_format
-        How four-dimensional weights lie in memory.
-
-    Notes
-    -----
-    A CPU knows no TF32: there "tf32" is float32 with the weights in another order. PyTorch's own
-    default lets convolutions on a GPU take TF32; "fp32" here does not.
+    Weights, loss and optimiser stay in float32. On a CPU, which has no TF32, "tf32" is float32 with
+    the weights in another memory format.
     """
 
-    products: str
-    autocast: torch.dtype | None
-    memory_format: torch.memory_format
+    def __init__(self, name: str):
+        plain = name == "fp32"  # PyTorch's own default lets convolutions take TF32
+        self.products = "ieee" if plain else "tf32"  # TF32 keeps 10 bits of the mantissa
+        self.memory_format = torch.contiguous_format if plain else torch.channels_last
+        self.autocast = torch.bfloat16 if name == "bf16" else None  # of a forward pass
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
-        """Hold the process's float32 products at this choice; what was set before comes back."""
+        """Set how the process multiplies float32 on a GPU; what was set before comes back."""
         knobs = (
             torch.backends.cuda.matmul,
             torch.backends.cudnn.conv,
@@ -56,118 +48,17 @@ class Precision:
                 knob.fp32_precision = value
 
     def forward(self, device: torch.device) -> torch.autocast:
-        """Return the context of a forward pass.
-
-        Parameters
-        ----------
-        device : torch.device
-            Where it is computed.
-
-        Returns
-        -------
-        torch.autocast
-            Without a cache: each weight is lowered once a pass in any case, and a cast that
-            outlived its pass would be wrong in a captured step.
-
-        Examples
-        --------
-        >>> with PRECISIONS["bf16"].forward(torch.device("cpu")):
-        ...     torch.nn.functional.linear(torch.ones(1, 2), torch.ones(1, 2)).dtype
-        torch.bfloat16
-        """
+        """Return the context of a forward pass on a device."""
         return torch.autocast(
             device.type,
             self.autocast or torch.bfloat16,
             enabled=self.autocast is not None,
-            cache_enabled=False,
+            cache_enabled=False,  # a cast that outlives its pass is wrong in a captured step
         )
 
 
-PRECISIONS: dict[str, Precision] = {
-    "fp32": Precision("ieee", None, torch.contiguous_format),
-    "tf32": Precision("tf32", None, torch.channels_last),
-    "bf16": Precision("tf32", torch.bfloat16, torch.channels_last),
-}
-
-
-ROOM = 0.5  # the share of a GPU's free memory that images may take; the rest is for training
-DEPTH = 2  # batches on their way to the device while one is trained on
-
-
-class Images(Protocol):
-    """uint8 images (N, H, W, channels) that come in batches on the network's device.
-
-    Attributes
-    ----------
-    shape : torch.Size
-        (N, H, W, channels).
-    """
-
-    shape: torch.Size
-
-    def __len__(self) -> int:
-        """Return the number of images."""
-        ...
-
-    def __getitem__(self, indices: Tensor) -> Tensor:
-        """Return some images (B, H, W, channels) on the network's device, now."""
-        ...
-
-    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the images and the indices of every batch of a plan, both on the device.
-
-        Images that were yielded may be overwritten once the next ones are asked for.
-        """
-        ...
-
-
-def place(images: np.ndarray | Tensor, device: torch.device | str) -> Images:
-    """Put images where a network can reach them fastest (our own choice).
-
-    Parameters
-    ----------
-    images : ndarray or Tensor of uint8, (N, H, W, channels)
-        On the host.
-    device : torch.device or str
-        The network's.
-
-    Returns
-    -------
-    Images
-        `Resident` on a CPU, and on a GPU where they fit; else `Staged`.
-
-    Examples
-    --------
-    >>> images = place(np.zeros((3, 8, 8, 1), np.uint8), "cpu")
-    >>> images[torch.tensor([0, 2])].shape
-    torch.Size([2, 8, 8, 1])
-    """
-    device, images = torch.device(device), torch.as_tensor(images)
-    if fits(images.nbytes, device):
-        try:
-            return Resident(images.to(device))
-        except torch.cuda.OutOfMemoryError:  # another run on this GPU has been faster
-            pass
-    return Staged(images, device)
-
-
 def check_device(device: torch.device | str) -> None:
-    """Refuse a device that is not there, before work starts.
-
-    Parameters
-    ----------
-    device : torch.device or str
-        "cpu", "cuda", or "cuda:1" for the second GPU.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, or this machine has no such GPU.
-
-    Examples
-    --------
-    >>> check_device("cpu")
-    """
+    """Refuse a device that this machine does not have: "cpu", "cuda", "cuda:1" for GPU two."""
     try:
         wanted = torch.device(device)
     except (RuntimeError, TypeError):
@@ -178,218 +69,136 @@ def check_device(device: torch.device | str) -> None:
         raise ValueError(f"unknown device {str(device)!r}; devices of this machine: {known}")
 
 
+class Images:
+    """uint8 images (N, H, W, channels) that come in batches on the network's device."""
+
+    def __init__(self, images: Tensor, device: torch.device | None = None):
+        self.images, self.shape, self.device = images, images.shape, device or images.device
+
+    def __len__(self) -> int:
+        """Return the number of images."""
+        return len(self.images)
+
+    def __getitem__(self, indices: Tensor) -> Tensor:
+        """Return some images (B, H, W, channels) on the device."""
+        return self.images[indices.to(self.images.device)].to(self.device)
+
+    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the images and the indices of every batch of a plan, both on the device.
+
+        A batch may be overwritten once the next one is asked for.
+        """
+        raise NotImplementedError
+
+
+class DeviceImages(Images):
+    """Images that are all on the device."""
+
+    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every batch, gathered on the device."""
+        for rows in on_device(plan, self.device):
+            yield self.images.index_select(0, rows), rows
+
+
+class HostImages(Images):
+    """Images on the host, sent to a GPU batch by batch."""
+
+    # The buffers are pinned and not the images: that would hold them a second time, once for every
+    # process on the machine.
+
+    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every batch while the next `DEPTH` are on their way."""
+        largest = max(map(len, plan), default=0)
+        shape = (largest, *self.shape[1:])
+        buffers = cycle([Buffer(shape, self.device) for _ in range(DEPTH + 1)])
+        under_way = deque()
+        for batch, rows in zip(plan, on_device(plan, self.device), strict=True):
+            buffer = next(buffers)
+            buffer.send(self.images, torch.from_numpy(batch))
+            under_way.append((buffer, rows))
+            if len(under_way) > DEPTH:
+                yield from _arrive(*under_way.popleft())
+        while under_way:
+            yield from _arrive(*under_way.popleft())
+
+
+def _arrive(buffer: "Buffer", rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    yield buffer.arrived()[: len(rows)], rows
+    buffer.release()
+
+
+class Buffer:
+    """Pinned memory, its copy on a GPU, and events that say when each is free again."""
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device):
+        self.device, self.stream = device, _copy_stream(device)
+        self.host = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
+        self.there = torch.empty(shape, dtype=torch.uint8, device=device)
+        self.sent, self.read = torch.cuda.Event(), torch.cuda.Event()
+        self.there.record_stream(self.stream)  # the memory stays ours until its last copy is done
+        self.release()  # and its last owner is done before our first copy
+
+    def send(self, images: Tensor, rows: Tensor) -> None:
+        """Gather some images on the host and start their copy, after the last reader is done."""
+        self.sent.synchronize()  # the last copy has left; that was `DEPTH` batches ago
+        host = self.host[: len(rows)]
+        torch.index_select(images, 0, rows, out=host)
+        self.stream.wait_event(self.read)
+        with torch.cuda.stream(self.stream):
+            self.there[: len(rows)].copy_(host, non_blocking=True)
+            self.sent.record(self.stream)
+
+    def arrived(self) -> Tensor:
+        """Let the current stream wait for the copy; return the buffer on the GPU."""
+        torch.cuda.current_stream(self.device).wait_event(self.sent)
+        return self.there
+
+    def release(self) -> None:
+        """Note where the current stream is: by then the buffer has been read."""
+        self.read.record(torch.cuda.current_stream(self.device))
+
+
+@lru_cache
+def _copy_stream(device: torch.device) -> torch.cuda.Stream:
+    """Return the stream on which batches go to a GPU while another one computes."""
+    return torch.cuda.Stream(device)
+
+
+def place(images: np.ndarray | Tensor, device: torch.device | str) -> Images:
+    """Put images (N, H, W, channels) on a device, or leave them on the host if they do not fit."""
+    device, images = torch.device(device), torch.as_tensor(images)
+    if fits(images.nbytes, device):
+        try:
+            return DeviceImages(images.to(device))
+        except torch.cuda.OutOfMemoryError:  # another run on this GPU has been faster
+            pass
+    return HostImages(images, device)
+
+
 def fits(size: int, device: torch.device) -> bool:
     """Return whether images of ``size`` bytes fit on a device beside what training takes there."""
     if device.type != "cuda":
         return True
     free, _ = torch.cuda.mem_get_info(device)
-    return size <= ROOM * free
+    return size <= IMAGES_SHARE * free
 
 
 def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tensor]:
-    """Hand a whole plan to a device as one tensor.
-
-    Parameters
-    ----------
-    plan : sequence of ndarray of int64
-        The indices of every batch; they may differ in length.
-    device : torch.device
-        Where they are wanted.
-
-    Returns
-    -------
-    sequence of Tensor of int64
-        Views of one tensor, one a batch.
-
-    Examples
-    --------
-    >>> on_device([np.array([3, 1]), np.array([2])], torch.device("cpu"))
-    (tensor([3, 1]), tensor([2]))
-    """
+    """Return a plan's batches of indices, of any lengths, as views of one tensor on a device."""
     if not len(plan):
         return ()
     flat = torch.from_numpy(np.concatenate(plan))
     if device.type == "cuda":
-        flat = flat.pin_memory()  # nothing has to wait until it has arrived
+        flat = flat.pin_memory()  # so that the host does not wait for the copy
     flat = flat.to(device, non_blocking=True)
     return flat.split([len(batch) for batch in plan])
-
-
-class Resident:
-    """Images on the network's own device, all of them.
-
-    Parameters
-    ----------
-    images : Tensor of uint8, (N, H, W, channels)
-        On the device.
-    """
-
-    def __init__(self, images: Tensor):
-        self.images, self.shape = images, images.shape
-
-    def __len__(self) -> int:
-        """Return the number of images."""
-        return len(self.images)
-
-    def __getitem__(self, indices: Tensor) -> Tensor:
-        """Return some images on the device."""
-        return self.images[indices]
-
-    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the images and the indices of every batch, gathered on the device."""
-        for rows in on_device(plan, self.images.device):
-            yield self.images.index_select(0, rows), rows
-
-
-class Staged:
-    """Images on the host, each batch sent to the device while the one before is trained on.
-
-    Parameters
-    ----------
-    images : Tensor of uint8, (N, H, W, channels)
-        On the host.
-    device : torch.device
-        Where the batches are wanted.
-    lane : optional
-        What carries a batch over, by default `SideStream` for a GPU.
-
-    Notes
-    -----
-    Pinned are the buffers that batches pass through, not the images: pinning those would hold all
-    of them a second time, and again for every process on the machine.
-    """
-
-    def __init__(self, images: Tensor, device: torch.device, lane=None):
-        self.images, self.shape, self.device = images, images.shape, device
-        self.lane = lane or (SideStream(device) if device.type == "cuda" else SameDevice())
-
-    def __len__(self) -> int:
-        """Return the number of images."""
-        return len(self.images)
-
-    def __getitem__(self, indices: Tensor) -> Tensor:
-        """Return some images on the device; this waits for the copy."""
-        return self.images[indices.to(self.images.device)].to(self.device)
-
-    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the images and the indices of every batch, the next `DEPTH` under way meanwhile."""
-        largest = max(map(len, plan), default=0)
-        shape = (largest, *self.shape[1:])
-        slots = cycle([self.lane.slot(shape) for _ in range(DEPTH + 1)])
-        under_way = deque()
-        for batch, rows in zip(plan, on_device(plan, self.device), strict=True):
-            under_way.append((self._send(batch, next(slots)), len(batch), rows))
-            if len(under_way) > DEPTH:
-                yield from self._arrive(*under_way.popleft())
-        while under_way:
-            yield from self._arrive(*under_way.popleft())
-
-    def _send(self, batch: np.ndarray, slot):
-        host = self.lane.host(slot)[: len(batch)]
-        torch.index_select(self.images, 0, torch.from_numpy(batch), out=host)
-        self.lane.send(slot, len(batch))
-        return slot
-
-    def _arrive(self, slot, length: int, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        yield self.lane.arrived(slot)[:length], rows
-        self.lane.release(slot)
-
-
-class SameDevice:
-    """Carry nothing: where network and images share a device, a slot is one buffer."""
-
-    def slot(self, shape: tuple[int, ...]) -> Tensor:
-        """Make a slot for a batch of up to this shape."""
-        return torch.empty(shape, dtype=torch.uint8)
-
-    def host(self, slot: Tensor) -> Tensor:
-        """Return the buffer on the host, free to be written."""
-        return slot
-
-    def send(self, slot: Tensor, length: int) -> None:
-        """Start the copy of the first ``length`` images to the device."""
-
-    def arrived(self, slot: Tensor) -> Tensor:
-        """Return the buffer on the device; what reads it next finds the images there."""
-        return slot
-
-    def release(self, slot: Tensor) -> None:
-        """Say that everything that reads the buffer on the device is on its way."""
-
-
-class CudaSlot:
-    """A buffer in pinned memory, one on the GPU, and when each is free again.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the largest batch.
-    device : torch.device
-        The GPU.
-    """
-
-    def __init__(self, shape: tuple[int, ...], device: torch.device):
-        self.host = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
-        self.there = torch.empty(shape, dtype=torch.uint8, device=device)
-        self.sent, self.read = torch.cuda.Event(), torch.cuda.Event()
-
-
-class SideStream:
-    """Carry batches to a GPU on a stream of their own, beside the computation.
-
-    Parameters
-    ----------
-    device : torch.device
-        The GPU.
-    """
-
-    def __init__(self, device: torch.device):
-        self.device, self.stream = device, torch.cuda.Stream(device)
-
-    def slot(self, shape: tuple[int, ...]) -> CudaSlot:
-        """Make a slot for a batch of up to this shape."""
-        slot = CudaSlot(shape, self.device)
-        slot.there.record_stream(self.stream)  # nobody else's before its last copy is done
-        self.release(slot)  # and not ours before its last owner is done
-        return slot
-
-    def host(self, slot: CudaSlot) -> Tensor:
-        """Return the pinned buffer once its last copy has left; that was `DEPTH` batches ago."""
-        slot.sent.synchronize()
-        return slot.host
-
-    def send(self, slot: CudaSlot, length: int) -> None:
-        """Start the copy of the first ``length`` images, after the last reader of the buffer."""
-        self.stream.wait_event(slot.read)
-        with torch.cuda.stream(self.stream):
-            slot.there[:length].copy_(slot.host[:length], non_blocking=True)
-            slot.sent.record(self.stream)
-
-    def arrived(self, slot: CudaSlot) -> Tensor:
-        """Let the current stream wait for the copy and return the buffer on the GPU."""
-        torch.cuda.current_stream(self.device).wait_event(slot.sent)
-        return slot.there
-
-    def release(self, slot: CudaSlot) -> None:
-        """Remember where the current stream is: by then the buffer has been read."""
-        slot.read.record(torch.cuda.current_stream(self.device))
-
-
-WARM_UP = 3  # calls of a shape before it is recorded: libraries set themselves up meanwhile
 
 
 class Graphs:
     """Record and replay on a CUDA stream of its own.
 
-    Parameters
-    ----------
-    device : torch.device
-        A GPU.
-
-    Notes
-    -----
-    What the graphs compute on the way lies in one pool of memory: they run one after another, and
-    none reads what another left there.
+    The graphs share one pool of memory: they run one after another, and none reads what another
+    left there.
     """
 
     def __init__(self, device: torch.device):
@@ -398,7 +207,7 @@ class Graphs:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Run on the own stream, after what the current stream has and before what it gets."""
+        """Run on the own stream, after the current stream's work so far and before its next."""
         current = torch.cuda.current_stream(self.device)
         self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
@@ -410,7 +219,7 @@ class Graphs:
         before = torch.cuda.get_sync_debug_mode()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # it says of itself that it is a prototype
+                warnings.simplefilter("ignore")  # that this mode is a prototype
                 torch.cuda.set_sync_debug_mode("warn")
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("always")
@@ -424,7 +233,7 @@ class Graphs:
         return bool(waited)
 
     def record(self, function: Callable[..., None], inputs: tuple[Tensor, ...]) -> Callable:
-        """Return what repeats a call on the same tensors; recording itself computes nothing."""
+        """Return a function that repeats a call on the same tensors; recording computes nothing."""
         gc.collect()  # a graph that is freed while another is recorded breaks the recording
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
@@ -435,24 +244,15 @@ class Graphs:
 class Captured:
     """Call a function eagerly at first, then replay it: one graph for each shape of its inputs.
 
-    Parameters
-    ----------
-    function : callable
-        Takes tensors on the device and returns nothing. It changes tensors in place alone, always
-        the same ones, and neither waits for the device nor looks at a tensor's values.
-    graphs : Graphs
-        What records and replays.
-
-    Notes
-    -----
-    The first calls of a shape are run as they are, on the stream that records: they warm the
-    libraries up and count as calls, so that nothing has to be undone. A shape that comes less
-    often, such as a stream's first batch, which has nothing to replay, is never recorded.
-
-    The last of these calls is watched. A function that waits for the device cannot be recorded; it
-    goes on being called eagerly, after a warning. So does one whose recording fails: recording
-    computes nothing, so that no tensor has changed.
+    The function takes tensors on the device and returns nothing. It changes the same tensors in
+    place every time, and neither waits for the device nor looks at a tensor's values.
     """
+
+    # The first calls of a shape run on the recording stream: they warm the libraries up and count
+    # as calls, so nothing has to be undone. A rare shape, such as that of a stream's first batch
+    # without replay, is never recorded. The last warm-up call is watched: a function that waits for
+    # the device cannot be recorded and stays eager, after a warning. So does one whose recording
+    # fails, which has changed no tensor.
 
     def __init__(self, function: Callable[..., None], graphs: Graphs):
         self.function, self.graphs = function, graphs
@@ -461,7 +261,7 @@ class Captured:
         self.recordable = True
 
     def __call__(self, *inputs: Tensor) -> None:
-        """Call the function on these inputs, or replay it with their values."""
+        """Call the function, or replay it with the inputs' values."""
         shapes = tuple(tensor.shape for tensor in inputs)
         self.calls[shapes] += 1
         with self.graphs.beside():
@@ -479,7 +279,7 @@ class Captured:
                 self.function(*inputs)
 
     def forget(self) -> None:
-        """Begin anew: needed when tensors that the function changes are replaced by others."""
+        """Drop all graphs: needed when other tensors replace those that the function changes."""
         self.replays.clear()
         self.calls.clear()
 

@@ -1,8 +1,8 @@
-"""Gradients of single samples and of small groups, from one forward and one backward pass.
+"""Compute gradients of single samples and of groups in one pass, and their variance.
 
-A layer's gradient follows from its input and from the gradient of its output: for a linear layer
-it is their outer product. Both are recorded in one pass over all samples; the backward pass skips
-the weights. No sample is passed alone, and no gradient of the whole model is ever held.
+A layer's gradient follows from its input and from the gradient of its output: for a linear layer it
+is their outer product. One pass over all samples records both; the backward pass skips the weights.
+No sample passes alone, and no gradient of the whole model is held for each.
 """
 
 from collections import Counter, deque
@@ -19,49 +19,19 @@ from torch.nn.grad import conv2d_weight
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.training.device import Images
-from prslib.training.replay import Joined, Part
+from prslib.training.replay import Part, VectorBatch
+
+SAMPLES_AT_ONCE = 20  # as in a training step by default: measuring needs no more memory
+Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each parameter's sum
 
 
 def gradient_products(
     model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, sizes: Sequence[int]
 ) -> Tensor:
-    """Return the inner products of the gradients of several groups of samples (GSS, Sec. 3).
+    """Return the inner products of groups' gradients, float64 (G, G) (GSS, Sec. 3).
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Built of the layers in `LAYERS`, each called once; its trained parameters count.
-    loss : callable
-        Takes scores and targets, returns the mean over samples.
-    inputs, targets : Tensor (N, ...)
-        The samples, group after group.
-    sizes : sequence of int, length G, sum N
-        How many samples each group has.
-
-    Returns
-    -------
-    Tensor of float64, (G, G)
-        Inner products of the gradients of the groups' mean losses.
-
-    Raises
-    ------
-    ValueError
-        If the sizes do not add up to N.
-    TypeError
-        If the model has trained parameters in a layer that is not in `LAYERS`, or has none.
-
-    Notes
-    -----
-    The model is in evaluation mode meanwhile: batch norm uses its running statistics and leaves
-    them alone. Otherwise a sample's gradient would depend on its company.
-
-    Examples
-    --------
-    >>> layer = nn.Linear(1, 1, bias=False)
-    >>> values = torch.tensor([[1.0], [2.0]])
-    >>> gradient_products(layer, lambda scores, _: scores.mean(), values, values, [1, 1])
-    tensor([[1., 2.],
-            [2., 4.]], dtype=torch.float64)
+    Samples (N, ...) come group after group, and ``sizes`` add up to N. The gradients are those of
+    the groups' mean losses.
     """
     if sum(sizes) != len(inputs):
         raise ValueError(
@@ -71,47 +41,100 @@ def gradient_products(
     sizes = torch.as_tensor(sizes)
     total = torch.zeros(len(sizes), len(sizes), dtype=torch.float64, device=inputs.device)
 
-    def add(_name: str, layer: nn.Module, given: Tensor, asked: Tensor) -> None:
-        total.add_(LAYERS[type(layer)].products(layer, given, asked, sizes))
+    def add(_name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
+        total.add_(LAYERS[type(layer)].products(layer, given, grad, sizes))
 
     visit_layers(model, loss, inputs, targets, add)
     return total
 
 
 def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -> dict:
-    """Return the mean over samples of their squared gradients, the empirical Fisher (EWC).
-
-    Parameters
-    ----------
-    model, loss, inputs, targets
-        As for `gradient_products`.
-
-    Returns
-    -------
-    dict of str to Tensor
-        For every trained parameter, by name, a tensor of its shape.
-
-    Raises
-    ------
-    TypeError
-        If the model has trained parameters in a layer that is not in `LAYERS`, or has none.
-
-    Examples
-    --------
-    >>> layer = nn.Linear(1, 1, bias=False)
-    >>> values = torch.tensor([[1.0], [2.0]])
-    >>> squared_gradients(layer, lambda scores, _: scores.mean(), values, values)
-    {'weight': tensor([[2.5000]])}
-    """
+    """Return the samples' mean squared gradient of every trained parameter, by name (EWC)."""
     squares = {}
 
-    def keep(name: str, layer: nn.Module, given: Tensor, asked: Tensor) -> None:
+    def keep(name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
         prefix = f"{name}." if name else ""
-        for part, gradients in LAYERS[type(layer)].of_samples(layer, given, asked).items():
+        for part, gradients in LAYERS[type(layer)].of_samples(layer, given, grad).items():
             squares[prefix + part] = gradients.square().mean(0)
 
     visit_layers(model, loss, inputs, targets, keep)
     return squares
+
+
+def gradient_variance(
+    model: nn.Module, loss: Callable, batches: Iterable[tuple[Tensor, Tensor]]
+) -> float:
+    """Return the trace of the covariance of the samples' gradients (Sec. "Gradient Variance").
+
+    It is the mean squared norm of a sample's gradient less the squared norm of the mean gradient.
+    The batches hold inputs (B, ...) and targets (B, ...) of all samples; their size changes the
+    memory that is needed, not the result.
+    """
+    # Exact, with one gradient of the whole model held, the sum. A term of the loss that all samples
+    # share, such as a penalty on the weights, drops out of a covariance.
+    count, squares, sums = 0, 0.0, {}
+
+    def add(name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
+        nonlocal squares
+        norms, totals = LAYERS[type(layer)].moments(layer, given, grad)
+        squares += norms.double().sum()
+        for part, total in totals.items():
+            sums[name, part] = sums.get((name, part), 0) + total.double()
+
+    for inputs, targets in batches:
+        visit_layers(model, loss, inputs, targets, add)
+        count += len(inputs)
+    if count == 0:
+        raise ValueError("batches: expected at least one sample, got none; fill the memory first")
+    mean = sum(total.square().sum() for total in sums.values()) / count**2
+    return max(float(squares / count - mean), 0.0)
+
+
+def memory_variance(
+    learner, images: Images, labels: Tensor, memory: Memory, sampler: Sampler
+) -> float:
+    """Return the gradient variance over all that a memory holds: images, or ExStream's vectors."""
+
+    def batches() -> Iterator[tuple[Tensor, Tensor]]:
+        slots = memory.filled
+        for start in range(0, len(slots), SAMPLES_AT_ONCE):
+            some = slots[start : start + SAMPLES_AT_ONCE]
+            if hasattr(sampler, "vectors"):
+                none = np.empty(0, np.int64)
+                yield learner.join(
+                    images, labels, VectorBatch(none, sampler.vectors(some), sampler.labels[some])
+                )
+            else:
+                yield learner.join(images, labels, memory.read(some)["index"])
+
+    return gradient_variance(learner.upper, learner.loss, batches())
+
+
+def measured(
+    parts: Iterable[Part], marks: Iterable[int], measure: Callable[[int], None], step: int = 0
+) -> list[Part]:
+    """Return a stepwise stream with a measurement after some steps.
+
+    ``measure`` is called when a marked number of steps has been taken and their samples placed,
+    before the next one. ``step`` counts the steps before the first of these batches.
+    """
+    left = deque(marks)
+    if not left:
+        return list(parts)
+
+    def look() -> None:
+        if left and left[0] == step:
+            measure(int(left.popleft()))
+
+    def take(batches: Iterable) -> Iterator:
+        nonlocal step
+        for batch in batches:
+            look()
+            yield batch
+            step += 1
+        look()
+
+    return [Part(part.seen, take(part.batches)) for part in parts]
 
 
 def visit_layers(
@@ -119,10 +142,9 @@ def visit_layers(
 ) -> None:
     """Call ``visit`` with name, layer, its input and its output's gradient, layer by layer.
 
-    It is called in the backward pass, so that a layer's tensors are free again before the next
-    one's are needed. The output's gradient is that of each sample's own loss. The model is in
-    evaluation mode meanwhile, so that samples do not depend on each other; TypeError where a
-    layer with trained parameters is not in `LAYERS`.
+    The backward pass calls it, so a layer's tensors are free before the next one's are needed. The
+    output's gradient is that of each sample's own loss. The model is in evaluation mode meanwhile:
+    with a batch's statistics, batch norm would make a sample's gradient depend on the others.
     """
     trained = {
         layer: name
@@ -161,7 +183,7 @@ def visit_layers(
             )
         first = not output.requires_grad  # its weights are detached
         output.requires_grad_()
-        output.register_hook(lambda asked: visit(trained[layer], layer, given.pop(layer), asked))
+        output.register_hook(lambda grad: visit(trained[layer], layer, given.pop(layer), grad))
         return output.clone() if first else output  # what follows may change it in place, no leaf
 
     training = [layer for layer in model.modules() if layer.training]
@@ -195,12 +217,12 @@ def _check_norm(name: str, layer: nn.BatchNorm2d) -> None:
         )
 
 
-def _linear_of_samples(layer: nn.Linear, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
-    parts = {"weight": asked[:, :, None] * given[:, None, :], "bias": asked}
+def _linear_of_samples(layer: nn.Linear, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
+    parts = {"weight": grad[:, :, None] * given[:, None, :], "bias": grad}
     return _trained(layer, parts)
 
 
-def _linear_products(layer: nn.Linear, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
+def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
     """Multiply inner products of inputs with those of output gradients, then average."""
     inputs = torch.zeros(len(given), len(given), dtype=given.dtype, device=given.device)
     if layer.weight.requires_grad:
@@ -208,24 +230,24 @@ def _linear_products(layer: nn.Linear, given: Tensor, asked: Tensor, sizes: Tens
     if layer.bias is not None and layer.bias.requires_grad:
         inputs += 1
     mean = _means(sizes, given)  # (G, N)
-    return mean @ (inputs * (asked @ asked.T)) @ mean.T
+    return mean @ (inputs * (grad @ grad.T)) @ mean.T
 
 
-def _conv_of_samples(layer: nn.Conv2d, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
+def _conv_of_samples(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
     patches = F.unfold(given, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
-    weight = asked.flatten(2) @ patches.transpose(1, 2)  # (N, out, in * kernel)
-    parts = {"weight": weight.view(-1, *layer.weight.shape), "bias": asked.sum((2, 3))}
+    weight = grad.flatten(2) @ patches.transpose(1, 2)  # (N, out, in * kernel)
+    parts = {"weight": weight.view(-1, *layer.weight.shape), "bias": grad.sum((2, 3))}
     return _trained(layer, parts)
 
 
-def _conv_products(layer: nn.Conv2d, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
+def _conv_products(layer: nn.Conv2d, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
     """Multiply the groups' own gradients; those of single samples come from one product."""
     listed = sizes.tolist()
     alone = (sizes == 1).repeat_interleave(sizes).to(given.device)
-    parts = _conv_of_samples(layer, given[alone], asked[alone])
+    parts = _conv_of_samples(layer, given[alone], grad[alone])
     total = torch.zeros(len(listed), len(listed), dtype=given.dtype, device=given.device)
     if "weight" in parts:
-        groups = zip(given.split(listed), asked.split(listed), strict=True)
+        groups = zip(given.split(listed), grad.split(listed), strict=True)
         shape, how = layer.weight.shape, (layer.stride, layer.padding, layer.dilation)
         sums = [conv2d_weight(x, shape, dy, *how) for x, dy in groups if len(x) > 1]
         single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
@@ -235,20 +257,20 @@ def _conv_products(layer: nn.Conv2d, given: Tensor, asked: Tensor, sizes: Tensor
         means = sizes.to(rows)[place].reciprocal()
         total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
     if "bias" in parts:
-        bias = _means(sizes, given) @ asked.sum((2, 3))
+        bias = _means(sizes, given) @ grad.sum((2, 3))
         total += bias @ bias.T
     return total
 
 
-def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, asked: Tensor) -> dict[str, Tensor]:
-    bias = asked.sum((2, 3))
-    moment = (asked * given).sum((2, 3)) - layer.running_mean * bias
+def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
+    bias = grad.sum((2, 3))
+    moment = (grad * given).sum((2, 3)) - layer.running_mean * bias
     parts = {"weight": moment * (layer.running_var + layer.eps).rsqrt(), "bias": bias}
     return _trained(layer, parts)
 
 
-def _norm_products(layer: nn.BatchNorm2d, given: Tensor, asked: Tensor, sizes: Tensor) -> Tensor:
-    parts = _norm_of_samples(layer, given, asked).values()
+def _norm_products(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
+    parts = _norm_of_samples(layer, given, grad).values()
     rows = _means(sizes, given) @ torch.cat(list(parts), 1)
     return rows @ rows.T
 
@@ -266,234 +288,58 @@ def _means(sizes: Tensor, like: Tensor) -> Tensor:
     return means.to(like)
 
 
-@dataclass(frozen=True)
-class LayerGradients:
-    """How a kind of layer gives its gradients from its inputs and its outputs' gradients.
-
-    Parameters
-    ----------
-    of_samples : callable
-        Takes the layer, inputs and output gradients; returns each parameter's (N, ...).
-    products : callable
-        Takes also the groups' sizes; returns the inner products (G, G).
-    check : callable
-        Takes the layer's name and the layer; raises TypeError for one that these are not right for.
-    """
-
-    of_samples: Callable[..., dict[str, Tensor]]
-    products: Callable[..., Tensor]
-    check: Callable[[str, nn.Module], None] = lambda name, layer: None
-
-
-LAYERS: dict[type[nn.Module], LayerGradients] = {
-    nn.Linear: LayerGradients(_linear_of_samples, _linear_products),
-    nn.Conv2d: LayerGradients(_conv_of_samples, _conv_products, _check_conv),
-    nn.BatchNorm2d: LayerGradients(_norm_of_samples, _norm_products, _check_norm),
-}
-
-
-SAMPLES_AT_ONCE = 20  # as many as a training step has by default: no measurement needs more memory
-
-
-def gradient_variance(
-    model: nn.Module, loss: Callable, batches: Iterable[tuple[Tensor, Tensor]]
-) -> float:
-    """Return the trace of the covariance of the samples' gradients (Sec. "Gradient Variance").
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Built of the layers in `prslib.training.gradients.LAYERS`, each called once; its trained parameters
-        count.
-    loss : callable
-        Takes scores and targets, returns the mean over samples.
-    batches : iterable of (Tensor, Tensor)
-        Inputs (B, ...) and targets (B, ...) of all samples, a few at a time. How they are cut
-        changes the memory that is needed, not the result.
-
-    Returns
-    -------
-    float
-        The mean over samples of the squared norm of a sample's gradient, less the squared norm of
-        the mean gradient, in squared units of the loss per unit of weight; 0 or above.
-
-    Raises
-    ------
-    ValueError
-        If there is no sample.
-    TypeError
-        If the model has trained parameters in a layer that is not in `LAYERS`, or has none.
-
-    Notes
-    -----
-    Exact, with one gradient of the whole model held at a time, the sum. A sample's squared norm is
-    the sum over the layers, each of which has it from its input and its output's gradient: for a
-    linear layer it is the product of their squared norms. The trace divides by the number of
-    samples, as the paper's expectation does.
-
-    The model is in evaluation mode meanwhile. With the statistics of a batch, batch norm would make
-    a sample's gradient depend on its company, and no sample would have a gradient of its own; the
-    running statistics keep samples independent, and how they are cut into batches does not matter.
-    What is added to the loss for all samples alike, such as a penalty on the weights, drops out of
-    a covariance and is not needed here.
-
-    Examples
-    --------
-    >>> import torch
-    >>> layer = nn.Linear(1, 1, bias=False)
-    >>> values = torch.tensor([[1.0], [3.0]])
-    >>> gradient_variance(layer, lambda scores, _: scores.mean(), [(values, values)])
-    1.0
-    """
-    count, squares, sums = 0, 0.0, {}
-
-    def add(name: str, layer: nn.Module, given: Tensor, asked: Tensor) -> None:
-        nonlocal squares
-        norms, totals = KINDS.get(type(layer), _any)(layer, given, asked)
-        squares += norms.double().sum()
-        for part, total in totals.items():
-            sums[name, part] = sums.get((name, part), 0) + total.double()
-
-    for inputs, targets in batches:
-        visit_layers(model, loss, inputs, targets, add)
-        count += len(inputs)
-    if count == 0:
-        raise ValueError("batches: expected at least one sample, got none; fill the memory first")
-    mean = sum(total.square().sum() for total in sums.values()) / count**2
-    return max(float(squares / count - mean), 0.0)
-
-
-Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each parameter's sum
-
-
-def _any(layer: nn.Module, given: Tensor, asked: Tensor) -> Moments:
-    """Take the moments from the samples' own gradients: for layers with few parameters."""
-    parts = LAYERS[type(layer)].of_samples(layer, given, asked)
+def _moments(layer: nn.Module, given: Tensor, grad: Tensor) -> Moments:
+    """Take the moments from the samples' own gradients: right for layers with few parameters."""
+    parts = LAYERS[type(layer)].of_samples(layer, given, grad)
     norms = sum(part.flatten(1).square().sum(1) for part in parts.values())
     return norms, {name: part.sum(0) for name, part in parts.items()}
 
 
-def _linear(layer: nn.Linear, given: Tensor, asked: Tensor) -> Moments:
+def _linear_moments(layer: nn.Linear, given: Tensor, grad: Tensor) -> Moments:
     """Multiply squared norms: a sample's gradient is an outer product."""
-    scale, totals = asked.new_zeros(len(asked)), {}
+    scale, totals = grad.new_zeros(len(grad)), {}
     if layer.weight.requires_grad:
         scale = scale + given.square().sum(1)
-        totals["weight"] = asked.T @ given
+        totals["weight"] = grad.T @ given
     if layer.bias is not None and layer.bias.requires_grad:
         scale = scale + 1
-        totals["bias"] = asked.sum(0)
-    return scale * asked.square().sum(1), totals
+        totals["bias"] = grad.sum(0)
+    return scale * grad.square().sum(1), totals
 
 
-def _conv(layer: nn.Conv2d, given: Tensor, asked: Tensor) -> Moments:
+def _conv_moments(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> Moments:
     """Multiply inner products of patches with those of output gradients where that costs less.
 
     A sample's weight gradient is the product of (out, L) and (L, in * kernel) for L places. Its
     squared norm also follows from the two matrices (L, L) of inner products between places.
     """
-    out, places = asked.shape[1], asked[0, 0].numel()
+    out, places = grad.shape[1], grad[0, 0].numel()
     fan_in = layer.weight[0].numel()
     if not layer.weight.requires_grad or places * (out + fan_in) >= out * fan_in:
-        return _any(layer, given, asked)
+        return _moments(layer, given, grad)
     how = (layer.stride, layer.padding, layer.dilation)
     patches = F.unfold(given, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
-    asked_flat = asked.flatten(2)
-    norms = (patches.mT @ patches * (asked_flat.mT @ asked_flat)).sum((1, 2))
-    totals = {"weight": conv2d_weight(given, layer.weight.shape, asked, *how)}
+    grad_flat = grad.flatten(2)
+    norms = (patches.mT @ patches * (grad_flat.mT @ grad_flat)).sum((1, 2))
+    totals = {"weight": conv2d_weight(given, layer.weight.shape, grad, *how)}
     if layer.bias is not None and layer.bias.requires_grad:
-        bias = asked.sum((2, 3))
+        bias = grad.sum((2, 3))
         norms, totals["bias"] = norms + bias.square().sum(1), bias.sum(0)
     return norms, totals
 
 
-KINDS: dict[type[nn.Module], Callable[..., Moments]] = {nn.Linear: _linear, nn.Conv2d: _conv}
+@dataclass(frozen=True)
+class LayerGradients:
+    """A kind of layer's gradients, from its inputs and its outputs' gradients, (N, ...) each."""
+
+    of_samples: Callable[..., dict[str, Tensor]]  # each parameter's, (N, ...)
+    products: Callable[..., Tensor]  # given the groups' sizes, their inner products (G, G)
+    moments: Callable[..., Moments] = _moments
+    check: Callable[[str, nn.Module], None] = lambda name, layer: None  # TypeError if not right
 
 
-def memory_variance(
-    learner, images: Images, labels: Tensor, memory: Memory, sampler: Sampler
-) -> float:
-    """Return the gradient variance over all that a memory holds (Sec. "Gradient Variance").
-
-    Parameters
-    ----------
-    learner : Learner
-        The network as it is; its trained part counts, with the training loss.
-    images : Images
-        The training images.
-    labels : Tensor
-        Their labels, on the learner's device.
-    memory : Memory
-        Where the samples' indices are, in the column "index".
-    sampler : Sampler
-        Whose memory it is. One that keeps vectors (ExStream) has those taken for its samples, with
-        the one label that each stands for.
-
-    Returns
-    -------
-    float
-        As `gradient_variance`.
-    """
-
-    def batches() -> Iterator[tuple[Tensor, Tensor]]:
-        slots = memory.filled
-        for start in range(0, len(slots), SAMPLES_AT_ONCE):
-            some = slots[start : start + SAMPLES_AT_ONCE]
-            if hasattr(sampler, "vectors"):
-                none = np.empty(0, np.int64)
-                yield learner.join(
-                    images, labels, Joined(none, sampler.vectors(some), sampler.labels[some])
-                )
-            else:
-                yield learner.join(images, labels, memory.read(some)["index"])
-
-    return gradient_variance(learner.upper, learner.loss, batches())
-
-
-def watched(
-    parts: Iterable[Part], marks: Iterable[int], measure: Callable[[int], None], step: int = 0
-) -> list[Part]:
-    """Return a stepwise stream with a measurement after some steps; our own choice.
-
-    Parameters
-    ----------
-    parts : iterable of Part
-        Their batches are made step by step and taken in order, each after the step on the one
-        before.
-    marks : iterable of int
-        After how many steps to measure, rising, each at least 1; without any, nothing changes.
-    measure : callable
-        Takes the number of steps. It is called when that many steps have been taken and their
-        samples placed in memory, before the next one.
-    step : int
-        Steps that were taken before the first of these batches.
-
-    Returns
-    -------
-    list of Part
-        The same batches.
-
-    Examples
-    --------
-    >>> parts = [Part((0,), [1, 2]), Part((0, 1), [3])]
-    >>> [list(p.batches) for p in watched(parts, [2, 3], lambda step: print("after", step))]
-    after 2
-    after 3
-    [[1, 2], [3]]
-    """
-    left = deque(marks)
-    if not left:
-        return list(parts)
-
-    def look() -> None:
-        if left and left[0] == step:
-            measure(int(left.popleft()))
-
-    def take(batches: Iterable) -> Iterator:
-        nonlocal step
-        for batch in batches:
-            look()
-            yield batch
-            step += 1
-        look()
-
-    return [Part(part.seen, take(part.batches)) for part in parts]
+LAYERS: dict[type[nn.Module], LayerGradients] = {
+    nn.Linear: LayerGradients(_linear_of_samples, _linear_products, _linear_moments),
+    nn.Conv2d: LayerGradients(_conv_of_samples, _conv_products, _conv_moments, _check_conv),
+    nn.BatchNorm2d: LayerGradients(_norm_of_samples, _norm_products, check=_check_norm),
+}

@@ -1,7 +1,7 @@
-"""The network and its optimiser: one step on every batch of a plan, and the scores."""
+"""Train a network one batch at a time, and score it; answer what samplers ask of it."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,10 +18,8 @@ from prslib.memory import Memory
 from prslib.models.networks import split
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import PRECISIONS, Captured, Graphs, Images, Resident
-from prslib.training.ewc import EWC
-from prslib.training.gradients import squared_gradients
-from prslib.training.replay import Joined
+from prslib.training.device import Captured, DeviceImages, Graphs, Images, Precision
+from prslib.training.replay import VectorBatch
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True, capturable=True),
@@ -30,7 +28,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 class Loss(NamedTuple):
-    """What a network is trained with, and how its logits are read as probabilities."""
+    """A training loss, and how the logits it asks for become probabilities."""
 
     of: Callable[[Tensor, Tensor], Tensor]  # logits (B, C) and multi-hot labels (B, C) to a scalar
     activation: Callable[[Tensor], Tensor]  # logits (B, C) to probabilities (B, C)
@@ -41,41 +39,19 @@ LOSSES: dict[str, Loss] = {
     "cross_entropy": Loss(F.cross_entropy, partial(torch.softmax, dim=1)),  # labels are one-hot
 }
 
-EVALUATION_BATCH = 256  # images at once when nothing is learned,
+EVALUATION_BATCH = 256  # images at once in evaluation,
 EVALUATION_PIXELS = 2**24  # and pixels: 256 images of 256x256, a few GB of activations
 
 
 class Learner:
     """A network and its optimiser, trained one joined batch at a time (section "Baselines").
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Maps float images in [0, 1], (B, channels, H, W), to logits (B, C).
-    optimizer : str
-        A key of `OPTIMIZERS`.
-    learning_rate : float
-        Step size.
-    loss : str
-        A key of `LOSSES`.
-    clip_value : float
-        Every component of the gradient is clipped to [-clip_value, clip_value].
-    norm_penalty : float
-        Weight of the sum of the parameters' 2-norms, added to the loss.
-    frozen_stages : int
-        How many of the model's stages stay as they are (`prslib.models.networks.split`).
-    ewc_lambda : float or None
-        Strength of `EWC`; None for a learner without it.
-    device : str
-        Where to compute, "cpu" or "cuda".
-    precision : str
-        A key of `prslib.training.device.PRECISIONS`.
-
-    Notes
-    -----
-    On a GPU the step is captured as a CUDA graph where it is the same work every time; EWC, whose
-    penalty grows, and samplers that look at the model between two steps go without.
+    The model maps float images in [0, 1], (B, channels, H, W), to logits (B, C). Every component of
+    the gradient is clipped to ``clip_value``; ``norm_penalty`` weighs the sum of the parameters'
+    2-norms in the loss. The names are keys of `OPTIMIZERS`, `LOSSES` and `PRECISIONS`.
     """
+
+    # On a GPU the step is captured as a CUDA graph. EWC, whose penalty grows, goes without.
 
     def __init__(
         self,
@@ -91,7 +67,7 @@ class Learner:
         precision="fp32",
     ):
         self.device = torch.device(device)
-        self.precision = PRECISIONS[precision]
+        self.precision = Precision(precision)
         self.model = model.to(self.device, memory_format=self.precision.memory_format)
         self.lower, self.upper = split(self.model, frozen_stages)
         self.upper.train()
@@ -112,22 +88,13 @@ class Learner:
         self,
         images: Images | Tensor,
         labels: Tensor,
-        plan: Iterable[np.ndarray | Joined],
+        plan: Iterable[np.ndarray | VectorBatch],
         after_step: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take one step on every batch of a plan.
+        """Take one step on every batch of a plan; images and float labels (N, C) on the device.
 
-        Parameters
-        ----------
-        images : Images or Tensor
-            uint8 (N, H, W, channels); a tensor on the learner's device.
-        labels : Tensor
-            Float multi-hot (N, C), on the learner's device.
-        plan : iterable of ndarray of int64, or Joined
-            Indices of each step's batch. An array or a list of indices is known ahead, and nothing
-            waits between its steps; an iterator is asked for a batch after the step on the last.
-        after_step : callable
-            Called when a step is taken, before the plan is asked for the next batch.
+        An array or a list of indices is known ahead, and nothing waits between its steps. An
+        iterator is asked for a batch after the step on the last one and ``after_step``.
         """
         if _known_ahead(plan):
             for pixels, rows in _as_images(images).feed(plan):
@@ -139,7 +106,7 @@ class Learner:
             after_step()
 
     def state_dict(self) -> dict:
-        """Return all that training changes: weights, optimiser, what EWC keeps."""
+        """Return all that training changes: weights, the optimiser's state, and EWC's."""
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         return state | ({"ewc": self.ewc.state_dict()} if self.ewc else {})
 
@@ -151,45 +118,20 @@ class Learner:
             self.ewc.load_state_dict(state["ewc"])
 
     def step(self, pixels: Tensor, targets: Tensor) -> None:
-        """Take one step on a batch of images, without a look at any value.
-
-        Parameters
-        ----------
-        pixels : Tensor
-            uint8 (B, H, W, channels), on the learner's device.
-        targets : Tensor
-            Float multi-hot (B, C), on the learner's device.
-        """
+        """Take one step on uint8 images (B, H, W, channels) without reading any value."""
         self.learn(self.below(pixels), targets)
 
     def learn(self, inputs: Tensor, targets: Tensor) -> None:
-        """Take one step on what the trained part of the network gets.
-
-        Parameters
-        ----------
-        inputs, targets : Tensor
-            As `join` returns them.
-        """
+        """Take one step on inputs of the trained part of the network and targets (B, C)."""
         loss = self.objective(inputs, targets)
         self.optimizer.zero_grad()
         loss.backward()
         self.update()
         if self.ewc:
-            self.ewc.observe(squared_gradients(self.upper, self.loss, inputs, targets))
+            self.ewc.observe(gradients.squared_gradients(self.upper, self.loss, inputs, targets))
 
     def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """Return what a step lowers: the network's own objective or its loss, and the penalty.
-
-        Parameters
-        ----------
-        inputs, targets : Tensor
-            As `join` returns them.
-
-        Returns
-        -------
-        Tensor
-            A scalar, with the penalty on the parameters' norms.
-        """
+        """Return what a step lowers: the network's objective or its loss, plus the norm penalty."""
         with self.precision.forward(self.device):
             if hasattr(self.upper, "objective"):
                 loss = self.upper.objective(inputs, targets, self._loss_of)
@@ -211,50 +153,22 @@ class Learner:
 
     @torch.no_grad()
     def below(self, pixels: Tensor) -> Tensor:
-        """Return what the trained part of the network gets for uint8 images: float (B, ...)."""
+        """Return the trained part's inputs for uint8 images: float (B, ...)."""
         with self.precision.forward(self.device):
             return self.lower(self._laid_out(pixels)).float()
 
     def inputs(self, images: Images | Tensor, indices: np.ndarray) -> Tensor:
-        """Return what the trained part of the network gets for some images.
-
-        Parameters
-        ----------
-        images : Images or Tensor
-            uint8 (N, H, W, channels); a tensor on the learner's device.
-        indices : ndarray of int64, (B,)
-            Which of them.
-
-        Returns
-        -------
-        Tensor
-            Float (B, ...): the images themselves where nothing is frozen.
-        """
+        """Return the trained part's inputs for some images: float (B, ...)."""
         return self.below(images[torch.from_numpy(indices).to(self.device)])
 
     def join(
-        self, images: Images | Tensor, labels: Tensor, batch: np.ndarray | Joined
+        self, images: Images | Tensor, labels: Tensor, batch: np.ndarray | VectorBatch
     ) -> tuple[Tensor, Tensor]:
-        """Return what the trained part of the network gets for a batch, and the targets.
-
-        Parameters
-        ----------
-        images, labels
-            As for `fit`.
-        batch : ndarray of int64, or Joined
-            A step's batch.
-
-        Returns
-        -------
-        inputs : Tensor
-            Float (B, ...).
-        targets : Tensor
-            Float multi-hot (B, C).
-        """
-        new = batch.new if isinstance(batch, Joined) else batch
+        """Return the trained part's inputs (B, ...) for a step's batch, and the targets (B, C)."""
+        new = batch.new if isinstance(batch, VectorBatch) else batch
         inputs = self.inputs(images, new)
         targets = labels[torch.from_numpy(new).to(self.device)]
-        if isinstance(batch, Joined):
+        if isinstance(batch, VectorBatch):
             vectors = torch.from_numpy(batch.vectors).to(self.device)
             inputs = torch.cat([inputs, vectors.view(-1, *inputs.shape[1:])])
             targets = torch.cat([targets, torch.from_numpy(batch.labels).to(targets)])
@@ -263,45 +177,19 @@ class Learner:
     def probabilities(
         self, images: Images | Tensor, indices: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the network's probability of every label: sigmoid or softmax, as the loss says.
-
-        Parameters
-        ----------
-        images : Images or Tensor
-            uint8 (N, H, W, channels); a tensor on the learner's device.
-        indices : ndarray of int64, (K,), optional
-            Which of them, by default all.
-
-        Returns
-        -------
-        ndarray of float32, (K, C)
-            Between 0 and 1.
-        """
+        """Return the probability of every label, float32 (K, C), for all images or some."""
         found = self._see(self.model, images, indices)
         return torch.cat([self.activation(logits) for logits in found]).cpu().numpy()
 
     def features(self, images: Images | Tensor, indices: np.ndarray | None = None) -> np.ndarray:
-        """Return what the network's head sees of some images (Figure "t-SNE").
-
-        Parameters
-        ----------
-        images, indices
-            As for `probabilities`.
-
-        Returns
-        -------
-        ndarray of float32, (K, D)
-            One vector an image, in evaluation mode.
-        """
+        """Return what the head sees, float32 (K, D), of all images or some (Figure "t-SNE")."""
         return torch.cat(self._see(self.model.features, images, indices)).cpu().numpy()
 
     def _laid_out(self, pixels: Tensor) -> Tensor:
-        """Return what the network gets, on a GPU in the weights' memory format.
-
-        cuDNN follows either, and images that lie otherwise would have it turn the weights around.
-        """
+        """Return the network's input, on a GPU in the weights' memory format."""
         images = as_input(pixels)
         if self.device.type == "cuda":
+            # cuDNN follows either; other images would make it turn the weights around
             images = images.contiguous(memory_format=self.precision.memory_format)
         return images
 
@@ -320,18 +208,18 @@ class Learner:
         return seen
 
 
-def _known_ahead(plan: Iterable[np.ndarray | Joined]) -> bool:
+def _known_ahead(plan: Iterable[np.ndarray | VectorBatch]) -> bool:
     if isinstance(plan, list):
-        return not any(isinstance(batch, Joined) for batch in plan)
+        return not any(isinstance(batch, VectorBatch) for batch in plan)
     return isinstance(plan, np.ndarray)
 
 
 def _as_images(images: Images | Tensor) -> Images:
-    return Resident(images) if isinstance(images, Tensor) else images
+    return DeviceImages(images) if isinstance(images, Tensor) else images
 
 
 def _in_batches(indices: np.ndarray, size: tuple[int, int]) -> Sequence[np.ndarray]:
-    """Cut into the largest batches that evaluation takes of images of this height and width."""
+    """Cut indices into the largest batches that evaluation takes of images of this size."""
     length = max(1, min(EVALUATION_BATCH, EVALUATION_PIXELS // math.prod(size)))
     return [indices[start : start + length] for start in range(0, len(indices), length)]
 
@@ -341,29 +229,63 @@ def as_input(images: Tensor) -> Tensor:
     return images.permute(0, 3, 1, 2).float().div_(255)
 
 
-def features(
-    learner: Learner, images: Images, labels: Tensor, batch: np.ndarray, memory: Memory
-) -> np.ndarray:
-    """Return what the frozen part of the network makes of a batch (ExStream).
+class EWC:
+    """Pull weights back to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3).
 
-    Parameters
-    ----------
-    learner : Learner
-        The network.
-    images : Images
-        The training images.
-    labels : Tensor
-        Their labels, on the learner's device.
-    batch : ndarray of int64, (B,)
-        Indices of the new samples.
-    memory : Memory
-        Not looked at.
-
-    Returns
-    -------
-    ndarray of float32, (B, D)
-        One flat vector a sample.
+    The penalty is ``strength / 2 * sum of fisher * (weight - anchor) ** 2``.
     """
+
+    # The original method adds a penalty at the end of every task. The paper's learner is not told
+    # where a task ends, and the paper does not say how its EWC comes to know. Here every batch is a
+    # task: after its step it adds a penalty with its Fisher information at the new weights. Up to a
+    # constant a sum of such penalties is one of the same form, exactly: its Fisher is the sum, its
+    # anchor the mean of the past weights, weighted by their batches' Fisher. The sum is divided by
+    # the number of batches, so that lambda weighs a Fisher of one sample, as in a single task.
+    # The Fisher is the empirical one: the mean over the batch of each sample's squared gradient of
+    # the loss with its own labels. The paper's lambda, 15000, was found on its own data (Appendix).
+
+    def __init__(self, parameters: Iterable[tuple[str, Tensor]], strength: float):
+        self.strength = strength
+        self.batches = 0
+        self._parameters = {name: weight for name, weight in parameters if weight.requires_grad}
+        self._total = {name: torch.zeros_like(w) for name, w in self._parameters.items()}
+        self._anchor = {name: w.detach().clone() for name, w in self._parameters.items()}
+
+    @torch.no_grad()
+    def pull(self) -> None:
+        """Add the penalty's gradient to the weights' ``grad``; none before the first batch."""
+        if self.batches == 0:
+            return
+        scale = self.strength / self.batches
+        for name, weight in self._parameters.items():
+            weight.grad.addcmul_(self._total[name], weight - self._anchor[name], value=scale)
+
+    @torch.no_grad()
+    def observe(self, squares: Mapping[str, Tensor]) -> None:
+        """Add a batch's penalty at the present weights, given its Fisher for every weight."""
+        self.batches += 1
+        for name, weight in self._parameters.items():
+            total, anchor = self._total[name].add_(squares[name]), self._anchor[name]
+            share = torch.where(total > 0, squares[name] / total, 0)
+            anchor.addcmul_(share, weight - anchor)
+
+    def state_dict(self) -> dict:
+        """Return the penalty of the stream so far."""
+        return {"batches": self.batches, "total": self._total, "anchor": self._anchor}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: dict) -> None:
+        """Go back to what `state_dict` returned, in place."""
+        self.batches = state["batches"]
+        for name in self._parameters:
+            self._total[name].copy_(state["total"][name])
+            self._anchor[name].copy_(state["anchor"][name])
+
+
+def features(
+    learner: Learner, images: Images, _labels: Tensor, batch: np.ndarray, _memory: Memory
+) -> np.ndarray:
+    """Return the frozen part's output for a batch, float32 (B, D) (ExStream)."""
     return learner.inputs(images, batch).flatten(1).cpu().numpy()
 
 
@@ -372,18 +294,8 @@ def gradient_products(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that compares a batch's gradients with those of memory subsets (GSS).
 
-    Parameters
-    ----------
-    learner, images, labels, batch
-        As for `features`.
-    memory : Memory
-        Where the subsets' samples are, in the column "index".
-
-    Returns
-    -------
-    callable
-        Takes slots int64 (K, n); returns float64 (K + B, K + B): inner products of the gradients
-        of the subsets' mean losses and of each new sample's loss, over all trained weights.
+    It takes slots (K, n) and returns inner products, float64 (K + B, K + B), of the gradients of
+    the subsets' mean losses and of each new sample's loss.
     """
 
     def products(subsets: np.ndarray) -> np.ndarray:
@@ -398,8 +310,7 @@ def gradient_products(
     return products
 
 
-# by the name that a sampler's ``needs`` gives it
-SUPPLIES: dict[str, Callable[..., Any]] = {
+SAMPLER_NEEDS: dict[str, Callable[..., Any]] = {  # by the names in a sampler's ``needs``
     "features": features,
     "gradient_products": gradient_products,
 }
@@ -410,27 +321,9 @@ def score_tasks(
 ) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
-    Single-label data have their accuracy beside these scores, and on the whole test set too, tasks
-    yet to come included (Appendix, Tables of Imbal-MNISTseq and Imbal-SVHNseq).
-
-    Parameters
-    ----------
-    learner : Learner
-        The trained network.
-    images : Images or Tensor
-        The test images, uint8 (N, H, W, channels); a tensor on the learner's device.
-    test : Split
-        The test set.
-    dataset : SequentialDataset
-        Gives classes and groups their names.
-    groups : sequence of tuple of int
-        The tasks trained so far, in order, those that are trained together in one tuple.
-
-    Returns
-    -------
-    DataFrame
-        Columns trained_tasks, task ("seen" for the joined sets, "all" for the whole test set, "1"
-        or "1+2" for one task or a pair), group, metric, value.
+    Tasks that are trained together form one of the groups. Rows have trained_tasks, task, group,
+    metric and value; a task is "seen" for the joined sets, "1" or "1+2". Single-label data add
+    their accuracy, also on the whole test set, "all", with tasks yet to come (Appendix).
     """
     parts = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     parts = {"seen": np.isin(test.task, [task for group in groups for task in group])} | parts
@@ -453,7 +346,7 @@ def score_tasks(
 
 
 def with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with the columns that say which run they are of, as `Run.scores` has them."""
+    """Add the columns of `Run.scores` that name the run."""
     identity = config.identity
     groups = tasks_together(identity.get("schedule", ()), config.resolved["tasks_at_once"])
     columns = {

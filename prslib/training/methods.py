@@ -1,4 +1,4 @@
-"""The rows of the main table: how each method trains and who keeps its memory."""
+"""List the methods of the main table: how each trains and which sampler keeps its memory."""
 
 from dataclasses import dataclass
 
@@ -7,37 +7,13 @@ from prslib.samplers import SAMPLERS
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the main table (Table 1).
+    """A row of the main table (Table 1)."""
 
-    Parameters
-    ----------
-    sampler : str or None
-        Who keeps the memory; without one there is none.
-    options : tuple of str
-        Fields of `RunConfig` that are handed to the sampler.
-    offline : bool
-        Whether all tasks are seen at once, shuffled, for ``epochs`` epochs.
-    frozen : str or None
-        "pretrained_stages" or "vector_stages" of the model's `Architecture`: how many of its stages
-        stay as they are.
-    ewc : bool
-        Whether weights are held by `prslib.training.ewc.EWC`, with strength ``ewc_lambda``.
-
-    Notes
-    -----
-    The paper freezes its network for two methods. EWC: up to the penultimate layer, "otherwise, it
-    works poorly". What is frozen there has learned from ImageNet; a network that has learned
-    nothing yet has nothing to be kept, so we freeze the stages that come with learned weights
-    and no others. ExStream: through the second residual block, because stored vectors go stale
-    when the layers below them learn. That holds for any network: where the weights are random, the
-    lower part stays random.
-    """
-
-    sampler: str | None = None
-    options: tuple[str, ...] = ()
-    offline: bool = False
-    frozen: str | None = None
-    ewc: bool = False
+    sampler: str | None = None  # a key of `SAMPLERS`; None for a method without a memory
+    options: tuple[str, ...] = ()  # fields of `RunConfig` that the sampler takes
+    offline: bool = False  # all tasks at once, shuffled, for ``epochs`` epochs
+    frozen: str | None = None  # "pretrained_stages" or "vector_stages": those of the model
+    ewc: bool = False  # `prslib.training.learner.EWC` holds the weights
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -56,10 +32,15 @@ class Method:
 
     @property
     def looks_at_model(self) -> bool:
-        """Whether what the memory keeps depends on the model, so that it takes training to know."""
+        """Whether its memory depends on the model, so that it is known only after training."""
         return self.sampler is not None and bool(SAMPLERS[self.sampler].needs)
 
 
+# The paper freezes its network for two methods. EWC: up to the penultimate layer, "otherwise, it
+# works poorly". There the frozen part has learned from ImageNet; random weights hold nothing to
+# keep, so only stages that begin with learned weights are frozen. ExStream: through the second
+# residual block, because stored vectors go stale when the layers below them learn. That holds for
+# random weights too, so those stages are frozen whatever their weights.
 METHODS = {
     "Multitask": Method(offline=True),
     "Finetune": Method(),

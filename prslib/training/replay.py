@@ -1,4 +1,4 @@
-"""The order in which samples come: the stream, and with a memory the joined batch of every step."""
+"""Make the batches of a run: the stream's samples, joined with those drawn from memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,79 +15,34 @@ from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 
-class Joined(NamedTuple):
-    """A step's batch whose replayed part is no longer an image of the stream (ExStream).
+class VectorBatch(NamedTuple):
+    """A step's batch that replays vectors in place of images (ExStream)."""
 
-    Parameters
-    ----------
-    new : ndarray of int64, (B,)
-        Indices of the new samples.
-    vectors : ndarray of float32, (R, D)
-        What the frozen part of the network gave for the replayed ones.
-    labels : ndarray of bool, (R, C)
-        Their labels.
-    """
-
-    new: np.ndarray
-    vectors: np.ndarray
-    labels: np.ndarray
+    new: np.ndarray  # (B,), indices of the new samples
+    vectors: np.ndarray  # (R, D), what the frozen part of the network gave for the replayed ones
+    labels: np.ndarray  # (R, C)
 
 
 class Replay(NamedTuple):
-    """All that replay changes as a run goes on.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Decides where a new sample goes.
-    memory : Memory
-        Keeps the indices.
-    rng : numpy.random.Generator
-        Draws the replayed samples.
-    """
+    """All that replay changes in the course of a run."""
 
     sampler: Sampler
-    memory: Memory
-    rng: np.random.Generator
+    memory: Memory  # of indices of training images
+    rng: np.random.Generator  # draws the replayed samples
 
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a stream up to the next evaluation.
+    """The part of a stream up to the next evaluation."""
 
-    Parameters
-    ----------
-    seen : tuple of int
-        The tasks that are scored after it.
-    batches : iterable of ndarray of int64 or Joined
-        Indices of training images for every step; an array (steps, B), a list, or an iterator
-        that needs the step taken before it gives the next batch.
-    """
-
-    seen: tuple[int, ...]
-    batches: Iterable[np.ndarray | Joined]
+    seen: tuple[int, ...]  # the tasks that are scored after it
+    # Indices for every step: an array (steps, B), a list, or an iterator whose next batch depends
+    # on the step taken before.
+    batches: Iterable[np.ndarray | VectorBatch]
 
 
 def after(parts: list[Part], position: tuple[int, int]) -> list[Part]:
-    """Return what is left of a stream whose batches are listed.
-
-    Parameters
-    ----------
-    parts : list of Part
-        All of it.
-    position : tuple of int
-        Parts that are finished, and steps taken in the next one.
-
-    Returns
-    -------
-    list of Part
-        The first without the steps that were taken.
-
-    Examples
-    --------
-    >>> after([Part((0,), ["a", "b"]), Part((0, 1), ["c", "d"])], (1, 1))
-    [Part(seen=(0, 1), batches=['d'])]
-    """
+    """Return the rest of a listed stream, after some parts and some steps of the next one."""
     finished, steps = position
     return [
         Part(part.seen, part.batches[0 if i else steps :])
@@ -96,25 +51,10 @@ def after(parts: list[Part], position: tuple[int, int]) -> list[Part]:
 
 
 def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1) -> list[Part]:
-    """Return the tasks one after another, each shuffled and seen once (section "Experiments").
+    """Return the tasks in order, each shuffled and seen once (section "Experiments").
 
-    Parameters
-    ----------
-    train : Split
-        The training images.
-    schedule : sequence of int
-        Order of the tasks.
-    batch_size : int
-        New samples a step; an incomplete last batch of a task is dropped.
-    rng : numpy.random.Generator
-        Draws the order within a task.
-    at_once : int
-        Tasks that are trained together, shuffled into one.
-
-    Returns
-    -------
-    list of Part
-        One a task, or one a group of `at_once` tasks.
+    ``at_once`` tasks are trained together, shuffled into one part. An incomplete last batch of a
+    part is left out.
     """
     return [
         Part(
@@ -126,26 +66,7 @@ def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1
 
 
 def offline_stream(train: Split, schedule, batch_size: int, epochs: int, rng) -> list[Part]:
-    """Return all training images shuffled, epoch after epoch: Multitask (Appendix, "Baselines").
-
-    Parameters
-    ----------
-    train : Split
-        The training images.
-    schedule : sequence of int
-        The tasks that are scored at the end.
-    batch_size : int
-        Samples a step; an incomplete last batch of an epoch is dropped.
-    epochs : int
-        How often each image is seen.
-    rng : numpy.random.Generator
-        Draws the order of every epoch.
-
-    Returns
-    -------
-    list of Part
-        A single one.
-    """
+    """Return all images in one part, shuffled in every epoch: Multitask (Appendix, "Baselines")."""
     everything = np.arange(len(train))
     shuffled = [_shuffled_batches(everything, batch_size, rng) for _ in range(epochs)]
     return [Part(tuple(schedule), np.concatenate(shuffled))]
@@ -163,89 +84,36 @@ def replay_plan(
     memory: Memory,
     replay_batch_size: int,
     rng,
-    supply: Callable[[str, np.ndarray, Memory], Any] | None = None,
+    ask_model: Callable[[str, np.ndarray, Memory], Any] | None = None,
     begun: bool = False,
-) -> Iterator[np.ndarray | Joined]:
-    """Yield the joined batch of every step and keep the memory (Algorithm 1).
+) -> Iterator[np.ndarray | VectorBatch]:
+    """Yield the joined batch of every step and fill the memory (Algorithm 1).
 
-    A step's batch is yielded before its samples are placed, so the first one has nothing to
-    replay. A sampler that looks at labels alone does not depend on the model: its plan can be
-    listed ahead of training. One that looks at the model is asked when the next batch is, that is
-    after the step, and its plan must be taken step by step.
-
-    Parameters
-    ----------
-    batches : ndarray of int64, (steps, B)
-        The stream's batches of training indices.
-    labels : ndarray of bool, (N, C)
-        Labels of the training images.
-    sampler : Sampler
-        Decides where a new sample goes.
-    memory : Memory
-        Keeps the indices; filled in place.
-    replay_batch_size : int
-        Samples to replay a step, drawn uniformly without replacement.
-    rng : numpy.random.Generator
-        Draws the replayed samples.
-    supply : callable, optional
-        Takes a name of the sampler's ``needs``, the new indices and the memory, and returns what
-        `Sampler.place` gets under that name.
-    begun : bool
-        Whether the step on the first batch has been taken before the run was interrupted: it is
-        not yielded again, and what is left to do is to place its samples.
-
-    Yields
-    ------
-    ndarray of int64, (B + min(len(memory), replay_batch_size),)
-        Indices of the new samples, then of the replayed ones; a `Joined` where the sampler keeps
-        vectors of its own.
+    Each batch holds new, then replayed indices. It is yielded before its samples are placed, so
+    the first has nothing to replay. A sampler that looks at labels alone can be listed ahead of
+    training. One that looks at the model gets what it ``needs`` from ``ask_model``, given the name,
+    the new indices and the memory, after the step. ``begun`` says that the step on the first batch
+    was taken before an interruption: only its samples are still to be placed.
     """
     for step, batch in enumerate(batches):
         if step or not begun:
             yield _joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
-        context = {name: supply(name, batch, memory) for name in sampler.needs}
+        context = {name: ask_model(name, batch, memory) for name in sampler.needs}
         memory.write(sampler.place(labels[batch], **context), index=batch)
 
 
-def _joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | Joined:
+def _joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | VectorBatch:
     if not len(replayed):
         return batch
     if hasattr(sampler, "vectors"):
-        return Joined(batch, sampler.vectors(replayed), sampler.labels[replayed])
+        return VectorBatch(batch, sampler.vectors(replayed), sampler.labels[replayed])
     return np.concatenate([batch, memory.read(replayed)["index"]])
 
 
 def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.ndarray]:
-    """Compute every batch of a run and its memory at the end, without training (Algorithm 1).
+    """Compute the batches of a run and the labels in memory at its end, without training.
 
-    Samplers that look at labels alone do not depend on the model, so that their whole replay plan
-    is known before the first step; images are not needed.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run, of a method that does not look at the model.
-    dataset : SequentialDataset
-        Its data set; labels suffice.
-
-    Returns
-    -------
-    list of Part
-        The joined batches (new and replayed indices) of every step, part by part.
-    ndarray of bool, (memory_size, C)
-        Labels in memory at the end; (0, C) for a method without a memory.
-
-    Raises
-    ------
-    ValueError
-        If the method looks at the model.
-
-    Examples
-    --------
-    >>> from prslib import load_dataset
-    >>> dataset = load_dataset("digits70tiny", images=False)
-    >>> plan(RunConfig(dataset="digits70tiny", method="CRS"), dataset)[1].shape
-    (50, 70)
+    This takes labels alone; a method whose memory depends on the model is refused.
     """
     if METHODS[config.method].looks_at_model:
         known = ", ".join(name for name, row in METHODS.items() if not row.looks_at_model)
@@ -258,20 +126,7 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
 
 
 def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
-    """Make a run's empty memory, its sampler and the generator that draws from it (Sec. 3).
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    dataset : SequentialDataset
-        Its data set; labels suffice.
-
-    Returns
-    -------
-    Replay or None
-        None for a method without a memory.
-    """
+    """Make a run's sampler, empty memory and generator; None for a method without a memory."""
     settings, method, seeds = config.resolved, METHODS[config.method], seeds_of(config)
     if method.sampler is None:
         return None
@@ -281,20 +136,7 @@ def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
 
 
 def new_samples(config: RunConfig, dataset: SequentialDataset) -> list[Part]:
-    """Return a run's stream as it comes, before anything is replayed (Sec. "Experiments").
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    dataset : SequentialDataset
-        Its data set; labels suffice.
-
-    Returns
-    -------
-    list of Part
-        The indices of every step's new samples, part by part.
-    """
+    """Return a run's stream before anything is replayed (section "Experiments")."""
     settings, method = config.resolved, METHODS[config.method]
     train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
     rng = np.random.default_rng(seeds_of(config)["stream"])
@@ -307,54 +149,34 @@ def stream_of(
     config: RunConfig,
     dataset: SequentialDataset,
     replay: Replay | None,
-    supply: Callable | None = None,
+    ask_model: Callable | None = None,
     position: tuple[int, int] = (0, 0),
     stepwise: bool = False,
 ) -> list[Part]:
-    """Make the batches of a run: ahead of training, or for some methods step by step.
+    """Make the batches of a run: ahead of training, or step by step.
 
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    dataset : SequentialDataset
-        Its data set; labels suffice.
-    replay : Replay or None
-        As `make_replay` gives it; filled as the batches are made.
-    supply : callable, optional
-        What `replay_plan` asks for a sampler that looks at the model.
-    position : tuple of int
-        Where an interrupted run goes on: parts of the stream that are finished, and steps taken in
-        the next one. Of a stepwise stream, ``replay`` must be as it was then.
-    stepwise : bool
-        Whether to make the batches step by step: needed where the sampler looks at the model, or
-        someone wants to look at the memory on the way.
-
-    Returns
-    -------
-    list of Part
-        The joined batches of every step from there on, part by part. Of a stepwise stream they are
-        iterators, to be taken in order, each batch after the step on the one before.
+    Stepwise batches are iterators: each is taken after the step on the one before. They are needed
+    where the sampler looks at the model, or someone measures the memory on the way. An interrupted
+    run goes on at a position, parts finished and steps taken in the next one; the replay of a
+    stepwise stream must be as it was then.
     """
     parts, train = new_samples(config, dataset), dataset.train
     if replay is None:
         return after(parts, position)
-    planned = partial(
-        replay_plan, labels=train.labels, **replay._asdict(),
-        replay_batch_size=config.resolved["replay_batch_size"],
-    )  # fmt: skip
+    size = config.resolved["replay_batch_size"]
+    planned = partial(replay_plan, labels=train.labels, **replay._asdict(), replay_batch_size=size)
     if not stepwise:
         return after([Part(part.seen, list(planned(part.batches))) for part in parts], position)
     finished, steps = position
     unplaced = after(parts, (finished, max(steps - 1, 0)))
     return [
-        Part(part.seen, planned(part.batches, supply=supply, begun=steps > 0 and i == 0))
+        Part(part.seen, planned(part.batches, ask_model=ask_model, begun=steps > 0 and i == 0))
         for i, part in enumerate(unplaced)
     ]
 
 
 def seeds_of(config: RunConfig) -> dict[str, np.random.SeedSequence]:
-    """Return where a run's generators for stream, sampler, replay and model begin."""
+    """Return the seeds of a run's generators for stream, sampler, replay and model."""
     names = ("stream", "sampler", "replay", "model")
     return dict(zip(names, np.random.SeedSequence(config.seed).spawn(len(names)), strict=True))
 

@@ -1,4 +1,4 @@
-"""One run, from a configuration to its scores."""
+"""Train and score a run, from its configuration to its result."""
 
 import gc
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ from prslib.memory import Memory
 from prslib.models.networks import make_model
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
-from prslib.training.device import PRECISIONS, Images, check_device, place
-from prslib.training.gradients import memory_variance, watched
-from prslib.training.learner import SUPPLIES, Learner, score_tasks, with_run_columns
+from prslib.training.device import Images, Precision, check_device, place
+from prslib.training.gradients import measured, memory_variance
+from prslib.training.learner import SAMPLER_NEEDS, Learner, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
 from prslib.training.portable import round_alike
 from prslib.training.replay import labels_in, make_replay, new_samples, seeds_of, stream_of
 
-round_alike()  # here, as whoever trains loads this module before the first sum
+round_alike()  # before the first sum: whoever trains loads this module
 
 
 def run(
@@ -38,15 +38,15 @@ def run(
     Parameters
     ----------
     config : RunConfig
-        What to run.
+        The configuration.
     device : str
         Where to compute, "cpu" or "cuda".
     checkpoint : path-like, optional
-        A file in which the run's state is saved as it goes on. If it is there already, the run
-        begins where it says, and gives what it would have given without the interruption. It stays
-        after the end, until the caller has put the result in a safe place.
+        The file in which the run saves its state from time to time. If the file exists, the run
+        goes on from that state and returns what it would have without the interruption. The file
+        stays until the caller deletes it, once the result is in a safe place.
     save_every : float
-        Seconds between two savings.
+        Seconds from one checkpoint to the next.
 
     Returns
     -------
@@ -56,14 +56,14 @@ def run(
     Raises
     ------
     ValueError
-        If the configuration does not fit the data set, the device is not there, ``save_every`` is
-        not above 0 or the checkpoint is another run's, before any training.
+        Before any training, if the configuration does not fit the data set, the device is not
+        there, ``save_every`` is not above 0 or the checkpoint is another run's.
 
     Notes
     -----
-    One thread: the same configuration gives the same bytes, on a CPU on every machine with the same
-    packages (`prslib.training.portable`), and many runs side by side are faster in total than one run on all
-    cores.
+    A run takes one thread. On a CPU the same configuration gives the same bytes on every machine
+    with the same packages (`prslib.training.portable`), and many runs side by side are faster in
+    total than one run on all cores.
     """
     return run_at_once([config], device, checkpoint, save_every)[0]
 
@@ -74,25 +74,7 @@ def run_at_once(
     checkpoint: str | PathLike | None = None,
     save_every: float = SAVE_EVERY,
 ) -> list[Run]:
-    """Train once for several runs that differ only in what they look at; our own.
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        Of one `RunConfig.training`.
-    device, checkpoint, save_every
-        As for `run`.
-
-    Returns
-    -------
-    list of Run
-        For each the bytes that `run` gives.
-
-    Raises
-    ------
-    ValueError
-        If the runs train differently, or as for `run`.
-    """
+    """Train once for several runs of one `RunConfig.training`; each gets the bytes of `run`."""
     check_device(device)
     dataset, trainings = load_dataset(configs[0].dataset), {c.training for c in configs}
     if len(trainings) != 1:
@@ -102,22 +84,22 @@ def run_at_once(
         )
     for config in configs:
         config.check(dataset)
-    leaves = {config.hash for config in configs}
-    saved = Checkpoint(checkpoint, configs[0].training, save_every, leaves)
+    hashes = {config.hash for config in configs}
+    saved = Checkpoint(checkpoint, configs[0].training, save_every, hashes)
     with conditions(configs[0]):
         return _run(configs, dataset, device, saved)
 
 
 @contextmanager
 def conditions(config: RunConfig) -> Iterator[None]:
-    """Hold the process at one thread and at a run's precision; what was set before comes back."""
-    if torch.cuda.is_initialized():  # learners are cycles: let those of runs before leave the GPU
+    """Hold the process at one thread and a run's precision; what was set before comes back."""
+    if torch.cuda.is_initialized():  # earlier learners are cycles: let them leave the GPU
         gc.collect()
         torch.cuda.empty_cache()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with PRECISIONS[config.resolved["precision"]].in_force():
+        with Precision(config.resolved["precision"]).in_force():
             yield
     finally:
         torch.set_num_threads(threads)
@@ -136,14 +118,22 @@ def _run(
     labels = torch.from_numpy(train.labels).float().to(device)
     progress = Progress(learner, make_replay(config, dataset), len(marks) > 0)
     saved.resume(progress)
-    supply = partial(_supply, learner, images, labels)
+
+    def ask_model(name: str, batch: np.ndarray, memory: Memory):
+        return SAMPLER_NEEDS[name](learner, images, labels, batch, memory)
+
+    def measure(step: int) -> None:
+        sampler, memory, _ = progress.replay
+        value = memory_variance(learner, images, labels, memory, sampler)
+        row = {"images": step * settings["batch_size"], "samples": len(memory), "value": value}
+        progress.variances.append(row)
+
     parts = stream_of(
-        config, dataset, progress.replay, supply, progress.position, progress.stepwise
+        config, dataset, progress.replay, ask_model, progress.position, progress.stepwise
     )
-    measure = partial(_measure, progress, settings["batch_size"], images, labels)
-    measured = max((row["images"] for row in progress.variances), default=0)
-    left = marks[marks * settings["batch_size"] > measured] if progress.replay else ()
-    for part in watched(parts, left, measure, _steps_taken(config, dataset, progress)):
+    known = max((row["images"] for row in progress.variances), default=0)
+    left = marks[marks * settings["batch_size"] > known] if progress.replay else ()
+    for part in measured(parts, left, measure, _steps_taken(config, dataset, progress)):
         learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
         groups = tasks_together(part.seen, settings["tasks_at_once"])
         progress.finish_part(
@@ -160,7 +150,7 @@ def _run(
 
 
 def shown_images(config: RunConfig, dataset: SequentialDataset) -> np.ndarray | None:
-    """Return the rows of the test images whose features a run leaves; None where it leaves none."""
+    """Return the rows of the test images whose features a run keeps; None for none."""
     test, per_class = (config.resolved[name] for name in ("test_set", "features_per_class"))
     return feature_rows(dataset.tests[test], per_class) if per_class else None
 
@@ -172,26 +162,7 @@ def finished(
     test_images: Images,
     shown: np.ndarray | None,
 ) -> Run:
-    """Return what a run leaves, when its last part is scored.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    dataset : SequentialDataset
-        Its data set, with images.
-    progress : Progress
-        Its state at the end.
-    test_images : Images
-        Of its test set.
-    shown : ndarray of int64 or None
-        As `shown_images` gives it.
-
-    Returns
-    -------
-    Run
-        Scores, memory, and what else the configuration asks for.
-    """
+    """Return the result of a run whose last part is scored; `shown_images` gives ``shown``."""
     extras, test_set = {}, config.resolved["test_set"]
     scores = pd.concat([part[test_set] for part in progress.scores], ignore_index=True)
     frame = with_run_columns(config, scores)
@@ -210,24 +181,7 @@ def make_learner(
     device: str = "cpu",
     model: torch.nn.Module | None = None,
 ) -> Learner:
-    """Make the untrained network of a run and its optimiser (Appendix, "Baselines").
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    dataset : SequentialDataset
-        Its data set, with images.
-    device : str
-        Where to compute, "cpu" or "cuda".
-    model : torch.nn.Module, optional
-        The network, by default `initial_model`.
-
-    Returns
-    -------
-    Learner
-        Before the first step.
-    """
+    """Make a run's untrained network, by default `initial_model`, and its optimiser."""
     settings, method = config.resolved, METHODS[config.method]
     training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
     return Learner(
@@ -239,32 +193,8 @@ def make_learner(
     )
 
 
-def _supply(learner: Learner, images, labels, name: str, batch: np.ndarray, memory: Memory):
-    return SUPPLIES[name](learner, images, labels, batch, memory)
-
-
-def _measure(progress: Progress, batch_size: int, images, labels, step: int) -> None:
-    sampler, memory, _ = progress.replay
-    value = memory_variance(progress.learner, images, labels, memory, sampler)
-    row = {"images": step * batch_size, "samples": len(memory), "value": value}
-    progress.variances.append(row)
-
-
 def variance_marks(configs: Sequence[RunConfig], dataset: SequentialDataset) -> np.ndarray:
-    """Return after how many steps the gradient variance is measured.
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        Runs of one training, which measure it at ``variance_points`` points each.
-    dataset : SequentialDataset
-        Their data set.
-
-    Returns
-    -------
-    ndarray of int64
-        The points of all of them, rising, each once; each run's are evenly apart.
-    """
+    """Return the steps, rising, after which one of the runs measures the gradient variance."""
     steps = sum(_lengths(configs[0], dataset))
     marks = [np.linspace(0, steps, c.variance_points + 1).round().astype(int)[1:] for c in configs]
     return np.unique(np.concatenate(marks))
@@ -280,20 +210,7 @@ def _lengths(config: RunConfig, dataset: SequentialDataset) -> list[int]:
 
 
 def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
-    """Build a run's network before its first step.
-
-    Parameters
-    ----------
-    config : RunConfig
-        The run.
-    dataset : SequentialDataset
-        Its data set, with images.
-
-    Returns
-    -------
-    torch.nn.Module
-        The same weights for the same seed, whatever the method.
-    """
+    """Build a run's network: the same weights for the same seed, whatever the method."""
     shape, seed = dataset.train.images.shape[1:], seeds_of(config)["model"]
     settings = config.resolved
     return make_model(settings["model"], shape, dataset.num_classes, seed, settings["weights"])

@@ -1,6 +1,6 @@
-"""Imported by the process from which test_survival.py forks others: what a run loads is loaded."""
+"""Load all that a run loads, in the process from which test_checkpoint.py forks others."""
 
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
-run(RunConfig(dataset="imbal-digits-tiny", method="PRS"))
+run(RunConfig(dataset="imbal-digits-tiny", method="PRS", batch_size=40))

@@ -1,28 +1,19 @@
-"""What the processes of test_survival.py do: train with a clock that counts steps, and tell."""
+"""The work of the processes of test_checkpoint.py: train by a clock that counts steps."""
 
 import contextlib
 import os
-import signal
 
-from prslib.experiments import workers as attempt_module
+from prslib.experiments import workers
 from prslib.experiments.sweep import run_all
 from prslib.experiments.workers import train_and_store
 from prslib.training import checkpoint
 
 
 class Steps:
-    """Every step taken, in a file that outlives the process, and a clock that shows their number.
+    """Count steps in a file, a byte each, that outlives the process; make them the clock."""
 
-    Parameters
-    ----------
-    file : Path
-        Gets a byte a step.
-    last : int or None
-        The step after which the process kills itself.
-    """
-
-    def __init__(self, file, last=None):
-        self.taken, self.last = 0, last
+    def __init__(self, file):
+        self.taken = 0
         self.file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def watch(self, patch):
@@ -31,8 +22,6 @@ class Steps:
         def counted(saved, progress):
             self.taken += 1
             os.write(self.file, b".")
-            if self.taken == self.last:
-                os.kill(os.getpid(), signal.SIGKILL)
             after_step(saved, progress)
 
         patch(checkpoint.Checkpoint, "after_step", counted)
@@ -45,9 +34,9 @@ def attempt(config, *how, **options):
     return outcome
 
 
-def train(config, store, file, save_every, last=None):
+def train(config, store, file, save_every):
     """Attempt a run; ``save_every`` is in steps."""
-    Steps(file, last).watch(setattr)
+    Steps(file).watch(setattr)
     outcome = attempt(config, store, save_every=save_every)
     assert outcome.error is None, outcome.error
 
@@ -55,11 +44,11 @@ def train(config, store, file, save_every, last=None):
 def sweep(configs, store, file, errors):
     """Ask for several runs at once and note which of them were trained here."""
 
-    def told(unit, *arguments, train=attempt_module.train_group):
+    def told(unit, *arguments, train=workers.train_group):
         with open(file, "a") as noted:
             noted.writelines(f"{config.hash} {os.getpid()}\n" for config in unit)
         return train(unit, *arguments)
 
-    attempt_module.train_group = told
+    workers.train_group = told
     with open(errors, "w") as bar, contextlib.redirect_stderr(bar):
         assert [run.config for run in run_all(configs, store, workers=1)] == configs

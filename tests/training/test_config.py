@@ -1,3 +1,5 @@
+"""What a configuration refuses, what its hash covers, and grids of them."""
+
 import dataclasses
 import math
 
@@ -5,7 +7,15 @@ import numpy as np
 import pytest
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.training.config import RunConfig, check_all, configs
+from prslib.training.config import (
+    PRECISIONS,
+    RunConfig,
+    check_all,
+    configs,
+    configs_of,
+    paired,
+    seeds_told,
+)
 from prslib.training.methods import METHODS
 
 TINY = "digits70tiny"
@@ -31,6 +41,7 @@ TINY = "digits70tiny"
         ({"ewc_lambda": math.inf}, ValueError, "ewc_lambda must be finite, got inf"),
         ({"ewc_lambda": "big"}, TypeError, "ewc_lambda must be a number, got 'big'"),
         ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
+        ({"precision": "fp16"}, ValueError, "unknown precision 'fp16'; known precisions: bf16, fp"),
         ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
         ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
@@ -144,3 +155,51 @@ def test_two_splits_under_one_name_are_two_runs(monkeypatch):
     first = RunConfig(dataset=TINY).hash
     monkeypatch.setattr("prslib.training.config.fingerprint", lambda _name: "another split")
     assert RunConfig(dataset=TINY).hash != first
+
+
+def test_measurements_are_not_part_of_the_training():
+    plain = RunConfig()
+    other = RunConfig(test_set="imbalanced", variance_points=8, features_per_class=1)
+    assert plain.training == other.training
+    assert plain.hash != other.hash
+
+
+def test_precision_is_part_of_what_a_run_is():
+    made = {name: RunConfig(dataset=TINY, precision=name) for name in PRECISIONS}
+    assert len({config.hash for config in made.values()}) == len(PRECISIONS)
+    assert made["bf16"].identity["precision"] == "bf16"
+    # a run in float32 keeps the hash it had before there was a choice
+    assert made["fp32"].hash == RunConfig(dataset=TINY).hash
+    assert "precision" not in made["fp32"].identity
+    assert RunConfig(dataset="cocoseq").resolved["precision"] == "bf16"
+
+
+def test_costly_methods_take_their_own_seeds_and_come_first():
+    made = configs_of(["CRS", "GSS"], [0, 1, 2], ["GSS", "EWC"], [4], dataset="digits70tiny")
+    assert [(c.method, c.seed) for c in made] == [("GSS", 4), ("CRS", 0), ("CRS", 1), ("CRS", 2)]
+
+
+def test_nothing_costly_is_the_whole_grid():
+    made = configs_of(["CRS", "PRS"], [0], dataset=["digits70tiny", "digits49tiny"])
+    assert [(c.dataset, c.method) for c in made] == [
+        ("digits70tiny", "CRS"),
+        ("digits70tiny", "PRS"),
+        ("digits49tiny", "CRS"),
+        ("digits49tiny", "PRS"),
+    ]
+
+
+def test_costly_methods_need_a_seed():
+    with pytest.raises(ValueError, match="at least one seed for GSS, got none; give costly_seeds"):
+        configs_of(["GSS"], [0], ["GSS"], [])
+
+
+def test_pairs_need_one_length():
+    assert paired(dataset=["a"], rho=[0.5]) == [{"dataset": "a", "rho": 0.5}]
+    with pytest.raises(ValueError, match="got 2 of dataset, 1 of rho"):
+        paired(dataset=["a", "b"], rho=[0.0])
+
+
+def test_captions_count_the_seeds():
+    assert seeds_told([0]) == "1 seed"
+    assert seeds_told([0, 1], ["GSS"], [0]) == "2 seeds (GSS: 1)"

@@ -9,9 +9,17 @@ import torch
 
 from prslib.datasets import load_dataset
 from prslib.experiments.stacked import run_stacked
-from prslib.training import device as residence
-from prslib.training.config import RunConfig
-from prslib.training.device import PRECISIONS, WARM_UP, Captured, Graphs, Resident, Staged, place
+from prslib.training import device as device_module
+from prslib.training.config import PRECISIONS, RunConfig
+from prslib.training.device import (
+    WARM_UP,
+    Captured,
+    DeviceImages,
+    Graphs,
+    HostImages,
+    Precision,
+    place,
+)
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
 from prslib.training.run import conditions, make_learner, run
@@ -37,7 +45,7 @@ def trained(dataset, config, device, captured=True, images=None):
     images = place(dataset.train.images, device) if images is None else images
     labels = torch.from_numpy(dataset.train.labels).float().to(device)
     parts, _ = plan(config, dataset)
-    with PRECISIONS[config.resolved["precision"]].in_force():
+    with Precision(config.resolved["precision"]).in_force():
         learner.fit(images, labels, parts[0].batches[:12])
     return learner
 
@@ -71,7 +79,7 @@ GROWN = {"fp32": 5e-3, "tf32": 2e-2, "bf16": 8e-2}
     ids=lambda fields: "-".join(fields.values()),
 )
 def test_a_captured_step_is_the_eager_one(precision, fields):
-    # with learned weights the regions of RNN-Attention hang on the last digits: 1e-6 grows to 0.2
+    # with learned weights the regions of RNN-Attention depend on the last digits: 1e-6 grows to 0.2
     config = RunConfig(precision=precision, weights="none", **fields)
     dataset = load_dataset(config.dataset)
     eager = trained(dataset, config, "cuda", captured=False)
@@ -101,7 +109,7 @@ def test_a_learner_on_the_gpu_is_the_one_on_the_cpu(dataset):
     config = RunConfig(dataset=TINY)
     cpu, gpu = (trained(dataset, config, device) for device in ("cpu", "cuda"))
     assert distance(gpu, cpu) < GROWN["fp32"]
-    with PRECISIONS["fp32"].in_force():
+    with Precision("fp32").in_force():
         scores = [
             learner.probabilities(place(dataset.train.images[:100], device))
             for learner, device in ((cpu, "cpu"), (gpu, "cuda"))
@@ -127,7 +135,7 @@ def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset):
     config = RunConfig(dataset=TINY)
     learner = trained(dataset, config, "cuda")
     images = place(dataset.train.images, "cuda")
-    assert isinstance(images, Resident)
+    assert isinstance(images, DeviceImages)
     labels = torch.from_numpy(dataset.train.labels).float().cuda()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -139,9 +147,9 @@ def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset):
 def test_images_on_the_host_train_as_those_on_the_gpu(dataset, monkeypatch):
     config = RunConfig(dataset=TINY)
     resident = trained(dataset, config, "cuda")
-    monkeypatch.setattr(residence, "fits", lambda size, device: False)
+    monkeypatch.setattr(device_module, "fits", lambda size, device: False)
     images = place(dataset.train.images, "cuda")
-    assert isinstance(images, Staged)
+    assert isinstance(images, HostImages)
     assert distance(trained(dataset, config, "cuda", images=images), resident) < GROWN["fp32"]
     batches = plan(config, dataset)[0][0].batches
     for (pixels, rows), batch in zip(images.feed(batches), batches, strict=True):

@@ -1,25 +1,35 @@
 """Gradients from layer inputs and output gradients, against one backward pass a sample."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.func import functional_call, grad, vmap
 
-from prslib.models.networks import make_model, split
-from prslib.training.gradients import gradient_products, squared_gradients
+from prslib.datasets import load_dataset
+from prslib.memory import Memory
+from prslib.models.networks import ResNet18, make_model, split
+from prslib.training import gradients as gradients_module
+from prslib.training.config import RunConfig
+from prslib.training.gradients import (
+    gradient_products,
+    gradient_variance,
+    measured,
+    memory_variance,
+    squared_gradients,
+)
+from prslib.training.replay import Part
+from prslib.training.run import make_learner
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 LOSS = F.multilabel_soft_margin_loss
+TINY = "digits70tiny"
 
 
-def mlp():
+def net(name, shape):
+    model = make_model(name, shape, 5, seed=0)
     torch.manual_seed(0)
-    return nn.Sequential(nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5, bias=False))
-
-
-def convnet():
-    torch.manual_seed(0)
-    model = make_model("convnet", (8, 8, 3), 5, seed=0)
     for layer in model.modules():  # as after some training
         if isinstance(layer, nn.BatchNorm2d):
             layer.running_mean.uniform_(-1, 1)
@@ -28,9 +38,18 @@ def convnet():
     return model
 
 
-def samples(count, size):
+def mlp():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5, bias=False))
+
+
+def convnet():
+    return net("convnet", (8, 8, 3))
+
+
+def samples(count, shape):
     generator = torch.Generator().manual_seed(1)
-    images = torch.rand(count, 3, size, size, generator=generator)
+    images = torch.rand(count, *shape, generator=generator)
     return images, (torch.rand(count, 5, generator=generator) < 0.4).float()
 
 
@@ -51,7 +70,7 @@ def one_by_one(model, loss, inputs, targets):
 @pytest.mark.parametrize("sizes", [[4, 4, 1, 1, 1], [1, 3, 1, 6], [11], [1] * 11])
 def test_products_agree_with_one_backward_pass_a_sample(make, size, sizes):
     model = make()
-    images, labels = samples(11, size)
+    images, labels = samples(11, (3, size, size))
     gradients = one_by_one(model, LOSS, images, labels)
     rows = torch.cat([g.flatten(1) for g in gradients.values()], 1).double()
     groups = torch.stack([part.mean(0) for part in rows.split(sizes)])
@@ -62,7 +81,7 @@ def test_products_agree_with_one_backward_pass_a_sample(make, size, sizes):
 @pytest.mark.parametrize(("make", "size"), [(mlp, 4), (convnet, 8)])
 def test_squares_agree_with_one_backward_pass_a_sample(make, size):
     model = make()
-    images, labels = samples(7, size)
+    images, labels = samples(7, (3, size, size))
     expected = one_by_one(model, LOSS, images, labels)
     found = squared_gradients(model, LOSS, images, labels)
     assert found.keys() == expected.keys()
@@ -72,7 +91,7 @@ def test_squares_agree_with_one_backward_pass_a_sample(make, size):
 
 def test_one_label_is_a_case_of_many():
     model = mlp()
-    images, _ = samples(6, 4)
+    images, _ = samples(6, (3, 4, 4))
     classes = torch.tensor([0, 1, 2, 3, 4, 0])
     rows = torch.cat(
         [g.flatten(1) for g in one_by_one(model, F.cross_entropy, images, classes).values()], 1
@@ -83,7 +102,7 @@ def test_one_label_is_a_case_of_many():
 
 def test_frozen_parameters_do_not_count():
     model = convnet()
-    images, labels = samples(5, 8)
+    images, labels = samples(5, (3, 8, 8))
     whole = gradient_products(model, LOSS, images, labels, [1] * 5)
     lower, upper = split(model, 1)
     inputs = lower(images)
@@ -102,7 +121,7 @@ def test_the_model_is_left_as_it_was():
     model.stages[0].eval()
     modes = [layer.training for layer in model.modules()]
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    images, labels = samples(5, 8)
+    images, labels = samples(5, (3, 8, 8))
     gradient_products(model, LOSS, images, labels, [4, 1])
     squared_gradients(model, LOSS, images, labels)
     assert [layer.training for layer in model.modules()] == modes
@@ -112,7 +131,7 @@ def test_the_model_is_left_as_it_was():
 
 
 def test_what_cannot_be_had_is_refused():
-    images, labels = samples(4, 4)
+    images, labels = samples(4, (3, 4, 4))
     with pytest.raises(ValueError, match=r"sizes: expected a sum of 4, .* got 3"):
         gradient_products(mlp(), LOSS, images, labels, [2, 1])
     other = nn.Sequential(nn.Flatten(), nn.LayerNorm(48), nn.Linear(48, 5))
@@ -135,15 +154,183 @@ def test_what_cannot_be_had_is_refused():
     company = convnet()
     company.stages[0][0] = nn.BatchNorm2d(3, track_running_stats=False)
     with pytest.raises(TypeError, match="expected running statistics"):
-        gradient_products(company, LOSS, *samples(4, 8), [4])
+        gradient_products(company, LOSS, *samples(4, (3, 8, 8)), [4])
     with pytest.raises(TypeError, match="expected trained parameters, got none"):
         gradient_products(mlp().requires_grad_(False), LOSS, images, labels, [4])
 
 
 def test_an_activation_in_place_changes_nothing():
-    images, labels = samples(6, 4)
+    images, labels = samples(6, (3, 4, 4))
     layers = [nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5)]
     expected = squared_gradients(nn.Sequential(*layers), LOSS, images, labels)
     layers[2] = nn.ReLU(inplace=True)
     found = squared_gradients(nn.Sequential(*layers), LOSS, images, labels)
     assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+# the gradient variance
+
+
+def trace(rows):
+    """The definition: the mean squared distance to the mean gradient."""
+    rows = rows.double()
+    return (rows - rows.mean(0)).square().sum(1).mean().item()
+
+
+def by_func(model, loss, inputs, targets):
+    model.eval()
+    trained = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
+
+    def one(parameters, x, y):
+        return loss(functional_call(model, parameters, (x[None],)), y[None])
+
+    parts = vmap(grad(one), in_dims=(None, 0, 0))(trained, inputs, targets)
+    return torch.cat([part.flatten(1) for part in parts.values()], 1)
+
+
+def by_autograd(model, loss, inputs, targets):
+    model.eval()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    rows = [
+        torch.autograd.grad(loss(model(x[None]), y[None]), trained)
+        for x, y in zip(inputs, targets, strict=True)
+    ]
+    return torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
+
+
+MODELS = [
+    ("mlp", (4, 4, 3)),
+    ("convnet", (6, 6, 3)),  # few places: norms from inner products of patches
+    ("convnet", (24, 24, 1)),  # many places: norms from the samples' own gradients
+]
+
+
+@pytest.mark.parametrize(("name", "shape"), MODELS)
+@pytest.mark.parametrize("gradients", [by_func, by_autograd])
+def test_agrees_with_explicit_gradients(name, shape, gradients):
+    model, given = net(name, shape), samples(9, (shape[2], *shape[:2]))
+    expected = trace(gradients(model, LOSS, *given))
+    assert gradient_variance(model, LOSS, [given]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_agrees_on_a_residual_network():
+    model = ResNet18((8, 8, 3), 5, width=4)
+    given = samples(4, (3, 8, 8))
+    expected = trace(by_func(model, LOSS, *given))
+    assert gradient_variance(model, LOSS, [given]) == pytest.approx(expected, rel=1e-3)
+
+
+def test_both_ways_of_a_convolution_are_taken(monkeypatch):
+    calls = []
+    real = gradients_module._moments
+    monkeypatch.setattr(
+        gradients_module, "_moments", lambda layer, *rest: calls.append(layer) or real(layer, *rest)
+    )
+    for size, direct in ((6, 0), (24, 2)):
+        calls.clear()
+        gradient_variance(net("convnet", (size, size, 3)), LOSS, [samples(3, (3, size, size))])
+        assert sum(isinstance(layer, nn.Conv2d) for layer in calls) == direct, size
+
+
+def test_how_samples_are_cut_changes_nothing():
+    model, (images, labels) = net("convnet", (8, 8, 3)), samples(10, (3, 8, 8))
+    model.train()  # batch norm's own statistics would tie samples together
+    whole = gradient_variance(model, LOSS, [(images, labels)])
+    for size in (1, 3):
+        cut = zip(images.split(size), labels.split(size), strict=True)
+        assert gradient_variance(model, LOSS, cut) == pytest.approx(whole, rel=1e-5)
+    assert model.training
+
+
+def test_linear_regression_by_hand():
+    """Loss (w x + b - y)^2 at w = 1, b = 0: gradients 2 e (x, 1) with e = x - y."""
+    layer = nn.Linear(1, 1)
+    with torch.no_grad():
+        layer.weight.fill_(1.0)
+        layer.bias.zero_()
+    x, y = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[0.0], [3.0], [3.0]])
+    # e = 1, -1, 0: gradients (2, 2), (-4, -2), (0, 0); their mean is (-2/3, 0)
+    expected = (8 + 20 + 0) / 3 - 4 / 9
+    assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(expected)
+    layer.bias.requires_grad_(False)
+    assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(20 / 3 - 4 / 9)
+    layer.weight.requires_grad_(False)
+    layer.bias.requires_grad_(True)  # 2, -2, 0
+    assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(8 / 3)
+
+
+@pytest.mark.parametrize(("name", "shape"), MODELS)
+def test_identical_samples_do_not_vary(name, shape):
+    model = net(name, shape)
+    image, label = samples(1, (shape[2], *shape[:2]))
+    same = image.repeat(8, 1, 1, 1), label.repeat(8, 1)
+    size = by_autograd(model, LOSS, image, label).square().sum().item()
+    assert gradient_variance(model, LOSS, [same]) < 1e-5 * size
+    assert size > 0
+
+
+def test_frozen_stages_do_not_count():
+    lower, upper = split(net("convnet", (8, 8, 3)), 1)
+    images, labels = samples(6, (3, 8, 8))
+    given = lower(images), labels
+    expected = trace(by_autograd(upper, LOSS, *given))
+    assert gradient_variance(upper, LOSS, [given]) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "how", [{"padding_mode": "circular"}, {"padding": "same"}, {"groups": 8}], ids=str
+)
+def test_a_convolution_it_would_get_wrong_is_refused(how):
+    layer = nn.Conv2d(32, 32, 3, **{"padding": 1} | how)  # on maps so small that L x L is cheaper
+    model = nn.Sequential(layer, nn.Flatten(), nn.Linear(288, 5))
+    with pytest.raises(TypeError, match="layer '0': expected one group and zero padding"):
+        gradient_variance(model, LOSS, [samples(3, (32, 3, 3))])
+
+
+def test_a_memory_without_samples_is_refused():
+    with pytest.raises(ValueError, match="expected at least one sample, got none"):
+        gradient_variance(nn.Linear(1, 1), LOSS, [])
+
+
+@pytest.mark.parametrize("method", ["CRS", "ExStream"])
+def test_the_memory_is_measured_whole(method):
+    config = RunConfig(dataset=TINY, method=method)
+    dataset = load_dataset(TINY)
+    learner = make_learner(config, dataset)
+    images = torch.from_numpy(dataset.train.images)
+    labels = torch.from_numpy(dataset.train.labels).float()
+    memory, kept = Memory(60), np.arange(100, 145)
+    memory.write(np.arange(59, 14, -1), index=kept)  # more than are taken at once, some slots free
+
+    class Vectors:
+        labels = np.roll(np.eye(70, dtype=bool), 3, axis=0)[:60]
+
+        def vectors(self, slots):
+            return learner.inputs(images, np.arange(60)[slots]).flatten(1).numpy()
+
+    if method == "ExStream":
+        slots = torch.arange(15, 60)
+        inputs = learner.inputs(images, slots.numpy())
+        expected = by_autograd(
+            learner.upper, LOSS, inputs, torch.from_numpy(Vectors.labels[15:]).float()
+        )
+        found = memory_variance(learner, images, labels, memory, Vectors())
+    else:
+        expected = by_autograd(learner.upper, LOSS, learner.inputs(images, kept), labels[kept])
+        found = memory_variance(learner, images, labels, memory, object())
+    assert found == pytest.approx(trace(expected), rel=1e-4)
+
+
+def test_measured_after_the_step_and_its_place_in_memory():
+    events = []
+
+    def plan(numbers):
+        for number in numbers:
+            yield number  # the step is taken here
+            events.append(f"placed {number}")
+
+    stream = [Part((0,), plan([1, 2])), Part((0, 1), plan([3]))]
+    for part in measured(stream, [1, 2, 3], lambda step: events.append(f"at {step}")):
+        for number in part.batches:
+            events.append(f"step {number}")
+    assert events == [f"{what} {n}" for n in (1, 2, 3) for what in ("step", "placed", "at")]

@@ -1,3 +1,5 @@
+"""One order of rounding, for those who train, and light imports."""
+
 import os
 import subprocess
 import sys
@@ -61,9 +63,10 @@ def test_who_trains_rounds_alike():
     assert fresh_process(code) == ["COMPATIBLE", "AVX2"]
 
 
-def test_who_only_takes_a_sampler_is_left_alone():
+def test_who_only_takes_a_sampler_or_a_configuration_is_left_alone_and_waits_for_no_torch():
     code = (
-        "import os, prslib, torch; prslib.make_sampler('prs', size=2, num_classes=3, seed=0);"
-        "prslib.Memory(2); print('MKL_CBWR' in os.environ)"
+        "import os, sys, prslib; prslib.make_sampler('prs', size=2, num_classes=3, seed=0);"
+        "prslib.Memory(2); prslib.RunConfig().hash; prslib.MODELS;"
+        "print('MKL_CBWR' in os.environ, 'torch' in sys.modules)"
     )
-    assert fresh_process(code) == ["False"]
+    assert fresh_process(code) == ["False", "False"]

@@ -11,11 +11,11 @@ from prslib.experiments.stacked import run_stacked
 from prslib.models import MODELS
 from prslib.models.networks import make_model
 from prslib.models.weights import NONE
-from prslib.training import device as residence
+from prslib.training import device as device_module
 from prslib.training import learner
 from prslib.training import run as experiment
 from prslib.training.config import RunConfig, configs
-from prslib.training.device import WARM_UP, Resident, Staged, place
+from prslib.training.device import WARM_UP, DeviceImages, HostImages, place
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
@@ -26,25 +26,23 @@ SMALL = [name for name, row in MODELS.items() if "resnet" not in name]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-class Lane:
-    """Carries images to the pretended GPU, as `prslib.training.device.SideStream` to a real one."""
+class PretendedBuffer:
+    """Carries images to the pretended GPU, as `prslib.training.device.Buffer` to a real one."""
 
-    def __init__(self, device):
-        self.device = device
+    def __init__(self, shape, device):
+        self.host, self.there = (
+            torch.empty(shape, dtype=torch.uint8, device=place) for place in (HOST, device)
+        )
 
-    def slot(self, shape):
-        return [torch.empty(shape, dtype=torch.uint8, device=d) for d in (HOST, self.device)]
+    def send(self, images, rows):
+        host = self.host[: len(rows)]
+        torch.index_select(images, 0, rows, out=host)
+        self.there[: len(rows)].copy_(host, non_blocking=True)
 
-    def host(self, slot):
-        return slot[0]
+    def arrived(self):
+        return self.there
 
-    def send(self, slot, length):
-        slot[1][:length].copy_(slot[0][:length], non_blocking=True)
-
-    def arrived(self, slot):
-        return slot[1]
-
-    def release(self, slot):
+    def release(self):
         pass
 
 
@@ -54,8 +52,8 @@ def gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
     monkeypatch.setattr(experiment, "check_device", lambda device: None)
-    monkeypatch.setattr(residence, "fits", lambda size, device: True)
-    monkeypatch.setattr(residence, "SideStream", Lane)
+    monkeypatch.setattr(device_module, "fits", lambda size, device: True)
+    monkeypatch.setattr(device_module, "Buffer", PretendedBuffer)
     monkeypatch.setattr(learner, "Graphs", PretendedGraphs)
     # a CPU sums in the order in which images lie: let them lie as they do there
     monkeypatch.setattr(Learner, "_laid_out", lambda self, pixels: learner.as_input(pixels))
@@ -101,7 +99,7 @@ def test_tensors_of_the_host_are_refused(gpu):
     ids=lambda options: "-".join(map(str, options.values())),
 )
 def test_a_run_gives_what_it_gives_on_the_cpu(gpu, options):
-    config = RunConfig(dataset=TINY, batch_size=40, **options)
+    config = RunConfig(dataset=TINY, batch_size=80, **options)
     with gpu:
         there = run(config, str(GPU))
     assert_same(there, run(config))
@@ -111,14 +109,14 @@ def test_a_run_gives_what_it_gives_on_the_cpu(gpu, options):
 
 @pytest.mark.parametrize("options", [{}, {"method": "GSS"}, {"variance_points": 2}])
 def test_a_run_with_one_label_an_image_does_too(gpu, options):
-    config = RunConfig(dataset=SINGLE, batch_size=20, **options)
+    config = RunConfig(dataset=SINGLE, batch_size=40, **options)
     with gpu:
         there = run(config, str(GPU))
     assert_same(there, run(config))
 
 
 def test_runs_trained_as_one_do_too(gpu):
-    together = configs(dataset=SINGLE, batch_size=20, seed=[0, 1])
+    together = configs(dataset=SINGLE, batch_size=40, seed=[0, 1])
     with gpu:
         there = run_stacked(together, str(GPU))
     for one, other in zip(there, run_stacked(together), strict=True):
@@ -126,10 +124,10 @@ def test_runs_trained_as_one_do_too(gpu):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [*((name, Resident) for name in MODELS), ("convnet", Staged)]
+    ("name", "kind"), [*((name, DeviceImages) for name in MODELS), ("convnet", HostImages)]
 )
 def test_no_step_of_a_known_plan_waits(gpu, monkeypatch, name, kind):
-    monkeypatch.setattr(residence, "fits", lambda size, device: kind is Resident)
+    monkeypatch.setattr(device_module, "fits", lambda size, device: kind is DeviceImages)
     rng = np.random.default_rng(0)
     pixels = rng.integers(256, size=(30, 16, 16, 3), dtype=np.uint8)
     multi_hot = torch.from_numpy(rng.random((30, 5)) < 0.3).float()

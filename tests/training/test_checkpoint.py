@@ -1,9 +1,11 @@
-"""Processes that are killed, and what they leave: the same bytes in the end."""
+"""Checkpoints: runs that are killed or stopped end with the same bytes."""
 
 import errno
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from interrupted import attempt, sweep, train
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.paths import project_root
-from prslib.training.checkpoint import Checkpoint, Progress, pack, unpack
+from prslib.training.checkpoint import Checkpoint, Progress, pack, source_digest, unpack
 from prslib.training.config import RunConfig, configs
 from prslib.training.methods import METHODS
 from prslib.training.run import run
@@ -49,7 +51,7 @@ def wait_for_a_step(process, steps, before=0):
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("method", ["CRS", "PRS", "EWC", "GSS", "ExStream"])
+@pytest.mark.parametrize("method", ["PRS", "GSS"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
     config, steps = RunConfig(**MLP, method=method), tmp_path / "steps"
     process = start(train, config, Store(tmp_path / "whole"), steps, INTERVAL)
@@ -58,7 +60,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, m
     needed = steps.stat().st_size
     steps.unlink()
     store, rng, killed = Store(tmp_path / "killed"), np.random.default_rng(0), 0
-    for _ in range(4):
+    for _ in range(3):
         before = steps.stat().st_size if steps.exists() else 0
         process = start(train, config, store, steps, INTERVAL)
         wait_for_a_step(process, steps, before)
@@ -69,7 +71,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, m
     process = start(train, config, store, steps, INTERVAL)
     process.join()
     assert process.exitcode == 0
-    assert killed > 1
+    assert killed
     assert store.path(config).read_bytes() == Store(tmp_path / "whole").path(config).read_bytes()
     assert [file.name for file in store.folder.iterdir()] == [store.path(config).name]
     assert needed <= steps.stat().st_size <= needed + killed * (INTERVAL + 1)
@@ -138,7 +140,7 @@ WATCHED = [name for name, row in METHODS.items() if row.sampler]
 )
 def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
     """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
-    config = RunConfig(**MLP, method=method, batch_size=30, variance_points=points)
+    config = RunConfig(**MLP, method=method, batch_size=40, variance_points=points)
     store, steps = Store(tmp_path), []
     whole = wholly(config, tmp_path / "whole")
     while not store.path(config).exists():
@@ -155,55 +157,92 @@ def test_a_convolutional_net_goes_on_with_its_running_statistics(tmp_path, monke
     assert Store(tmp_path).path(config).read_bytes() == wholly(config, tmp_path / "whole")
 
 
-@pytest.fixture
-def half_way(tmp_path, monkeypatch):
-    """A store with the checkpoint of a run, and that run."""
-    config, store = RunConfig(**MLP, method="GSS"), Store(tmp_path / "store")
-    interrupted_at(20, config, store, monkeypatch)
-    return store, config
+@pytest.fixture(scope="module")
+def half_way(tmp_path_factory):
+    """The checkpoint of a run that was stopped, and that run."""
+    config, store = (
+        RunConfig(**MLP, method="GSS", batch_size=40),
+        Store(tmp_path_factory.mktemp("s")),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted_at(10, config, store, patch)
+    return store.path(config, CHECKPOINT), config
+
+
+def resumed(path, config):
+    Checkpoint(path, config.training).resume(Progress(_Nothing()))
 
 
 @pytest.mark.parametrize("kept", [0, 0.5, 0.99])
-def test_a_checkpoint_cut_short_warns_and_the_run_starts_over(tmp_path, half_way, kept):
-    store, config = half_way
-    path = store.path(config, CHECKPOINT)
-    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+def test_a_checkpoint_cut_short_is_noticed(tmp_path, half_way, kept):
+    content = half_way[0].read_bytes()
+    (tmp_path / "file").write_bytes(content[: int(kept * len(content))])
     with pytest.warns(UserWarning, match="it cannot be read: .*; the run starts over"):
+        resumed(tmp_path / "file", half_way[1])
+
+
+def test_a_flipped_byte_in_a_checkpoint_is_noticed_and_the_run_starts_over(tmp_path, half_way):
+    config, store = half_way[1], Store(tmp_path / "store")
+    content = bytearray(half_way[0].read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path = store.path(config, CHECKPOINT)
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match="cannot be read: .* is damaged; the run starts over"):
         assert attempt(config, store).error is None
     assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
 
 
-def test_a_flipped_byte_in_a_checkpoint_is_noticed(half_way):
-    store, config = half_way
-    path = store.path(config, CHECKPOINT)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
-    with pytest.warns(UserWarning, match="cannot be read: .* is damaged; the run starts over"):
-        assert attempt(config, store).error is None
-
-
 def test_a_checkpoint_of_other_code_is_not_used(half_way, monkeypatch):
-    store, config = half_way
     monkeypatch.setattr("prslib.training.checkpoint.code_version", lambda: "another")
     with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
-        assert len(interrupted_at(None, config, store, monkeypatch)) == 113
+        resumed(*half_way)
 
 
 def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
-    monkeypatch.setattr("prslib.training.checkpoint.code_version", lambda: "old")
+    version = "prslib.training.checkpoint.code_version"
+    monkeypatch.setattr(version, lambda: "old")
     saved = Checkpoint(tmp_path / "file", "run", 1e-9)
-    monkeypatch.setattr(
-        "prslib.training.checkpoint.code_version", lambda: "new"
-    )  # edited meanwhile
+    monkeypatch.setattr(version, lambda: "new")  # edited meanwhile
     saved.after_step(Progress(_Nothing()))
     with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
         Checkpoint(tmp_path / "file", "run").resume(Progress(_Nothing()))
 
 
+def test_checkpoints_outlive_edits_that_cannot_change_training(tmp_path):
+    package = tmp_path / "prslib"
+    source = "def place(labels):\n    return labels\n"
+    for name in ("samplers/crs.py", "report/tables.py", "memory.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(source)
+
+    def edited(name, text):
+        (package / name).write_text(text)
+        return source_digest(package)
+
+    begun = source_digest(package)
+    assert edited("report/tables.py", "other = 1") == begun
+    sentence = source.replace(":\n", ':\n    """Place labels."""  # here\n\n')
+    assert edited("samplers/crs.py", '"""CRS."""\n' + sentence) == begun
+    assert edited("samplers/crs.py", source.replace("labels\n", "labels + 1\n")) != begun
+    assert edited("samplers/crs.py", source) == begun
+    assert edited("memory.py", source + "SIZE = 1\n") != begun
+
+
+def test_every_source_that_training_loads_is_in_its_version():
+    code = (
+        "import sys; from prslib.training import run, checkpoint; from pathlib import Path;"
+        "files = {file for name in checkpoint.TRAINING for file in checkpoint.PACKAGE.glob(name)};"
+        "loaded = {n: Path(m.__file__) for n, m in sys.modules.items() if n[:6] == 'prslib'};"
+        "print([name for name, file in loaded.items() if file not in files])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_checkpoint_of_another_run_is_refused(half_way):
-    store, config = half_way
-    other, path = RunConfig(**MLP, method="CRS"), store.path(config, CHECKPOINT)
+    path, config = half_way
+    other = RunConfig(**MLP, method="CRS")
     said = f"belongs to training {config.training}, expected {other.training}"
     with pytest.raises(ValueError, match=said):
         run(other, checkpoint=path)
@@ -213,7 +252,7 @@ def test_a_checkpoint_of_another_run_is_refused(half_way):
 
 
 def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
-    config, store = RunConfig(**MLP, method="Finetune"), Store(tmp_path)
+    config, store = RunConfig(**MLP, method="Finetune", batch_size=40), Store(tmp_path)
 
     def full(_handle):
         raise OSError(errno.ENOSPC, "No space left on device")

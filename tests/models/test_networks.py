@@ -1,4 +1,4 @@
-"""The networks: their stages, their weights, and what a run refuses to do with them."""
+"""The networks: their stages, their weights, and what a configuration refuses of them."""
 
 import sys
 import urllib.error

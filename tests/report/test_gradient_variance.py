@@ -1,0 +1,67 @@
+"""Gradient variances from runs, and how methods compare."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from prslib.report.gradient_variance import contrasts, variances_of
+from prslib.training.config import RunConfig
+from prslib.training.run import run
+
+ONE_LABEL = "imbal-digits-tiny"
+
+
+def test_a_method_without_a_memory_is_refused():
+    finetune = run(RunConfig(dataset=ONE_LABEL, method="Finetune", batch_size=40))
+    with pytest.raises(ValueError, match="got Finetune on imbal-digits-tiny without; ask for var"):
+        variances_of([finetune])
+
+
+def frame(values):
+    rows = [
+        ("imbal-digits-tiny", method, seed, 10.0 * (i + 1), value)
+        for (method, seed), points in values.items()
+        for i, value in enumerate(points)
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "method", "seed", "seen", "value"])
+
+
+def test_points_are_shares_of_the_stream_whatever_was_dropped_of_it():
+    one = run(RunConfig(dataset=ONE_LABEL, method="CRS", batch_size=40, variance_points=4))
+    longer = one.gradient_variance.assign(images=one.gradient_variance["images"] + 10, seed=1)
+    rows = variances_of([one, dataclasses.replace(one, gradient_variance=longer)])
+    images = rows.pivot(index="seen", columns="seed", values="images")
+    assert images.index.tolist() == [25, 50, 75, 100]
+    assert (images[1] - images[0] == 10).all()
+
+
+def test_contrasts_compare_logarithms_seed_by_seed():
+    values = {("PRS", 0): [10.0, 100.0], ("CRS", 0): [1.0, 1.0]}  # 1.5 decades above
+    values |= {("PRS", 1): [10.0, 1.0], ("CRS", 1): [1.0, 0.0]}  # 1, where both vary
+    values |= {("PRS", 3): [10.0, 100.0], ("CRS", 3): [1.0, 10.0]}  # 1
+    values |= {("ExStream", 0): [20.0, 200.0], ("GSS", 2): [1.0, 1.0]}
+    table = contrasts(frame(values), "PRS").set_index("than")
+    assert list(table.index) == ["CRS", "ExStream"]  # GSS has no seed in common
+    assert table.loc["CRS", "difference"] == pytest.approx(3.5 / 3)
+    assert table.loc["CRS", "sd"] == pytest.approx(0.5 / 3**0.5)
+    assert table.loc["CRS", "ratio"] == pytest.approx(10 ** (3.5 / 3))
+    assert table["seeds"].tolist() == [3, 1]
+    assert table.loc["CRS", "points_above"] == 100
+    assert table.loc["ExStream", "points_above"] == 0
+    sentence = table.loc["CRS", "sentence"]
+    assert "PRS is above that of CRS, 14.68 times as large" in sentence
+    assert "the paper says above, which holds here" in sentence
+    assert "not clearly apart from that of ExStream" in table.loc["ExStream", "sentence"]
+    assert "does not compare the two" in table.loc["ExStream", "sentence"]
+
+
+def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown():
+    below = frame({(m, s): [v, v] for m, v in (("PRS", 1.0), ("CRS", 2.0)) for s in range(3)})
+    (sentence,) = contrasts(below, "PRS")["sentence"]
+    assert "PRS is below that of CRS, 0.50 times" in sentence
+    assert "which does not hold here" in sentence
+    apart = frame({("PRS", 0): [1.0], ("CRS", 0): [2.0], ("PRS", 1): [2.0], ("CRS", 1): [1.0]})
+    (sentence,) = contrasts(apart, "PRS")["sentence"]
+    assert "not clearly apart" in sentence
+    assert "which is not shown here" in sentence

@@ -1,0 +1,226 @@
+"""A step, EWC, scoring, and what samplers ask of the network."""
+
+import numpy as np
+import pytest
+import torch
+
+from prslib.datasets import load_dataset
+from prslib.memory import Memory
+from prslib.models.networks import make_model, split
+from prslib.training import learner as learner_module
+from prslib.training.config import RunConfig
+from prslib.training.learner import EWC, SAMPLER_NEEDS, Learner
+from prslib.training.replay import VectorBatch
+from prslib.training.run import make_learner
+
+TINY = "digits70tiny"
+TRAINING = {"optimizer": "adam", "learning_rate": 0.01, "loss": "multilabel_soft_margin"}
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return load_dataset(TINY)
+
+
+def learner(**options):
+    model = make_model("convnet", (32, 32, 3), 70, seed=0)
+    return Learner(model, **TRAINING, clip_value=5.0, **options)
+
+
+def tensors(dataset):
+    train = dataset.train
+    return torch.from_numpy(train.images), torch.from_numpy(train.labels).float()
+
+
+def test_a_step_clips_every_component_of_the_gradient():
+    layer = torch.nn.Linear(3, 2, bias=False)
+    model = torch.nn.Sequential(torch.nn.Flatten(), layer)
+    learner = Learner(model, "adam", 0.1, "multilabel_soft_margin", clip_value=1e-3)
+    before = layer.weight.detach().clone()
+    images = torch.full((4, 1, 1, 3), 255, dtype=torch.uint8)
+    learner.fit(images, torch.eye(2)[[0, 0, 0, 0]], [np.arange(4)])
+    assert layer.weight.grad.abs().max() == pytest.approx(1e-3)
+    assert not torch.equal(before, layer.weight)
+
+
+def test_scoring_leaves_the_network_as_it_was(dataset):
+    model = make_model("convnet", (32, 32, 3), 70, seed=0)
+    learner = Learner(model, "adam", 0.002, "multilabel_soft_margin", 5.0)
+    images = torch.from_numpy(dataset.train.images[:20])
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    one_by_one = np.concatenate([learner.probabilities(image[None]) for image in images])
+    np.testing.assert_allclose(learner.probabilities(images), one_by_one, atol=1e-6)
+    assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
+
+
+def test_evaluation_takes_large_batches_but_not_too_many_pixels(dataset, monkeypatch):
+    learner, images = trained(dataset, "fp32", steps=1)
+    whole = learner.probabilities(images[:40])
+    small = learner_module._in_batches(np.arange(600), (32, 32))
+    assert [len(part) for part in small] == [256, 256, 88]
+    assert len(learner_module._in_batches(np.arange(600), (512, 512))[0]) == 64
+    assert len(learner_module._in_batches(np.arange(600), (9999, 9999))[0]) == 1
+    sizes = []
+    learner.model.register_forward_hook(lambda _m, i, _o: sizes.append(len(i[0])))
+    monkeypatch.setattr(learner_module, "EVALUATION_PIXELS", 32 * 32 * 15)
+    np.testing.assert_allclose(learner.probabilities(images[:40]), whole, atol=1e-6)
+    assert sizes == [15, 15, 10]
+    chosen = learner.probabilities(images, np.array([7, 3]))
+    np.testing.assert_allclose(chosen, whole[[7, 3]], atol=1e-6)
+
+
+def test_ewc_by_hand():
+    # Fisher 1 at weight 0 and 3 at weight 4: together 2 on average, round 3
+    weight = torch.tensor([0.0], requires_grad=True)
+    ewc = EWC([("w", weight)], strength=2.0)
+    weight.grad = torch.tensor([0.5])
+    ewc.pull()
+    assert weight.grad.tolist() == [0.5]  # nothing to hold on to yet
+    ewc.observe({"w": torch.tensor([1.0])})
+    weight.data.fill_(4)
+    ewc.observe({"w": torch.tensor([3.0])})
+    weight.data.fill_(5)
+    ewc.pull()
+    assert weight.grad.item() == pytest.approx(0.5 + 2 * 2 * (5 - 3))
+
+
+def test_ewc_is_the_sum_of_every_batch_s_own_penalty():
+    rng = np.random.default_rng(0)
+    weight = torch.zeros(4, requires_grad=True)
+    ewc = EWC([("w", weight)], strength=3.0)
+    penalties = []
+    for _ in range(6):
+        weight.data = torch.from_numpy(rng.normal(size=4)).float()
+        fisher = torch.from_numpy(rng.random(4)).float()
+        penalties.append((fisher, weight.detach().clone()))
+        ewc.observe({"w": fisher})
+    weight.data = torch.from_numpy(rng.normal(size=4)).float()
+    weight.grad = torch.zeros(4)
+    ewc.pull()
+    loss = sum((fisher * (weight - at) ** 2).sum() for fisher, at in penalties) * 3.0 / 2 / 6
+    (expected,) = torch.autograd.grad(loss, weight)
+    torch.testing.assert_close(weight.grad, expected)
+
+
+def test_ewc_without_strength_is_finetune_and_with_it_holds_the_weights(dataset):
+    images, labels = tensors(dataset)
+    batches = np.arange(200).reshape(-1, 20)
+    nets = [learner(ewc_lambda=strength) for strength in (None, 0.0, 1e7)]
+    gone = []
+    for net in nets:
+        net.fit(images, labels, batches[:5])
+        before = [p.detach().clone() for p in net.parameters]
+        net.fit(images, labels, batches[5:])
+        pairs = zip(net.parameters, before, strict=True)
+        gone.append(sum((p - q).square().sum().item() for p, q in pairs))
+    plain, free = (list(net.parameters) for net in nets[:2])
+    assert all(torch.equal(p, q) for p, q in zip(plain, free, strict=True))
+    assert gone[2] < 0.8 * gone[0]
+
+
+def test_what_comes_pretrained_is_frozen_for_ewc_and_nothing_else(dataset):
+    images, labels = tensors(dataset)
+    whole, frozen = learner(), learner(frozen_stages=3)
+    assert len(whole.parameters) == len(list(whole.model.parameters()))
+    before = {name: value.clone() for name, value in frozen.model.state_dict().items()}
+    frozen.fit(images, labels, np.arange(60).reshape(3, 20))
+    moved = frozen.model.state_dict().items()
+    changed = {name for name, value in moved if not torch.equal(before[name], value)}
+    assert changed == {"stages.3.weight", "stages.3.bias"}  # no running statistics either
+
+
+def test_only_stages_that_are_there_can_be_frozen():
+    model = make_model("convnet", (32, 32, 3), 70, seed=0)
+    with pytest.raises(ValueError, match="expected 0 to 3, as ConvNet has 4 stages, got 4"):
+        split(model, 4)
+    with pytest.raises(ValueError, match="as Linear has 0 stages, got 1"):
+        split(torch.nn.Linear(2, 2), 1)
+
+
+def test_replayed_vectors_train_as_the_images_they_came_from(dataset):
+    images, labels = tensors(dataset)
+    new, old = np.arange(10), np.arange(10, 16)
+    from_images, from_vectors = learner(frozen_stages=1), learner(frozen_stages=1)
+    vectors = SAMPLER_NEEDS["features"](from_vectors, images, labels, old, Memory(1))
+    assert vectors.shape == (6, 16 * 8 * 8)
+    from_images.fit(images, labels, [np.concatenate([new, old])])
+    from_vectors.fit(images, labels, [VectorBatch(new, vectors, dataset.train.labels[old])])
+    for p, q in zip(from_images.parameters, from_vectors.parameters, strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-6)
+
+
+def test_the_vectors_do_not_change_while_the_net_learns(dataset):
+    images, labels = tensors(dataset)
+    frozen = learner(frozen_stages=1)
+    before = SAMPLER_NEEDS["features"](frozen, images, labels, np.arange(5), Memory(1))
+    frozen.fit(images, labels, np.arange(60).reshape(3, 20))
+    after = SAMPLER_NEEDS["features"](frozen, images, labels, np.arange(5), Memory(1))
+    np.testing.assert_array_equal(before, after)
+
+
+def test_gradient_products_follow_the_memory_and_the_model(dataset):
+    images, labels = tensors(dataset)
+    net, memory = learner(), Memory(8)
+    memory.write(np.arange(8), index=np.arange(20, 28))
+    compare = SAMPLER_NEEDS["gradient_products"](net, images, labels, np.array([3, 22]), memory)
+    table = compare(np.array([[0, 1], [2, 3]]))
+    assert table.shape == (4, 4) and table.dtype == np.float64
+    single = compare(np.array([[2]]))
+    np.testing.assert_allclose(single[0, 0], single[2, 2], rtol=1e-4)  # slot 2 holds image 22
+    net.fit(images, labels, [np.arange(20)])
+    assert not np.allclose(compare(np.array([[2]])), single)
+
+
+def trained(dataset, precision, steps=5, **fields):
+    learner = make_learner(RunConfig(dataset=TINY, precision=precision, **fields), dataset)
+    images = torch.from_numpy(dataset.train.images)
+    labels = torch.from_numpy(dataset.train.labels).float()
+    learner.fit(images, labels, np.arange(20 * steps).reshape(steps, 20))
+    return learner, images
+
+
+@pytest.mark.parametrize("method", ["PRS", "EWC"])
+def test_bfloat16_stays_near_float32_with_weights_in_float32(dataset, method):
+    single, images = trained(dataset, "fp32", method=method)
+    half, _ = trained(dataset, "bf16", method=method)
+    assert all(weight.dtype == torch.float32 for weight in half.parameters)
+    four = [weight for weight in half.parameters if weight.dim() == 4]
+    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in four)
+    states = half.optimizer.state.values()
+    assert {value.dtype for state in states for value in state.values()} == {torch.float32}
+    scores = [learner.probabilities(images[:50]) for learner in (single, half)]
+    assert scores[1].dtype == np.float32
+    assert np.isfinite(scores[1]).all()
+    assert not np.array_equal(*scores)
+    np.testing.assert_allclose(*scores, atol=0.06)  # the largest of 3500; they reach 0.9
+    assert np.abs(scores[0] - scores[1]).mean() < 0.005
+
+
+def test_a_forward_pass_in_bfloat16_is_one(dataset):
+    half, images = trained(dataset, "bf16", steps=1)
+    kinds = set()
+    for layer in half.model.modules():
+        if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
+            layer.register_forward_hook(lambda _m, _i, output: kinds.add(output.dtype))
+    half.fit(images, torch.ones(len(images), 70), [np.arange(20)])
+    assert kinds == {torch.bfloat16}
+    kinds.clear()
+    half.probabilities(images[:5])
+    assert kinds == {torch.bfloat16}
+
+
+def test_tf32_is_float32_on_a_cpu(dataset):
+    learners = [trained(dataset, name)[0] for name in ("fp32", "tf32")]
+    for left, right in zip(*(learner.parameters for learner in learners), strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-3, atol=1e-4)
+
+
+def test_frozen_stages_hand_on_float32_whatever_they_compute_in(dataset):
+    half, images = trained(dataset, "bf16", method="ExStream", steps=1)
+    inputs = half.inputs(images, np.arange(3))
+    assert inputs.dtype == torch.float32
+    single, _ = trained(dataset, "fp32", method="ExStream", steps=1)
+    exact = single.inputs(images, np.arange(3))
+    assert not torch.equal(inputs, exact)
+    torch.testing.assert_close(inputs, exact, rtol=0.02, atol=0.02)
