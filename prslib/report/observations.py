@@ -1,4 +1,4 @@
-"""Everything that stored runs say, and everything the paper prints, in tidy rows of one shape.
+"""Gather what runs measured, and what the paper prints, into tidy rows of one shape.
 
 The columns:
 
@@ -169,6 +169,7 @@ def _shares(counts: np.ndarray) -> np.ndarray:
     return 100 * counts / counts.sum()
 
 
+@cache
 def published_observations() -> pd.DataFrame:
     """Return every printed cell in the shape of our own rows, in the order of `published.load`.
 
