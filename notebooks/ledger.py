@@ -23,7 +23,7 @@
 # test that decides it. Verdicts are computed, never typed.
 #
 # It asks for no runs of its own. It takes those of the other notebooks of the profile from the
-# cache. Runs that are missing are trained; with `missing` set to "leave" their cells stay "not run".
+# cache. Missing runs are trained; with `missing` set to "leave" their cells stay "not run".
 # The quick profile runs on **stand-ins**, small data sets and a small network in place of the
 # paper's. Compare order and direction there, not heights.
 #
@@ -117,8 +117,8 @@ figure.suptitle(f"The paper's claims in our runs {data}: {most}")
 settings.save(figure, decided, "claims")
 
 # %% [markdown]
-# The claims that do not hold in our runs, and by how much. Below are all claims, with their place in
-# the paper. In brackets behind a data set is the one that it stands for.
+# The claims that do not hold in our runs, and by how much. Below are all claims, with their place
+# in the paper. In brackets behind a data set is the one that it stands for.
 
 # %%
 display(Markdown("\n".join(f"- {sentence}" for sentence in ledger.sentences(decided))))
@@ -142,11 +142,11 @@ display(versions())
 #   that the stand-in lacks. A row that holds there may need something that only the stand-in has:
 #   its network has learned digits before and meets them in new colours.
 #   [`pretraining`](pretraining.ipynb) tests the claims about Table 1 with other initial weights.
-# - Some claims fail in the paper's own tables, too. Its Multitask, the upper bound, has a lower C-F1
+# - Some claims fail in the paper's own tables, too. Its upper bound, Multitask, has a lower C-F1
 #   than PRS, and after some tasks its PRS is not ahead of ExStream. The ticks in the picture show
 #   these.
-# - The same packages (`ledger_versions.csv`, above) are meant to give the same bytes on every x86-64
-#   processor that has AVX2 (`prslib.training.portable`). Other packages round the last digit
+# - The same packages (`ledger_versions.csv`, above) are meant to give the same bytes on every
+#   x86-64 processor that has AVX2 (`prslib.training.portable`). Other packages round the last digit
 #   otherwise. Each run then drifts apart from its twin, and a claim near its limit may be decided
 #   otherwise.
 # - Intervals are over seeds. They say nothing of other data sets, sizes or settings. Nor do they

@@ -58,7 +58,7 @@ class Claim:
         return [config for config in needed if all(getattr(config, extra) for extra in extras)]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Lay observations of one data set out as (seeds, cells), or return no rows if any is gone."""
+        """Lay out one data set as (seeds, cells), without rows where a cell has not been run."""
         selected, columns = self.select(rows), list(self.columns)
         selected = selected.dropna(subset=[*columns, "value"])
         if selected.empty:
