@@ -1,4 +1,4 @@
-"""From runs to what a reader sees: tables, sentences, claims; a module a notebook, or a few."""
+"""Turn runs into tables, sentences, verdicts and figures; each notebook has its module here."""
 
 from prslib.report.tables import (
     GROUPS,

@@ -1,4 +1,8 @@
-"""Executed copies of notebooks: where they are, and whether they are up to date."""
+"""Execute notebooks, tell which are out of date, and turn executed ones into web pages.
+
+The commands import this module before they know what to do: what is slow to load is imported by
+the functions that need it.
+"""
 
 import contextlib
 import os
@@ -9,180 +13,19 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import nbformat
 import numpy as np
-import papermill
-from jupyter_core.utils import ensure_event_loop
-from nbconvert import HTMLExporter
-from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_notebook
-from tqdm import tqdm
-from traitlets.config import Config
 
-from prslib.experiments.sweep import run_all
 from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
-from prslib.report.notebook import given, wanted
 from prslib.samplers import SAMPLERS, make_sampler
-from prslib.training.portable import round_alike
-
-
-def executed_file(profile: str, name: str) -> Path:
-    """Return where a notebook's executed copy is kept."""
-    return cache_dir() / "executed" / profile / f"{name}.ipynb"
-
-
-def stale(profile: str, name: str) -> bool:
-    """Whether a notebook's figures are to be drawn again.
-
-    They are where the notebook, its parameters or the package changed since it was last executed,
-    and where the profile's folder of figures is gone.
-    """
-    executed = executed_file(profile, name)
-    if not (executed.is_file() and figures_dir(profile).is_dir()):
-        return True
-    read = (".py", ".csv", ".mplstyle", ".pth")
-    sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
-    sources += [project_root() / "notebooks" / f"{name}.ipynb", params_file(profile, name)]
-    return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
-
-
-def compile_sampler(name: str) -> None:
-    """Let a sampler that looks at labels alone decide once; our own.
-
-    Parameters
-    ----------
-    name : str
-        A key of `SAMPLERS`.
-
-    Examples
-    --------
-    >>> compile_sampler("crs")
-    """
-    make_sampler(name, size=1, num_classes=1, seed=0).place(np.ones((2, 1), dtype=bool))
-
-
-@contextmanager
-def compiling(names: Sequence[str] | None = None) -> Iterator[None]:
-    """Compile samplers while this process does something else; our own.
-
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Keys of `SAMPLERS`, by default all that look at labels alone.
-
-    Yields
-    ------
-    None
-        At once; at the end of the block all are compiled. PRS takes ten seconds the first time and
-        none later.
-    """
-    if names is None:
-        names = [name for name, sampler in SAMPLERS.items() if not sampler.needs]
-    with ExitStack() as running:
-        for name in names:
-            command = [sys.executable, "-m", "prslib.report.build", name]
-            running.enter_context(subprocess.Popen(command))
-        yield
-
-
-if __name__ == "__main__":
-    compile_sampler(sys.argv[1])
-
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 # begun first, so that no core waits for the last of them
 LONGEST = ("single_label", "ledger", "datasets", "feature_tsne", "main_results", "walkthrough")
-
-
-def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of several notebooks in one sweep and execute the notebooks.
-
-    Parameters
-    ----------
-    profile : str
-        "smoke", "quick", "seeds" or "paper".
-    names : sequence of str
-        Notebooks of the profile.
-
-    Returns
-    -------
-    dict of str to str
-        The error of each notebook that stopped with one, under its name, and under "training on
-        DEVICE" what ended a sweep; the others are executed all the same.
-    """
-    round_alike()  # before the notebooks' processes load numpy
-    errors = _train(profile, names)
-    with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
-        in_order = [name for name in LONGEST if name in names]
-        in_order += [name for name in names if name not in LONGEST]
-        under_way = {pool.submit(_draw, profile, name): name for name in in_order}
-        bar = tqdm(as_completed(under_way), total=len(names), desc="drawing", unit="notebook")
-        for done in bar:
-            name = under_way[done]
-            try:
-                bar.write(f"{name}: {done.result():.0f} s", file=sys.stderr)
-            except Exception as error:  # its own, its kernel's or of its parameters
-                partial = _partial(profile, name)
-                reached = f"\nas far as it came: {partial}" if partial.exists() else ""
-                errors[name] = _said(error) + reached
-            else:
-                errors.pop(name, None)  # what stopped its training did not come back
-    return errors
-
-
-def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train what is missing, one sweep a device; a notebook that cannot say what it wants waits."""
-    errors, by_device = {}, {}
-    for name in names:
-        try:
-            runs = wanted(name, profile)
-            by_device.setdefault(given(profile, name).get("device", "cpu"), []).extend(runs)
-        except Exception as error:  # told when it is drawn, if it still cannot then
-            errors[name] = _said(error)
-    for device, configurations in by_device.items():
-        try:
-            run_all(configurations, device=device)
-        except Exception as error:  # notebooks whose runs are stored can be drawn all the same
-            errors[f"training on {device}"] = _said(error)
-    return errors
-
-
-def _said(error: Exception) -> str:
-    told = isinstance(error, papermill.PapermillExecutionError)  # it names the notebook's error
-    return str(error) if told else f"{type(error).__name__}: {error}"
-
-
-def _partial(profile: str, name: str) -> Path:
-    return executed_file(profile, name).with_suffix(".partial.ipynb")
-
-
-def _draw(profile: str, name: str) -> float:
-    """Execute a notebook and return the seconds it took."""
-    start, partial, loop = time.perf_counter(), _partial(profile, name), ensure_event_loop()
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    partial.unlink(missing_ok=True)
-    with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
-        papermill.execute_notebook(
-            project_root() / "notebooks" / f"{name}.ipynb",
-            partial,
-            given(profile, name),
-            kernel_name="python3",
-            cwd=project_root(),
-            progress_bar=False,
-            stderr_file=sys.stderr,
-            # a kernel that is told to end while idle logs the interrupt as an error
-            extra_arguments=["--log-level=CRITICAL"],
-            # sockets of its own for each kernel, and nothing over the network
-            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
-        )
-    partial.replace(executed_file(profile, name))
-    return time.perf_counter() - start
-
-
-# nbconvert's own page; the code is behind a line to click on, and the other pages stand on top
+FIRST = "index"  # the page with the README
+LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+(?=\))")  # where a relative link of a text leads
+# nbconvert's own page, with the code folded and links to the other pages on top
 PAGE = """
 {%- extends 'lab/index.html.j2' -%}
 {%- block html_head -%}
@@ -210,8 +53,135 @@ PAGE = """
 <details><summary>code</summary>{{ super() }}</details>
 {%- endblock input_group -%}
 """
-FIRST = "index"
-LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+(?=\))")  # where a relative link of a text leads
+
+
+def executed_file(profile: str, name: str) -> Path:
+    """Return where a notebook's executed copy is kept."""
+    return cache_dir() / "executed" / profile / f"{name}.ipynb"
+
+
+def stale(profile: str, name: str) -> bool:
+    """Whether a notebook, its parameters or the package changed since it was last executed.
+
+    It is stale, too, where the profile's folder of figures is gone.
+    """
+    executed = executed_file(profile, name)
+    if not (executed.is_file() and figures_dir(profile).is_dir()):
+        return True
+    read = (".py", ".csv", ".mplstyle", ".pth")
+    sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
+    sources += [project_root() / "notebooks" / f"{name}.ipynb", params_file(profile, name)]
+    return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
+
+
+def compile_sampler(name: str) -> None:
+    """Let a sampler that looks at labels alone decide once, which compiles it."""
+    make_sampler(name, size=1, num_classes=1, seed=0).place(np.ones((2, 1), dtype=bool))
+
+
+@contextlib.contextmanager
+def compiling(names: Sequence[str] | None = None) -> Iterator[None]:
+    """Compile samplers in other processes during a block, by default all that need labels alone.
+
+    PRS takes ten seconds the first time and none later.
+    """
+    if names is None:
+        names = [name for name, sampler in SAMPLERS.items() if not sampler.needs]
+    with contextlib.ExitStack() as running:
+        for name in names:
+            command = [sys.executable, "-m", "prslib.report.build", name]
+            running.enter_context(subprocess.Popen(command))
+        yield
+
+
+def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
+    """Train the runs of several notebooks in one sweep and execute the notebooks.
+
+    Returns the error of each notebook that stopped, by name, and of a sweep that stopped, by
+    "training on DEVICE"; the other notebooks are executed all the same.
+    """
+    from tqdm import tqdm
+
+    from prslib.training.portable import round_alike
+
+    round_alike()  # before the notebooks' processes load numpy
+    errors = _train(profile, names)
+    with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
+        in_order = [name for name in LONGEST if name in names]
+        in_order += [name for name in names if name not in LONGEST]
+        under_way = {pool.submit(_draw, profile, name): name for name in in_order}
+        bar = tqdm(as_completed(under_way), total=len(names), desc="drawing", unit="notebook")
+        for done in bar:
+            name = under_way[done]
+            try:
+                bar.write(f"{name}: {done.result():.0f} s", file=sys.stderr)
+            except Exception as error:  # its own, its kernel's or of its parameters
+                partial = _partial(profile, name)
+                reached = f"\nas far as it came: {partial}" if partial.exists() else ""
+                errors[name] = _message(error) + reached
+            else:
+                errors.pop(name, None)  # what stopped its training did not come back
+    return errors
+
+
+def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
+    """Train what is missing, one sweep a device, and return the errors."""
+    from prslib.experiments.sweep import run_all
+    from prslib.report.notebook import given, wanted
+
+    errors, by_device = {}, {}
+    for name in names:
+        try:
+            runs = wanted(name, profile)
+            by_device.setdefault(given(profile, name).get("device", "cpu"), []).extend(runs)
+        except Exception as error:  # told when it is drawn, if it still cannot then
+            errors[name] = _message(error)
+    for device, configurations in by_device.items():
+        try:
+            run_all(configurations, device=device)
+        except Exception as error:  # notebooks whose runs are stored can be drawn all the same
+            errors[f"training on {device}"] = _message(error)
+    return errors
+
+
+def _message(error: Exception) -> str:
+    from papermill import PapermillExecutionError
+
+    named = isinstance(error, PapermillExecutionError)  # its text names the notebook's own error
+    return str(error) if named else f"{type(error).__name__}: {error}"
+
+
+def _partial(profile: str, name: str) -> Path:
+    return executed_file(profile, name).with_suffix(".partial.ipynb")
+
+
+def _draw(profile: str, name: str) -> float:
+    """Execute a notebook and return the seconds it took."""
+    import papermill
+    from jupyter_core.utils import ensure_event_loop
+    from traitlets.config import Config
+
+    from prslib.report.notebook import given
+
+    start, partial, loop = time.perf_counter(), _partial(profile, name), ensure_event_loop()
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    partial.unlink(missing_ok=True)
+    with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
+        papermill.execute_notebook(
+            project_root() / "notebooks" / f"{name}.ipynb",
+            partial,
+            given(profile, name),
+            kernel_name="python3",
+            cwd=project_root(),
+            progress_bar=False,
+            stderr_file=sys.stderr,
+            # a kernel that is told to end while idle logs the interrupt as an error
+            extra_arguments=["--log-level=CRITICAL"],
+            # sockets of its own for each kernel, and nothing over the network
+            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
+        )
+    partial.replace(executed_file(profile, name))
+    return time.perf_counter() - start
 
 
 def report_dir(profile: str) -> Path:
@@ -220,30 +190,15 @@ def report_dir(profile: str) -> Path:
 
 
 def write_report(profile: str, names: Sequence[str]) -> list[str]:
-    """Write a page for every executed notebook of a profile, and the README as the first page.
+    """Write a page for every executed notebook, and the README as the first page, ``index.html``.
 
-    Parameters
-    ----------
-    profile : str
-        "smoke", "quick", "seeds" or "paper".
-    names : sequence of str
-        Notebooks of the profile.
-
-    Returns
-    -------
-    list of str
-        The notebooks that have not been executed, and so have no page.
-
-    Raises
-    ------
-    FileNotFoundError
-        If none has been executed; nothing is written then.
-
-    Notes
-    -----
-    The pages are ``<name>.html`` in `report_dir`, the first is ``index.html``. Pictures are in the
-    pages themselves; formulas are set by MathJax, which the browser fetches.
+    Pictures are in the pages themselves; formulas are set by MathJax, which the browser fetches.
+    Returns the notebooks that have not been executed; FileNotFoundError if none has been.
     """
+    import nbformat
+    from nbconvert import HTMLExporter
+    from tqdm import tqdm
+
     done = [name for name in names if executed_file(profile, name).is_file()]
     if not done:
         raise FileNotFoundError(
@@ -262,21 +217,24 @@ def write_report(profile: str, names: Sequence[str]) -> list[str]:
     shared = {"profile": profile, "pages": [FIRST, *done]}
     for name in tqdm(shared["pages"], desc="writing", unit="page"):
         if name == FIRST:
-            readme = (root / "README.md").read_text(encoding="utf-8")
-            page, home = new_notebook(cells=[new_markdown_cell(readme)]), root
+            readme = nbformat.v4.new_markdown_cell((root / "README.md").read_text(encoding="utf-8"))
+            page, home = nbformat.v4.new_notebook(cells=[readme]), root
         else:
             page, home = nbformat.read(executed_file(profile, name), 4), root / "notebooks"
-        _prepare(page, home, folder, done)
+        texts = [cell for cell in page.cells if cell.cell_type == "markdown"]
+        page.metadata["title"] = texts[0].source.splitlines()[0].lstrip("# ")
+        for cell in texts:
+            cell.source = _relinked(cell.source, home, folder, done)
         here = {"metadata": {"name": name, "path": str(root)}}
         body, _ = exporter.from_notebook_node(page, shared | here)
         (folder / f"{name}.html").write_text(body, encoding="utf-8")
     return [name for name in names if name not in done]
 
 
-def _prepare(page: NotebookNode, home: Path, folder: Path, pages: Sequence[str]) -> None:
-    """Give a page the title that its text has, and let its relative links lead from ``folder``."""
+def _relinked(text: str, home: Path, folder: Path, pages: Sequence[str]) -> str:
+    """Let a text's relative links, written for the folder `home`, lead from `folder`."""
 
-    def led(link: re.Match) -> str:
+    def lead(link: re.Match) -> str:
         target = (home / link.group()).resolve()
         if target.suffix == ".png":  # is put into the page, which looks for it from the root
             return os.path.relpath(target, project_root())
@@ -284,7 +242,8 @@ def _prepare(page: NotebookNode, home: Path, folder: Path, pages: Sequence[str])
             return f"{target.stem}.html"
         return os.path.relpath(target, folder)
 
-    texts = [cell for cell in page.cells if cell.cell_type == "markdown"]
-    page.metadata["title"] = texts[0].source.splitlines()[0].lstrip("# ")
-    for cell in texts:
-        cell.source = LINK.sub(led, cell.source)
+    return LINK.sub(lead, text)
+
+
+if __name__ == "__main__":
+    compile_sampler(sys.argv[1])

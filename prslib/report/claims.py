@@ -1,4 +1,4 @@
-"""A claim that the paper makes in words, and the test that decides it."""
+"""The claims that the paper makes in words, and the quantity that decides each."""
 
 import math
 from collections.abc import Sequence
@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from prslib.report import METRICS
-from prslib.report import statistics as effects
+from prslib.datasets import GROUPS
+from prslib.report import effects
 from prslib.report.observations import EXTRAS, settings_of
-from prslib.report.statistics import Effect, Least
+from prslib.report.statistics import Effect
+from prslib.report.tables import METRICS
 from prslib.training.config import RunConfig
 
 # the rows that a claim is about, where it does not say otherwise
@@ -26,40 +27,19 @@ USUAL = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, where it stands, and what decides it.
+    """A claim, where it stands in the paper, and what decides it."""
 
-    Parameters
-    ----------
-    statement : str
-        What is claimed, in our own words.
-    source : str
-        Section, table or figure of the paper.
-    test : str
-        What is measured, in words; above 0 speaks for the claim.
-    effect : callable
-        Takes the mean of every cell, a row a resample, and returns that measure
-        (`prslib.report.statistics`).
-    on : tuple of str
-        The paper's data sets that the claim is about.
-    columns : tuple of str
-        Columns of the observations that tell the cells apart; the first is what is compared.
-    where : dict
-        Column to the values that count, over `USUAL`; None where any counts. All that are named
-        for one of `columns` must have been run.
-    several : str
-        One of `columns` of which at least two values must have been run; "" for none.
-    unit : str
-        The effect's unit.
-    """
-
-    statement: str
-    source: str
-    test: str
-    effect: Effect
-    on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")
+    statement: str  # in words of our own
+    source: str  # section, table or figure of the paper
+    test: str  # what is measured, in words; above 0 speaks for the claim
+    effect: Effect  # the same as a function of the mean of every cell, in `unit`
+    on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")  # the paper's data sets
+    # columns of the observations that tell the cells apart; the first is what is compared
     columns: tuple[str, ...] = ("method", "metric")
+    # column to the values that count, over `USUAL`, None for any; of one of `columns` all that
+    # are named must have been run
     where: dict[str, tuple | None] = field(default_factory=dict)
-    several: str = ""
+    several: str = ""  # one of `columns` of which at least two values must have been run
     unit: str = "points"
 
     def select(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -71,36 +51,14 @@ class Claim:
         return rows[kept]
 
     def needs(self, wanted: Sequence[RunConfig]) -> list[RunConfig]:
-        """Return the configurations, of all that a profile wants, on which the claim rests.
-
-        Parameters
-        ----------
-        wanted : sequence of RunConfig
-            The first of each data set is its standard.
-
-        Returns
-        -------
-        list of RunConfig
-            In order, each once; empty where the profile does not ask for what it takes.
-        """
+        """Return those of a profile's runs that the claim looks at; the standards come first."""
         rows = self.select(settings_of(wanted).drop_duplicates("run"))
         extras = [EXTRAS[name] for name in self.where.get("measure", ()) if name in EXTRAS]
         needed = [wanted[row] for row in rows.index]
         return [config for config in needed if all(getattr(config, extra) for extra in extras)]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Lay out the cells of a claim seed by seed.
-
-        Parameters
-        ----------
-        rows : DataFrame
-            As `prslib.report.observations.observe` gives them, of one data set.
-
-        Returns
-        -------
-        DataFrame
-            One row a seed, one column a cell; without rows where something has not been run.
-        """
+        """Lay out one data set as (seeds, cells), without rows where a cell has not been run."""
         selected, columns = self.select(rows), list(self.columns)
         selected = selected.dropna(subset=[*columns, "value"])
         if selected.empty:
@@ -123,18 +81,66 @@ MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
 PLAIN, ATTENTION = "ResNet101", ("Attention Consistency", "RNN-Attention")
 RIVALS = ("CRS", "GSS", "ExStream")  # that the text names where it says "all the baselines"
 ALL = ("Finetune", "EWC", *RIVALS)
+
+# values of `where` that several claims share
 AT_EVERY_TASK = {"last": (True, False)}
 SCHEDULES = {"varied": ("", "schedule")}
 SIZES = {"varied": ("", "memory_size"), "memory": (0.5, 1.0, 1.5)}
 # a network of its own may freeze stages and have a step size of its own
 ATTENTIVE = ("model", "frozen_stages,model", "learning_rate,model")
-MODELS = {"varied": ("", *ATTENTIVE)}
-OFFLINE = {"method": ("Multitask",), "varied": ("frozen_stages", *ATTENTIVE)}
+MODELS = {"varied": ("", *ATTENTIVE), "architecture": (PLAIN, *ATTENTION)}
 ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
-AS_IT_COMES = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
-SHARE = {"measure": ("share",)}
-DISTANCE = SHARE | {"metric": ("to stream", "to equal")}
-ANY_RHO = {"varied": ("", "rho"), "method": ("PRS",)}
+IMBALANCED = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
+ANY_RHO = {"varied": ("", "rho"), "method": ("PRS",), "power": None}
+
+# sources
+FIGURE_5 = "Sec. 6.2, Fig. 5"
+MEMORIES = "Sec. 6.2, Memory Distribution"
+INTRA_TASK = "Sec. 6.2, Intra-task Imbalance"
+PERMUTED = "Sec. 6.2, Table 2; Appendix, permuted schedules"
+MEMORY_SIZES = "Sec. 6.2, Table 2; Appendix, memory sizes"
+SINGLE_LABEL = "Appendix, Single-Labeled Classification"
+PROGRESSION = "Appendix, Task Progression Results"
+IMBALANCED_TEST = "Appendix, Imbalanced test-set"
+NETWORKS = "Appendix, Base Architectures"
+
+# what `leads` compares beyond the overall scores of the standard setting
+ON_THE_TAIL = {
+    "place": "moderate and minority",
+    "columns": ("method", "group", "metric"),
+    "where": {"group": ("moderate", "minority")},
+}
+ON_THE_SMALLEST_TASK = {
+    "place": "task 3 at the end",
+    "on": (NUS,),
+    "where": {"task": ("3",)},
+}
+IN_EVERY_SCHEDULE = {
+    "place": "each schedule",
+    "columns": ("method", "schedule", "metric"),
+    "where": SCHEDULES,
+    "several": "schedule",
+}
+AT_EVERY_SIZE = {
+    "place": "half, whole and one and a half times the memory",
+    "columns": ("method", "memory", "metric"),
+    "where": SIZES,
+}
+ON_EVERY_NETWORK = {
+    "place": "plain net and both attention nets",
+    "on": (COCO,),
+    "columns": ("method", "architecture", "metric"),
+    "where": MODELS,
+}
+WITH_ONE_LABEL = {
+    "place": "whole test set at the end",
+    "on": (MNIST, SVHN),
+    "where": ACCURACY,
+}
+AFTER_FOUR_TASKS = WITH_ONE_LABEL | {
+    "place": "whole test set after task 4",
+    "where": {**ACCURACY, "last": (False,), "trained_tasks": (4,)},
+}
 
 
 def leads(statement: str, source: str, *others: str, place: str = "overall", **fields) -> Claim:
@@ -147,22 +153,21 @@ def leads(statement: str, source: str, *others: str, place: str = "overall", **f
 
 def forgets_the_tail(method: str) -> Claim:
     """Return the claim that a method forgets the rare classes more (Figure 1)."""
-    where = {"method": (method,), "measure": ("forget",), "group": ("majority", "minority")}
     return Claim(
         f"{method} forgets the minority more than the majority",
         "Sec. 2, Fig. 1; Table 1",
         "forgetting of the minority less that of the majority, mean of C-F1, O-F1 and mAP",
         effects.gains("minority", "majority"),
         columns=("group", "metric"),
-        where=where,
+        where={"method": (method,), "measure": ("forget",), "group": ("majority", "minority")},
     )
 
 
 def steadier_than(method: str) -> Claim:
-    """Return the claim that PRS hangs less on the schedule than another method (Table 2)."""
+    """Return the claim that PRS depends less on the schedule than another method (Table 2)."""
     return Claim(
         f"PRS varies less from schedule to schedule than {method}",
-        "Sec. 6.2, Table 2; Appendix, permuted schedules",
+        PERMUTED,
         f"s.d. over schedules of {method} less that of PRS; mean of C-F1, O-F1 and mAP, overall",
         effects.steadier("PRS", method),
         columns=("method", "schedule", "metric"),
@@ -171,7 +176,9 @@ def steadier_than(method: str) -> Claim:
     )
 
 
-def nearer_to(method: str, aim: str, other: str, statement: str, source: str, *on: str) -> Claim:
+def nearer_to(
+    aim: str, other: str, method: str, statement: str, source: str = FIGURE_5, on: tuple = (COCO,)
+) -> Claim:
     """Return the claim that a memory is nearer to one mix than to another (Figure 5)."""
     return Claim(
         statement,
@@ -180,7 +187,25 @@ def nearer_to(method: str, aim: str, other: str, statement: str, source: str, *o
         effects.beats(other, aim),
         on=on,
         columns=("metric", "method"),
-        where={"method": (method,), **DISTANCE},
+        where={"method": (method,), "measure": ("share",), "metric": ("to stream", "to equal")},
+        unit="points of memory",
+    )
+
+
+def keeps_more(method: str, other: str, group: str, whose: str, statement: str) -> Claim:
+    """Return the claim that a group has a larger share of one memory than of another (Figure 5)."""
+    return Claim(
+        statement,
+        FIGURE_5,
+        f"share of the memory that {whose}, {method} less {other}",
+        effects.gains(method, other),
+        on=(COCO,),
+        where={
+            "method": (method, other),
+            "metric": ("memory",),
+            "group": (group,),
+            "measure": ("share",),
+        },
         unit="points of memory",
     )
 
@@ -189,7 +214,7 @@ def at_any_time(statement: str, *others: str) -> Claim:
     """Return the claim that PRS is above others whenever a task has been trained."""
     return Claim(
         statement,
-        "Appendix, Task Progression Results",
+        PROGRESSION,
         f"least lead of PRS over {', '.join(others)} in any of {', '.join(METRICS)}; after each "
         "task but the first, which may fit into the memory",
         effects.after_the_first(effects.beats("PRS", *others)),
@@ -220,16 +245,14 @@ CLAIMS: dict[str, Claim] = {
     "tail_crs": forgets_the_tail("CRS"),
     "tail_ewc": forgets_the_tail("EWC"),
     "crs_follows": nearer_to(
-        "CRS",
-        "to stream",
-        "to equal",
+        *("to stream", "to equal", "CRS"),
         "CRS's memory is as long-tailed as the stream",
         "Sec. 3.2; Sec. 6.2, Fig. 5",
-        *(COCO, NUS),
+        on=(COCO, NUS),
     ),
     "crs_head": Claim(
         "CRS fills its memory with the majority",
-        "Sec. 6.2, Fig. 5",
+        FIGURE_5,
         "share of CRS's memory that the majority has, less that of the minority",
         effects.gains("majority", "minority"),
         on=(COCO,),
@@ -238,53 +261,24 @@ CLAIMS: dict[str, Claim] = {
             "method": ("CRS",),
             "metric": ("memory",),
             "group": ("majority", "minority"),
-            **SHARE,
+            "measure": ("share",),
         },
         unit="points of memory",
     ),
     "prs_balances": nearer_to(
-        "PRS",
-        "to equal",
-        "to stream",
-        "PRS's memory is balanced without task information",
-        "Sec. 6.2, Fig. 5",
-        COCO,
+        *("to equal", "to stream", "PRS"), "PRS's memory is balanced without task information"
     ),
     "exstream_balances": nearer_to(
-        "ExStream",
-        "to equal",
-        "to stream",
+        *("to equal", "to stream", "ExStream"),
         "ExStream's memory is balanced, with the classes known in advance",
-        "Sec. 6.2, Fig. 5",
-        COCO,
     ),
-    "gss_moderate": Claim(
+    "gss_moderate": keeps_more(
+        *("GSS", "CRS", "moderate", "the moderate classes have"),
         "GSS keeps more of the moderate classes than CRS",
-        "Sec. 6.2, Fig. 5",
-        "share of the memory that the moderate classes have, GSS less CRS",
-        effects.gains("GSS", "CRS"),
-        on=(COCO,),
-        where={
-            "method": ("GSS", "CRS"),
-            "metric": ("memory",),
-            "group": ("moderate",),
-            **SHARE,
-        },
-        unit="points of memory",
     ),
-    "gss_minority": Claim(
+    "gss_minority": keeps_more(
+        *("PRS", "GSS", "minority", "the minority has"),
         "GSS keeps too little of the minority, PRS enough",
-        "Sec. 6.2, Fig. 5",
-        "share of the memory that the minority has, PRS less GSS",
-        effects.gains("PRS", "GSS"),
-        on=(COCO,),
-        where={
-            "method": ("PRS", "GSS"),
-            "metric": ("memory",),
-            "group": ("minority",),
-            **SHARE,
-        },
-        unit="points of memory",
     ),
     "best": leads("PRS is best of all", "Table 1", *ALL),
     "above_crs": leads("PRS outperforms CRS", "Sec. 6.2, Table 1", "CRS"),
@@ -308,33 +302,23 @@ CLAIMS: dict[str, Claim] = {
     ),
     "majority": Claim(
         "PRS is at least the runner-up on the majority",
-        "Sec. 6.2, Intra-task Imbalance",
+        INTRA_TASK,
         "least lead of PRS over the second best of EWC, CRS, GSS, ExStream; majority",
         effects.runner_up("PRS", *ALL[1:]),
         where={"method": (*ALL[1:], "PRS"), "group": ("majority",)},
     ),
     "crs_majority": Claim(
         "CRS may be better than PRS on the majority",
-        "Sec. 6.2, Memory Distribution",
+        MEMORIES,
         "lead of CRS over PRS, mean of C-F1, O-F1 and mAP; majority",
         effects.gains("CRS", "PRS"),
         where={"method": ("CRS", "PRS"), "group": ("majority",)},
     ),
     "crs_sacrifices": leads(
-        "CRS pays for it on the moderate and minority classes",
-        "Sec. 6.2, Memory Distribution",
-        "CRS",
-        place="moderate and minority",
-        columns=("method", "group", "metric"),
-        where={"group": ("moderate", "minority")},
+        "CRS pays for it on the moderate and minority classes", MEMORIES, "CRS", **ON_THE_TAIL
     ),
     "best_on_tail": leads(
-        "PRS is best on the moderate and the minority classes",
-        "Sec. 6.2, Intra-task Imbalance",
-        *ALL,
-        place="moderate and minority",
-        columns=("method", "group", "metric"),
-        where={"group": ("moderate", "minority")},
+        "PRS is best on the moderate and the minority classes", INTRA_TASK, *ALL, **ON_THE_TAIL
     ),
     "gains_most": Claim(
         "The gain is largest on the minority",
@@ -343,7 +327,7 @@ CLAIMS: dict[str, Claim] = {
         "of C-F1, O-F1 and mAP",
         effects.gains_most("PRS", "CRS", "minority"),
         columns=("method", "group", "metric"),
-        where={"method": ("PRS", "CRS"), "group": ("majority", "moderate", "minority")},
+        where={"method": ("PRS", "CRS"), "group": GROUPS},
     ),
     "head_and_tail": Claim(
         "PRS keeps the knowledge of head and tail balanced",
@@ -357,54 +341,28 @@ CLAIMS: dict[str, Claim] = {
         "PRS is better than CRS on the smallest task",
         "Sec. 6.2, Fig. 4",
         "CRS",
-        place="task 3 at the end",
-        on=(NUS,),
-        where={"task": ("3",)},
+        **ON_THE_SMALLEST_TASK,
     ),
     "smallest_task": leads(
         "PRS is the best of all on the smallest task",
         "Sec. 6.2, Fig. 4",
         *ALL,
-        place="task 3 at the end",
-        on=(NUS,),
-        where={"task": ("3",)},
+        **ON_THE_SMALLEST_TASK,
     ),
     "steadier_crs": steadier_than("CRS"),
     "steadier_gss": steadier_than("GSS"),
     "steadier_exstream": steadier_than("ExStream"),
     "schedules_crs": leads(
-        "PRS outperforms CRS in every schedule",
-        "Sec. 6.2, Table 2; Appendix, permuted schedules",
-        "CRS",
-        place="each schedule",
-        columns=("method", "schedule", "metric"),
-        where=SCHEDULES,
-        several="schedule",
+        "PRS outperforms CRS in every schedule", PERMUTED, "CRS", **IN_EVERY_SCHEDULE
     ),
     "schedules": leads(
-        "PRS outperforms all in every schedule",
-        "Sec. 6.2, Table 2; Appendix, permuted schedules",
-        *RIVALS,
-        place="each schedule",
-        columns=("method", "schedule", "metric"),
-        where=SCHEDULES,
-        several="schedule",
+        "PRS outperforms all in every schedule", PERMUTED, *RIVALS, **IN_EVERY_SCHEDULE
     ),
     "memory_crs": leads(
-        "PRS outperforms CRS with every size of memory",
-        "Sec. 6.2, Table 2; Appendix, memory sizes",
-        "CRS",
-        place="half, whole and one and a half times the memory",
-        columns=("method", "memory", "metric"),
-        where=SIZES,
+        "PRS outperforms CRS with every size of memory", MEMORY_SIZES, "CRS", **AT_EVERY_SIZE
     ),
     "memory": leads(
-        "PRS outperforms all with every size of memory",
-        "Sec. 6.2, Table 2; Appendix, memory sizes",
-        *RIVALS,
-        place="half, whole and one and a half times the memory",
-        columns=("method", "memory", "metric"),
-        where=SIZES,
+        "PRS outperforms all with every size of memory", MEMORY_SIZES, *RIVALS, **AT_EVERY_SIZE
     ),
     "memory_flattens": Claim(
         "More memory helps less and less",
@@ -420,20 +378,20 @@ CLAIMS: dict[str, Claim] = {
         "rho near balance, within [-0.2, 0.2], is best",
         "Sec. 6.1; Sec. 6.2, Fig. 6",
         "least lead, in C-F1, O-F1, mAP, of the best rho within [-0.2, 0.2] on the best outside",
-        Least(effects.near_balance),
+        effects.near_balance(),
         on=(COCO,),
         columns=("rho", "metric"),
-        where={**ANY_RHO, "power": None},
+        where=ANY_RHO,
         several="rho",
     ),
     "rho_declines": Claim(
         "Away from balance the performance declines in all metrics",
         "Sec. 6.2, Fig. 6",
         "least loss, in C-F1, O-F1, mAP, of any step of rho away from 0",
-        Least(effects.losses),
+        effects.declines(),
         on=(COCO,),
         columns=("rho", "metric"),
-        where={**ANY_RHO, "power": None},
+        where=ANY_RHO,
         several="rho",
     ),
     "features": Claim(
@@ -452,34 +410,22 @@ CLAIMS: dict[str, Claim] = {
     "variance_crs": more_varied_than("CRS"),
     "variance_gss": more_varied_than("GSS"),
     "single_crs": leads(
-        "With one label an image PRS is above CRS too",
-        "Appendix, Single-Labeled Classification",
-        "CRS",
-        place="whole test set at the end",
-        on=(MNIST, SVHN),
-        where=ACCURACY,
+        "With one label an image PRS is above CRS too", SINGLE_LABEL, "CRS", **WITH_ONE_LABEL
     ),
     "single_gss": leads(
-        "With one label an image PRS is above GSS too",
-        "Appendix, Single-Labeled Classification",
-        "GSS",
-        place="whole test set at the end",
-        on=(MNIST, SVHN),
-        where=ACCURACY,
+        "With one label an image PRS is above GSS too", SINGLE_LABEL, "GSS", **WITH_ONE_LABEL
     ),
     "after_four": leads(
         "With one label an image PRS is ahead of CRS after four tasks",
-        "Appendix, Task Progression Results",
+        PROGRESSION,
         "CRS",
-        place="whole test set after task 4",
-        on=(MNIST, SVHN),
-        where={**ACCURACY, "last": (False,), "trained_tasks": (4,)},
+        **AFTER_FOUR_TASKS,
     ),
     "any_time_crs": at_any_time("PRS is ahead of CRS at any point of the training", "CRS"),
     "any_time": at_any_time("PRS is ahead of all at any point of the training", *ALL),
     "lead_grows": Claim(
         "PRS becomes more effective with the number of tasks",
-        "Appendix, Task Progression Results",
+        PROGRESSION,
         "lead of PRS over CRS at the end less that after the first task, mean of C-F1, O-F1, mAP",
         effects.lead_grows("PRS", "CRS"),
         columns=("method", "trained_tasks", "metric"),
@@ -487,64 +433,52 @@ CLAIMS: dict[str, Claim] = {
     ),
     "imbalanced_crs": leads(
         "With rho 0.5 PRS is above CRS on the imbalanced test set",
-        "Appendix, Imbalanced test-set",
+        IMBALANCED_TEST,
         "CRS",
         on=(COCO,),
-        where=AS_IT_COMES,
+        where=IMBALANCED,
     ),
     "imbalanced": leads(
         "With rho 0.5 PRS is above all on the imbalanced test set",
-        "Appendix, Imbalanced test-set",
+        IMBALANCED_TEST,
         *RIVALS,
         on=(COCO,),
-        where=AS_IT_COMES,
+        where=IMBALANCED,
     ),
     "imbalanced_majority": Claim(
         "With rho 0.5 PRS is at least the runner-up on the majority",
-        "Appendix, Imbalanced test-set",
+        IMBALANCED_TEST,
         "least lead of PRS over the second best of CRS, GSS, ExStream; majority",
         effects.runner_up("PRS", *RIVALS),
         on=(COCO,),
-        where={"method": ("PRS", *RIVALS), "group": ("majority",), **AS_IT_COMES},
+        where={"method": ("PRS", *RIVALS), "group": ("majority",), **IMBALANCED},
     ),
     "architectures_crs": leads(
-        "PRS is above CRS on every architecture",
-        "Appendix, Base Architectures",
-        "CRS",
-        place="plain net and both attention nets",
-        on=(COCO,),
-        columns=("method", "architecture", "metric"),
-        where={"architecture": (PLAIN, *ATTENTION), **MODELS},
+        "PRS is above CRS on every architecture", NETWORKS, "CRS", **ON_EVERY_NETWORK
     ),
     "architectures": leads(
-        "PRS is above ExStream on every architecture",
-        "Appendix, Base Architectures",
-        "ExStream",
-        place="plain net and both attention nets",
-        on=(COCO,),
-        columns=("method", "architecture", "metric"),
-        where={"architecture": (PLAIN, *ATTENTION), **MODELS},
+        "PRS is above ExStream on every architecture", NETWORKS, "ExStream", **ON_EVERY_NETWORK
     ),
     "plain_multitask": Claim(
         "In one offline epoch the plain network is the best architecture",
-        "Appendix, Base Architectures",
+        NETWORKS,
         "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; Multitask",
         effects.beats(PLAIN, *ATTENTION),
         columns=("architecture", "metric"),
-        where={"architecture": (PLAIN, *ATTENTION), **OFFLINE},
+        where={**MODELS, "method": ("Multitask",), "varied": ("frozen_stages", *ATTENTIVE)},
     ),
     "plain_online": Claim(
         "In the online stream the plain network is the best architecture",
-        "Appendix, Base Architectures",
+        NETWORKS,
         "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; PRS",
         effects.beats(PLAIN, *ATTENTION),
         on=(COCO,),
         columns=("architecture", "metric"),
-        where={"method": ("PRS",), "architecture": (PLAIN, *ATTENTION), **MODELS},
+        where={"method": ("PRS",), **MODELS},
     ),
     "balanced_is_harder": Claim(
         "A balanced test set is harder than one as it comes",
-        "Appendix, Base Architectures",
+        NETWORKS,
         "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1 and mAP",
         effects.beats("imbalanced", "balanced"),
         columns=("test_set", "metric"),

@@ -1,4 +1,4 @@
-"""Every number that the paper prints, a row each, with ours beside it."""
+"""The account: every number and every claim of the paper, with ours beside it, and two plots."""
 
 from collections.abc import Sequence
 
@@ -16,6 +16,7 @@ from prslib.report.claims import CLAIMS, Claim
 from prslib.report.observations import SETTING, observe, published_observations
 from prslib.report.statistics import VERDICTS, paired_bootstrap
 from prslib.report.style import INK, MARKERS, in_order
+from prslib.report.tables import PRECISION_RECALL
 from prslib.training.config import RunConfig
 
 # fields that the paper's tables vary
@@ -23,31 +24,28 @@ VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", 
 OF_A_MODEL = {"learning_rate", "model"}  # a network of its own may have a step size of its own
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric", "task"]
+OWN = "ledger"  # the notebook that asks for nothing but what the others want
+# the notebooks of the standard settings: the first run of a data set is what others vary
+FIRST = ("main_results", "precision_recall", "single_label")
+VERDICT_STYLES = {  # colour and what to look for without colours
+    "holds": ("#0072B2", "o"),
+    "does not hold": ("#D55E00", "X"),
+    "undecided": ("#777777", "D"),
+    "not run": ("#bbbbbb", ""),
+}
+LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
+TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
+ROW_GAP = 0.3  # between the data sets of one claim, in rows
+FLOOR = -30  # percent: of forgetting, which has no lower end
 
 
 def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
-    """Set ours beside every published cell (all tables).
+    """Set ours beside every published cell, a row each, in percent.
 
-    Parameters
-    ----------
-    observations : DataFrame
-        As `prslib.report.observations.observe` gives them.
-    profile : str
-        Under which the runs were asked for.
-
-    Returns
-    -------
-    DataFrame
-        One row for each cell of `prslib.published`, in order: the setting, theirs, ours (mean over
-        seeds), sd (sample standard deviation), seeds, difference (ours less theirs), all in
-        percent; kind (one of `KINDS`), status ("run" or "not run"), dataset, stand_in, profile,
-        note.
-
-    Notes
-    -----
-    Ours is of the same method, architecture, schedule, epochs, test set, group and metric, and of
-    the same memory relative to the standard. Where several data sets stand for one of the paper's,
-    its own counts, else the first. Where the paper's first residual block is frozen, ours is too.
+    Ours is the mean over seeds of the runs of the same method, architecture, schedule, epochs, test
+    set, group and metric, with the same memory relative to the standard. Where several data sets
+    stand for one of the paper's, its own counts, else the first. Where the paper's first residual
+    block is frozen, ours is too.
     """
     ours = observations[observations["varied"].map(_alike).astype(bool)]
     ours = ours[ours["dataset"] == ours["stands_for"].map(first_dataset(ours))]
@@ -77,7 +75,7 @@ def _alike(varied: str) -> bool:
 
 
 def _kind(measure: str, metric: str) -> str:
-    kind = dict.fromkeys(("C-P", "C-R", "O-P", "O-R"), "precision and recall")
+    kind = dict.fromkeys(PRECISION_RECALL, "precision and recall")
     return "forgetting" if measure == "forget" else kind.get(metric, metric)
 
 
@@ -88,19 +86,10 @@ def first_dataset(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up every table: how much was run, how far off, and in which order (all tables).
+    """Sum up every table of `cells`: how much was run, how far off, and in which order.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `cells` gives them.
-
-    Returns
-    -------
-    DataFrame
-        table, cells, run, stand_ins (of those run), mean_difference (mean absolute difference of
-        scores, in points), rank_correlation (Spearman's, of the methods of one column, ours against
-        theirs, mean over columns with three methods or more), columns (how many).
+    rank_correlation is Spearman's, of the methods of one column, ours against theirs, averaged over
+    columns with three methods or more.
     """
     return pd.DataFrame([_sum_up(name, part) for name, part in rows.groupby("table", sort=False)])
 
@@ -121,17 +110,9 @@ def _sum_up(table: str, rows: pd.DataFrame) -> dict:
 
 
 def rank_correlations(rows: pd.DataFrame) -> list[float]:
-    """Return Spearman's correlation of the methods' order, column by column (all tables).
+    """Return Spearman's correlation of the methods' order for each column of cells that were run.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `cells` gives them, only cells that were run.
-
-    Returns
-    -------
-    list of float
-        One for each column in which at least three methods were run and neither side is constant.
+    Columns with fewer than three methods, or all alike on one side, are left out.
     """
     by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
     # memory and schedule mean nothing to some methods of a column, which belong to its standard
@@ -145,36 +126,11 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     return found
 
 
-OWN = "ledger"  # the notebook that asks for nothing but what the others want
-# the notebooks of the standard settings: the first run of a data set is what others vary
-FIRST = ("main_results", "precision_recall", "single_label")
-
-
 def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
-    """Return what all other notebooks of a profile want, those with the standard runs first.
+    """Return the runs that all other notebooks want, those of the standards first, each once.
 
-    Parameters
-    ----------
-    profile : str
-        "smoke", "quick", "seeds" or "paper".
-
-    Returns
-    -------
-    list of RunConfig
-        Each once.
-    dict of str to str
-        The notebooks that were left out because a file they need is not there, and which.
-
-    Raises
-    ------
-    FileNotFoundError
-        If all of them are left out; the message says what the first of them needs.
-
-    Examples
-    --------
-    >>> wanted, left_out = all_wanted("smoke")
-    >>> wanted[0].dataset, left_out
-    ('digits70tiny', {})
+    Also returns the notebooks that were left out because a file is not there, and which file;
+    FileNotFoundError if all are left out.
     """
     known = [name for name in known_notebooks(profile) if name != OWN]
     standard, found, left_out = [name for name in FIRST if name in known], [], {}
@@ -194,23 +150,9 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
 def gather(
     wanted: Sequence[RunConfig], missing: str, store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Load the runs that were asked for and say what they show (all tables).
+    """Load the runs that were asked for, train the others where `missing` is "train", and observe.
 
-    Parameters
-    ----------
-    wanted : sequence of RunConfig
-        All of them; the first of each data set is its standard.
-    missing : str
-        What to do with runs that are not stored: "train" or "leave".
-    store : Store, optional
-        Where finished runs are kept, by default the cache.
-    device : str
-        Where to train, "cpu" or "cuda".
-
-    Returns
-    -------
-    DataFrame
-        As `prslib.report.observations.observe` gives it.
+    `wanted` holds all of them; the first of each data set is its standard.
     """
     store = store or Store()
     if missing == "train":
@@ -228,24 +170,8 @@ def decide(
 ) -> pd.DataFrame:
     """Decide every claim on every data set it is about, by a paired bootstrap over seeds.
 
-    Parameters
-    ----------
-    observations : DataFrame
-        As `gather` gives them.
-    wanted : sequence of RunConfig
-        All that were asked for.
-    level : float
-        Share of the resamples that an interval holds.
-    claims : dict of str to Claim
-        Which claims.
-
-    Returns
-    -------
-    DataFrame
-        claim, statement, source, test, stands_for, dataset, stand_in, effect, low, high, unit,
-        seeds, resamples, level, coverage (the most an interval of so few seeds can promise),
-        published (the same measure of the paper's own cells, NaN where it prints none), runs (how
-        many of those asked for the claim looks at), verdict; above 0 speaks for the claim.
+    Returns a row for each: the claim, its effect with interval and verdict, published (the effect
+    in the paper's own cells, NaN where it prints none) and runs (how many the claim looks at).
     """
     printed = published_observations()
     printed = printed.drop_duplicates(MATCH)  # the main table comes first
@@ -278,19 +204,7 @@ def _origin(rows: pd.DataFrame, needed: Sequence[RunConfig]) -> dict:
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay the decided claims out as text, a row for each claim and data set (all claims).
-
-    Parameters
-    ----------
-    decided : DataFrame
-        As `decide` gives them.
-
-    Returns
-    -------
-    DataFrame
-        claim, where (in the paper), data, effect (with its interval and unit), paper (the same
-        measure of the paper's own numbers), seeds, verdict.
-    """
+    """Lay the decided claims out as text, a row for each claim and data set."""
     rows = [
         {
             "claim": row.statement,
@@ -313,18 +227,7 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def sentences(decided: pd.DataFrame) -> list[str]:
-    """Say how many claims hold, and of each that does not by how much it fails.
-
-    Parameters
-    ----------
-    decided : DataFrame
-        As `decide` gives them.
-
-    Returns
-    -------
-    list of str
-        First the counts, then a sentence for each claim and data set that does not hold.
-    """
+    """Say how many claims hold, and of each that does not by how much it fails."""
     counts = decided["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
     said = [f"Of {len(decided)} rows, {decided['claim'].nunique()} claims, {listed}."]
@@ -349,33 +252,11 @@ def _effect(row) -> str:
     return f"{row.effect:+.1f}{interval} {row.unit}"
 
 
-VERDICT_STYLES = {  # colour and what to look for without colours
-    "holds": ("#0072B2", "o"),
-    "does not hold": ("#D55E00", "X"),
-    "undecided": ("#777777", "D"),
-    "not run": ("#bbbbbb", ""),
-}
-LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
-TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
-ROW = 0.3  # between the data sets of one claim, in rows
-FLOOR = -30  # percent: of forgetting, which has no lower end
-
-
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw our value of every published cell against the paper's (all tables).
+    """Draw our value of every published cell against the paper's, for cells that were run.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, theirs, ours (percent) and stand_in; cells that were run.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        A mark for each cell, filled for the paper's own data and network and open for stand-ins;
-        on the dashed line ours is the paper's. Marks below `FLOOR` stand on it, and are counted.
+    Columns method, theirs, ours (percent) and stand_in. Marks are open for stand-ins; on the dashed
+    line ours is the paper's. Marks below `FLOOR` stand on it, and are counted.
     """
     below = int((frame["ours"] < FLOOR).sum())
     frame = frame.assign(ours=frame["ours"].clip(FLOOR))
@@ -402,29 +283,17 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the effect of every claim with its interval, coloured by verdict (all claims).
+    """Draw the effect of every claim of `decide` with its interval, coloured by verdict.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns claim, statement, stands_for, effect, low, high, published and verdict, as
-        `prslib.report.ledger.decide` gives them; claims from top to bottom, the data sets of a
-        claim below each other in one row.
-    ax : Axes
-        Where to draw; about a quarter of an inch a claim is needed.
-
-    Returns
-    -------
-    Axes
-        A mark for the effect on each data set, a line for its interval, none for a single seed, and
-        a tick for the same measure of the paper's own numbers.
+    The data sets of a claim are below each other in one row, of about a quarter of an inch; a tick
+    is the effect in the paper's own numbers.
     """
     labels = {}
     for name, rows in frame.groupby("claim", sort=False):
         middle, letters = (len(rows) - 1) / 2, " ".join(map(_letter, rows["stands_for"]))
         labels[name] = f"{rows['statement'].iloc[0]} [{letters}]"
         for i, row in enumerate(rows.itertuples()):
-            _draw_claim(row, len(labels) - 1 + ROW * (i - middle), ax)
+            _draw_claim(row, len(labels) - 1 + ROW_GAP * (i - middle), ax)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
     low, high = _limits(frame)

@@ -1,4 +1,4 @@
-"""The parameters that notebooks may have, each with the check that its value must pass."""
+"""What a notebook may be given: its parameters, checked before any work, and where it saves."""
 
 import ast
 import contextlib
@@ -16,11 +16,21 @@ from prslib.checks import finite, one_of, power, whole
 from prslib.datasets import DATASETS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
-from prslib.report.single_label import schedule_of
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 PROFILES = ("smoke", "quick", "seeds", "paper")
+
+
+def schedule_of(text: str) -> tuple[int, ...]:
+    """Read a schedule such as "1+2,0+3", as scores and the parameter `orders` write it."""
+    try:
+        return tuple(int(part) for part in text.replace("+", ",").split(","))
+    except ValueError:
+        raise ValueError(
+            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
+            "task with + and the tasks with commas"
+        ) from None
 
 
 def _name(known: Iterable[str]) -> Callable:
@@ -48,14 +58,14 @@ def _text(name, value):
     return value
 
 
-def _share(name, value):
+def _positive(name, value):
     if finite(name, value) <= 0:
         raise ValueError(f"{name} must be above 0, got {value}")
     return float(value)
 
 
 def _order(name, value):
-    """Read "drawn" as None and "1+2,0+3" as the schedule it names."""
+    """Read "drawn" as None and anything else as `schedule_of` does."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be text such as '1+2,0+3' or 'drawn', got {value!r}")
     return None if value == "drawn" else schedule_of(value)
@@ -91,7 +101,7 @@ def _several(check: Callable, least: int = 1) -> Callable:
 
 
 def _one_or_several(check: Callable) -> Callable:
-    """Accept one value as it is, or a list of them."""
+    """Accept one value or a list, and keep which of the two it was."""
     several = _several(check)
 
     def check_either(name, value):
@@ -101,7 +111,7 @@ def _one_or_several(check: Callable) -> Callable:
     return check_either
 
 
-# every parameter that a notebook may have, with the check that its value must pass
+# every parameter that a notebook may have, and the check of its value
 PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
     "dataset": _several(_name(DATASETS)),
@@ -111,7 +121,7 @@ PARAMETERS: dict[str, Callable] = {
     "model": _several(_name(MODELS)),
     "costly_models": _several(_name(MODELS), least=0),
     "frozen_stages": _several(_integer(least=0)),
-    "learning_rates": _several(_optional(_share)),
+    "learning_rates": _several(_optional(_positive)),
     "weights": _optional(_text),
     "begun_with": _several(_text),
     "epochs": _several(_integer(least=1)),
@@ -134,7 +144,7 @@ PARAMETERS: dict[str, Callable] = {
     "schedules": _integer(least=1),
     "permuted": _integer(least=0),
     "sized": _several(_name(METHODS)),
-    "shares": _several(_share),
+    "shares": _several(_positive),
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
@@ -146,18 +156,10 @@ PARAMETERS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """A notebook's checked parameters, read as attributes, and the folder of its figures.
-
-    Parameters
-    ----------
-    notebook : str
-        The notebook's name.
-    values : dict
-        Parameter name to checked value.
-    """
+    """A notebook's checked parameters, read as attributes, and where its figures are saved."""
 
     notebook: str
-    values: dict
+    values: dict  # parameter name to checked value
 
     def __getattr__(self, name: str):
         """Return a parameter's value."""
@@ -170,23 +172,14 @@ class Settings:
     def folder(self) -> Path:
         """``figures/<profile>`` where all parameters are the profile's, else ``figures/custom``."""
         file = params_file(self.profile, self.notebook)
-        named = yaml.safe_load(file.read_text()) if file.is_file() else None
-        ours = named is not None and {k: PARAMETERS[k](k, v) for k, v in named.items()}
-        return figures_dir(self.profile if ours == self.values else "custom")
+        own = yaml.safe_load(file.read_text()) if file.is_file() else None
+        same = own is not None and self.values == {k: PARAMETERS[k](k, v) for k, v in own.items()}
+        return figures_dir(self.profile if same else "custom")
 
     def save(self, figure, frame: pd.DataFrame, name: str) -> None:
-        """Write a picture and its numbers, ``<folder>/<notebook>_<name>.png`` and ``.csv``; show it.
+        """Write and show a picture (None for a table alone), and write all numbers that it shows.
 
-        What is shown is the file: it is drawn once, and the figure is closed.
-
-        Parameters
-        ----------
-        figure : matplotlib.figure.Figure or None
-            The picture; None for a table.
-        frame : DataFrame
-            Every number that the picture shows.
-        name : str
-            What the file name has after the notebook's name.
+        The files are ``<folder>/<notebook>_<name>.png`` and ``.csv``; the figure is closed.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
@@ -195,8 +188,9 @@ class Settings:
             self._show(figure, file.with_name(f"{file.name}.png"))
 
     def _show(self, figure, file: Path) -> None:
-        import matplotlib.pyplot as plt  # who has a figure has loaded these, who asks for
-        from IPython.display import Image, display  # parameters alone need not wait for them
+        """Draw a figure once, into its file, and show the file."""
+        import matplotlib.pyplot as plt  # slow to load, and reading parameters needs neither
+        from IPython.display import Image, display
 
         figure.savefig(file, metadata={"Software": None})
         plt.close(figure)
@@ -210,53 +204,48 @@ class Settings:
 
 
 def settings(notebook: str, namespace: dict, single_label: bool | None = None) -> Settings:
-    """Check a notebook's parameters before any work starts.
+    """Check a notebook's parameters, which its ``globals()`` hold, before any work starts.
 
-    Parameters
-    ----------
-    notebook : str
-        The notebook's name, for its figures.
-    namespace : dict
-        The notebook's ``globals()``.
-    single_label : bool, optional
-        Whether images have one label, for a notebook that is about the one kind of data alone.
-
-    Returns
-    -------
-    Settings
-        The checked values.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is unknown (the message names the allowed ones) or out of range, a data set
-        is of the other kind, or there is no cell of parameters.
-    TypeError
-        If a parameter has the wrong type.
-
-    Notes
-    -----
-    The notebook's own parameters are the annotated names of its parameters cell; what papermill
-    was given comes in a cell of its own that begins with ``# Parameters``.
+    Raises ValueError or TypeError with the allowed names or values. `single_label` says which kind
+    of data the notebook is about, if only one.
     """
-    cells = [_parsed(source) for source in namespace.get("In", ())]
-    own = next((cell for cell in reversed(cells) if _annotates(cell)), [])
-    injected = [
-        cell
-        for source, cell in zip(namespace.get("In", ()), cells, strict=True)
-        if source.lstrip().startswith("# Parameters")
-    ]
-    allowed = [statement.target.id for statement in own]
-    if not own:
+    sources = namespace.get("In", ())
+    cells = [_parsed(source) for source in sources]
+    own = next((cell for cell in reversed(cells) if _annotates(cell)), None)
+    if own is None:
         raise ValueError(
             f"expected a cell of the parameters of {notebook} to have been run, each in a line "
             "`name: type = value` and nothing else in the cell; got none"
         )
-    _check_known(notebook, [name for cell in injected for name in _assigned(cell)], allowed)
+    # papermill puts what it was given into a cell of its own, which begins like this
+    injected = [
+        statement.targets[0].id
+        for source, cell in zip(sources, cells, strict=True)
+        if source.lstrip().startswith("# Parameters")
+        for statement in cell
+        if isinstance(statement, ast.Assign)
+    ]
+    allowed = _names(own)
+    _check_known(notebook, injected, allowed)
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
     if single_label is not None:
         _check_kind(notebook, values["dataset"], single_label)
     return Settings(notebook, values)
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(source).body
+    except SyntaxError:  # a cell with a magic command
+        return []
+
+
+def _annotates(cell: list[ast.stmt]) -> bool:
+    return bool(cell) and all(isinstance(statement, ast.AnnAssign) for statement in cell)
+
+
+def _names(cell: list[ast.AnnAssign]) -> list[str]:
+    return [statement.target.id for statement in cell]
 
 
 def _check_known(notebook: str, names: Iterable[str], allowed: list[str]) -> None:
@@ -279,31 +268,9 @@ def _check_kind(notebook: str, names: list[str], single_label: bool) -> None:
 
 
 def wanted(notebook: str, profile: str) -> list[RunConfig]:
-    """Return the runs that a notebook asks for under a profile, without executing the rest of it.
+    """Return the runs that a notebook asks for under a profile, by executing two of its cells.
 
-    Parameters
-    ----------
-    notebook : str
-        The notebook's name.
-    profile : str
-        "smoke", "quick", "seeds" or "paper".
-
-    Returns
-    -------
-    list of RunConfig
-        What the notebook calls ``wanted`` after its second cell, the one after its parameters.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the notebook, its parameters or a data set that it names are not there.
-    ValueError, TypeError
-        If a parameter is unknown or its value is refused, as by `settings`.
-
-    Examples
-    --------
-    >>> {config.method for config in wanted("rho_sweep", "smoke")}
-    {'PRS'}
+    These are its parameters and the next cell, which calls the runs ``wanted``.
     """
     file = project_root() / "notebooks" / f"{notebook}.ipynb"
     cells = [c for c in json.loads(file.read_text())["cells"] if c["cell_type"] == "code"]
@@ -311,8 +278,7 @@ def wanted(notebook: str, profile: str) -> list[RunConfig]:
     sources = ["".join(cell["source"]) for cell in cells[first : first + 2]]
     namespace, values = {"In": sources[:1]}, given(profile, notebook)
     exec(sources[0], namespace)
-    allowed = [statement.target.id for statement in _parsed(sources[0])]
-    _check_known(notebook, values, allowed)
+    _check_known(notebook, values, _names(_parsed(sources[0])))
     namespace |= values
     with contextlib.redirect_stdout(io.StringIO()):
         exec(sources[1], namespace)
@@ -320,32 +286,7 @@ def wanted(notebook: str, profile: str) -> list[RunConfig]:
 
 
 def given(profile: str, notebook: str) -> dict:
-    """Return a notebook's parameters under a profile, unchecked.
-
-    Parameters
-    ----------
-    profile : str
-        "smoke", "quick", "seeds" or "paper".
-    notebook : str
-        The notebook's name.
-
-    Returns
-    -------
-    dict
-        What its YAML file holds.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is no YAML, or holds something else than names and values.
-
-    Examples
-    --------
-    >>> given("smoke", "rho_sweep")["profile"]
-    'smoke'
-    """
+    """Return a notebook's parameters under a profile, unchecked, from their YAML file."""
     file = params_file(profile, notebook)
     try:
         values = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -354,18 +295,3 @@ def given(profile: str, notebook: str) -> dict:
     if not isinstance(values, dict):
         raise ValueError(f"expected parameters and their values in {file}, got {values!r}")
     return values
-
-
-def _parsed(source: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(source).body
-    except SyntaxError:  # a cell with a magic command
-        return []
-
-
-def _annotates(cell: list[ast.stmt]) -> bool:
-    return bool(cell) and all(isinstance(statement, ast.AnnAssign) for statement in cell)
-
-
-def _assigned(cell: list[ast.stmt]) -> list[str]:
-    return [s.targets[0].id for s in cell if isinstance(s, ast.Assign)]

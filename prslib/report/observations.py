@@ -1,4 +1,4 @@
-"""Everything that stored runs say, and everything the paper prints, in tidy rows of one shape.
+"""Gather what runs measured, and what the paper prints, into tidy rows of one shape.
 
 The columns:
 
@@ -32,7 +32,7 @@ from prslib.report.feature_tsne import separation
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
-# what a run may leave on top of its scores, and the field that asks for it and changes nothing else
+# what a run may measure beside its scores, and the field that asks for it
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
@@ -42,24 +42,7 @@ CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
 def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Describe configurations in the paper's terms (sections "Experimental Design", Appendix).
-
-    Parameters
-    ----------
-    configs : sequence of RunConfig
-        What is wanted; the first of each data set is its standard.
-
-    Returns
-    -------
-    DataFrame
-        One row for each configuration, in order; the module describes the columns.
-
-    Examples
-    --------
-    >>> wanted = [RunConfig(memory_size=500, method="CRS"), RunConfig(memory_size=250)]
-    >>> settings_of(wanted)[["method", "memory", "varied"]].values.tolist()
-    [['CRS', 1.0, ''], ['PRS', 0.5, 'memory_size']]
-    """
+    """Describe configurations in the paper's terms, a row each; the standards come first."""
     standards = {}
     for config in configs:
         standards.setdefault(config.dataset, config)
@@ -107,26 +90,16 @@ def _labels(name: str) -> SequentialDataset:
 
 @cache
 def standard_of(stands_for: str) -> dict:
-    """Return the setting in which the paper trains a data set, its first row with a memory."""
+    """Return the setting in which the paper trains a data set: its first row with a memory."""
     cells = published.load(dataset=stands_for)
     return cells[cells["memory_size"].notna()].iloc[0].to_dict()
 
 
 def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather what the runs say: scores, forgetting and the mix of the memory (Tables, Figure 6).
+    """Gather what finished runs say: scores, forgetting, the mix of the memory, features, variance.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        Finished runs, each of a configuration in `wanted`.
-    wanted : sequence of RunConfig
-        All that were asked for, the standards first.
-
-    Returns
-    -------
-    DataFrame
-        Tidy; the module describes the columns. What two runs say of the same cell and seed, such
-        as a run with features and the same run without, stands there once.
+    `wanted` holds all configurations that were asked for, the standards first. What two runs say of
+    the same cell and seed, such as a run with features and the same run without, stands there once.
     """
     settings = settings_of(wanted).drop_duplicates("run")
     found = {run.config.hash: run for run in runs}
@@ -196,15 +169,12 @@ def _shares(counts: np.ndarray) -> np.ndarray:
     return 100 * counts / counts.sum()
 
 
+@cache
 def published_observations() -> pd.DataFrame:
-    """Return every printed cell in the shape of our own rows (all tables).
+    """Return every printed cell in the shape of our own rows, in the order of `published.load`.
 
-    Returns
-    -------
-    DataFrame
-        In the order of `published.load`, with seed 0 and the columns of `observe` that apply, and
-        table, memory_size, note and cell (the cell's number). What means nothing to a method, such
-        as Multitask's memory, is missing or "".
+    The seed is 0; table, memory_size, note and cell (its number) come in addition. What means
+    nothing to a method, such as Multitask's memory, is missing or "".
     """
     cells = published.load().rename(columns={"dataset": "stands_for"})
     standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))

@@ -1,4 +1,4 @@
-"""What the README says in numbers, written between markers: from CSV files and parameters."""
+"""Write the README's numbers between its markers: from CSV files of figures, and parameters."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -7,22 +7,49 @@ import pandas as pd
 
 from prslib.experiments.cost import blanks_for_missing, kind_of, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
-from prslib.report import GROUPS, METRICS
+from prslib.report.ledger import account, as_markdown
 from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
+from prslib.report.tables import GROUPS, METRICS
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network
+# the claims in the README, in its order; all others are in the ledger
+HEADLINES = (
+    *("tail_crs", "prs_balances", "gains_most", "smallest_task_crs", "above_crs", "schedules_crs"),
+    *("architectures_crs", "single_crs", "best", "rho_best", "crs_sacrifices", "majority"),
+    *("steadier_crs", "imbalanced_crs"),
+)
+# contestants of bench/samplers.py: ours, in plain numpy, Avalanche's in batches and in one piece
+CONTESTANTS = {
+    "CRS": (
+        *("CRS", "CRS in plain numpy"),
+        *("Avalanche reservoir", "Avalanche reservoir, one piece"),
+    ),
+    "PRS": ("PRS", "PRS in plain numpy", "PRS as an Avalanche buffer", ""),
+    "CBRS": (
+        *("CBRS", "CBRS in plain numpy"),
+        *("Avalanche class-balanced", "Avalanche class-balanced, one piece"),
+    ),
+    "OCDM": ("OCDM", "OCDM in plain numpy", "", ""),
+    "GSS, gradients given": ("GSS, gradient products given", "", "", ""),
+    "ExStream, features given": ("ExStream, features given", "", "", ""),
+}
+
+
+def _numbers(folder: str, name: str) -> pd.DataFrame:
+    file = figures_dir(folder) / f"{name}.csv"
+    if not file.is_file():
+        make = "make bench" if folder == "bench" else f"make figures PROFILE={folder}"
+        raise FileNotFoundError(
+            f"expected {file}, from which the README takes numbers, it is not there; run "
+            f"`{make}` first"
+        )
+    return pd.read_csv(file)
 
 
 def main_table() -> str:
-    """Return the overall scores and each group's mAP of ``figures/seeds`` as a Markdown table.
-
-    Returns
-    -------
-    str
-        A row for each method; ours as mean ± s.d. over seeds, the paper's number in brackets.
-    """
+    """Return overall scores and each group's mAP: mean ± s.d. over seeds [the paper's number]."""
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["measure"] == "score"]
     columns = [("overall", metric) for metric in METRICS] + [
@@ -40,16 +67,6 @@ def main_table() -> str:
     return "\n\n".join(blocks)
 
 
-def _numbers(profile: str, name: str) -> pd.DataFrame:
-    file = figures_dir(profile) / f"{name}.csv"
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"expected {file}, from which the README takes numbers, it is not there; run "
-            f"`make figures PROFILE={profile}` first"
-        )
-    return pd.read_csv(file)
-
-
 def _cell(row: pd.Series) -> str:
     spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.1f}"
     theirs = "" if pd.isna(row["published"]) else f" [{row['published']:.1f}]"
@@ -57,14 +74,7 @@ def _cell(row: pd.Series) -> str:
 
 
 def ledger_counts() -> str:
-    """Return how the claims and the published numbers stand in ``figures/seeds``, as sentences.
-
-    Returns
-    -------
-    str
-        Counts by verdict, of the cells that were run, and of the quick profile's verdicts that
-        more seeds confirm.
-    """
+    """Count the claims by verdict, those that the quick profile decides, and the cells run."""
     claims, before = (_numbers(profile, "ledger_claims") for profile in (REPORTED, "quick"))
     cells = _numbers(REPORTED, "ledger_cells")
     count = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
@@ -81,15 +91,27 @@ def ledger_counts() -> str:
     )
 
 
-def paper_cost() -> str:
-    """Return how much there is to train in the paper profile, as sentences.
+def headline_claims() -> str:
+    """Return the effect and the verdict of `HEADLINES`, a row for each claim and data set."""
+    claims = _numbers(REPORTED, "ledger_claims").set_index("claim")
+    table = account(claims.loc[[name for name in HEADLINES if name in claims.index]])
+    table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
+    table = table[["claim", "data", "effect", "paper", "verdict"]]
+    return as_markdown(table.rename(columns={"effect": "ours [interval]"}))
 
-    Returns
-    -------
-    str
-        Counts of runs and of training steps, at the published sizes; runs that are trained as one
-        count their steps once.
-    """
+
+def speeds() -> str:
+    """Return how many samples a second every sampler takes on COCOseq's labels."""
+    rows = _numbers("bench", "samplers")
+    rates = rows[rows["stream"] == "cocoseq"].set_index("contestant")["samples_per_s"]
+    cells = {contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()}
+    columns = ["samples/s", "prslib", "plain numpy", "Avalanche", "Avalanche, in one piece"]
+    found = [[name, *(cells.get(c, "") for c in of)] for name, of in CONTESTANTS.items()]
+    return as_markdown(pd.DataFrame(found, columns=columns))
+
+
+def paper_cost() -> str:
+    """Count the runs and training steps of the paper profile; runs trained as one count once."""
     runs, steps, kinds = set(), Counter(), {}
     with blanks_for_missing():
         for name in known_notebooks("paper"):
@@ -115,6 +137,8 @@ def paper_cost() -> str:
 WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
     "ledger": ledger_counts,
+    "claims": headline_claims,
+    "speeds": speeds,
     "paper cost": paper_cost,
 }
 
@@ -122,12 +146,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
 def renew() -> None:
     """Write all of `WRITTEN` into the README, each between its markers.
 
-    Raises
-    ------
-    ValueError
-        If the README has lost a marker.
-    FileNotFoundError
-        If figures that it takes numbers from have not been drawn.
+    ValueError if a marker is missing, FileNotFoundError if a CSV file is; nothing is written then.
     """
     file = project_root() / "README.md"
     text = file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How a method looks: the same colour, marker and order in every figure."""
+"""How a method looks, the same in every figure, and the plots that several notebooks draw."""
 
 from collections.abc import Iterable
 
@@ -12,10 +12,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from prslib.paths import PACKAGE
+from prslib.report.tables import GROUPS
 
+STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the paper's rows
 # in its order, then later methods
-STYLE = PACKAGE / "report" / "paper.mplstyle"
 COLOURS = {
     "Stream": "#999999",
     "Multitask": "#666666",
@@ -41,6 +42,8 @@ MARKERS = {
     "CBRS": "p",
     "OCDM": "h",
 }
+OUTLINE = [withStroke(linewidth=3.2, foreground="white")]  # shows a dash on black bars, too
+SPREAD = 0.5  # share of the way from one setting to the next that the methods take up
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
@@ -49,20 +52,15 @@ def in_order(methods: Iterable[str]) -> list[str]:
     if unknown := present - set(COLOURS):
         raise ValueError(
             f"expected methods that have a look, got {', '.join(sorted(unknown))}; give each a "
-            "colour and a marker in prslib/plots/methods.py"
+            "colour and a marker in prslib/report/style.py"
         )
     return [name for name in COLOURS if name in present]
 
 
 def share_legend(figure: Figure, columns: int | None = None) -> None:
-    """Put one legend below all axes of a figure, in place of each axes' own.
+    """Put one legend with every entry once below all axes, `columns` in a row, for each axes' own.
 
-    Parameters
-    ----------
-    figure : Figure
-        Its axes have legends; entries of the same name are shown once.
-    columns : int, optional
-        Entries in a row, by default all of them.
+    All entries are in one row by default.
     """
     entries = {}
     for ax in figure.axes:
@@ -76,138 +74,75 @@ def share_legend(figure: Figure, columns: int | None = None) -> None:
     figure.legend(entries.values(), entries.keys(), **place)
 
 
-OUTLINE = [withStroke(linewidth=3.2, foreground="white")]  # seen on black bars, too
-GROUPS = ("majority", "moderate", "minority", "overall")
+def _legend_above(ax: Axes, paper: Line2D | None, columns: int | None = None) -> None:
+    """Put the legend above the axes, with an entry for the paper's numbers if there are any."""
+    handles, names = ax.get_legend_handles_labels()
+    if paper is not None:
+        handles, names = [*handles, paper], [*names, "paper"]
+    columns = columns or len(names)
+    ax.legend(handles, names, ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric by class group and method, the paper's number as a dash (Table 1).
+    """Draw one metric by class group and method: mean as bar, seeds as dots, paper as dash.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, group, seed, value and published, both in percent; one metric, one data
-        set; published is NaN where the paper has no number.
-    ax : Axes
-        Where to draw.
-    metric : str
-        The metric's name, for the axis.
-
-    Returns
-    -------
-    Axes
-        With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
+    Columns method, group, seed, value and published, in percent; of one data set.
     """
-    groups = [group for group in GROUPS if group in set(frame["group"])]
-    _bars(frame, ax, "group", groups)
+    _bars(frame, ax, "group", [group for group in GROUPS if group in set(frame["group"])])
     ax.set(xlabel="", ylabel=f"{metric} (%)")
     return ax
 
 
 def plot_metrics(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw several metrics by method, the paper's number as a dash (Figure "Inter-task").
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, metric, seed, value and published, both in percent; one data set;
-        published is NaN where the paper has no number.
-    ax : Axes
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-        With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
-    """
+    """Draw several metrics by method as `plot_groups` does; the column metric in place of group."""
     _bars(frame, ax, "metric", list(dict.fromkeys(frame["metric"])))
     ax.set(xlabel="", ylabel="score (%)")
     return ax
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw the distance between two methods by class group and weights (after Table 1).
+    """Draw the distance between two methods by group and weights, as `plot_groups` does.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns weights, group, seed, value and published, both in points; one metric, one data
-        set; weights are drawn in the order in which they appear, the later the darker.
-    ax : Axes
-        Where to draw.
-    metric : str
-        The metric's name, for the axis.
-
-    Returns
-    -------
-    Axes
-        With a bar for the mean over seeds, a dot for every seed and a dash for the paper.
+    The column weights is in place of method; the later weights appear, the darker they are.
     """
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
     greys = sns.color_palette("Greys", len(weights) + 2)[1:-1]  # neither white nor black
-    palette = dict(zip(weights, greys, strict=True))
-    _bars(frame, ax, "group", groups, ("weights", palette))
+    _bars(frame, ax, "group", groups, "weights", dict(zip(weights, greys, strict=True)))
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set(xlabel="", ylabel=f"{metric} (points)")
     return ax
 
 
 def _bars(
-    frame: pd.DataFrame, ax: Axes, x: str, order: list[str], by: tuple[str, dict] | None = None
+    frame: pd.DataFrame,
+    ax: Axes,
+    x: str,
+    order: list[str],
+    hue: str = "method",
+    palette: dict | None = None,
 ) -> None:
-    """Draw bars, dots, dashes and the legend above them; by a column and the looks of its values.
-
-    By default these are the methods.
-    """
-    hue, palette = by or ("method", {name: COLOURS[name] for name in in_order(frame["method"])})
+    """Draw bars, dots, dashes and the legend above them."""
+    palette = palette or {name: COLOURS[name] for name in in_order(frame["method"])}
     names = list(palette)
     place = {"x": x, "y": "value", "hue": hue, "order": order, "hue_order": names}
     sns.barplot(frame, **place, palette=palette, errorbar=None, ax=ax)
-    dots = dict.fromkeys(names, "white")
-    sns.stripplot(
-        frame,
-        **place,
-        palette=dots,
-        dodge=True,
-        jitter=False,
-        size=3.2,
-        linewidth=0.8,
-        edgecolor="black",
-        legend=False,
-        ax=ax,
-    )
+    dots = {"size": 3.2, "linewidth": 0.8, "edgecolor": "black", "legend": False}
+    white = dict.fromkeys(names, "white")
+    sns.stripplot(frame, **place, **dots, palette=white, dodge=True, jitter=False, ax=ax)
     width = 0.8 / len(names)
+    dash = {"color": "black", "linewidth": 1.6}
     theirs = frame.groupby([x, hue])["published"].first().dropna()
     for (name, of), value in theirs.items():
         left = order.index(name) - 0.4 + names.index(of) * width
-        ax.hlines(
-            value, left, left + width, color="black", linewidth=1.6, zorder=5, path_effects=OUTLINE
-        )
-    handles, names = ax.get_legend_handles_labels()
-    if len(theirs):
-        handles.append(Line2D([], [], color="black", linewidth=1.6))
-        names.append("paper")
-    ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+        ax.hlines(value, left, left + width, **dash, zorder=5, path_effects=OUTLINE)
+    _legend_above(ax, Line2D([], [], **dash) if len(theirs) else None)
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric after every task (Appendix, "Task Progression Results").
+    """Draw one metric after every task: mean, a band of one standard deviation, the paper dotted.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, seed, trained_tasks, value and published, both in percent; one metric, one
-        data set; published is NaN where the paper has no number.
-    ax : Axes
-        Where to draw.
-    metric : str
-        The metric's name, for the axis.
-
-    Returns
-    -------
-    Axes
-        With the mean over seeds, a band of one standard deviation, and the paper dotted.
+    Columns method, seed, trained_tasks, value and published, in percent; of one data set.
     """
     methods = in_order(frame["method"])
     sns.lineplot(
@@ -224,48 +159,28 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
         errorbar="sd",
         ax=ax,
     )
+    hollow = {"linestyle": ":", "markerfacecolor": "none"}
     for method in methods:
         theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
-        style = {"color": INK[method], "marker": MARKERS[method], "markerfacecolor": "none"}
-        ax.plot(theirs.index, theirs, **style, linestyle=":", linewidth=1.2, markersize=4.5)
+        look = {"color": INK[method], "marker": MARKERS[method], **hollow}
+        ax.plot(theirs.index, theirs, **look, linewidth=1.2, markersize=4.5)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)", ylim=(0, None))
-    handles, names = ax.get_legend_handles_labels()
-    if frame["published"].notna().any():
-        paper = Line2D([], [], color="0.3", linestyle=":", marker="o", markerfacecolor="none")
-        handles, names = [*handles, paper], [*names, "paper"]
-    ax.legend(handles, names, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    paper = Line2D([], [], color="0.3", marker="o", **hollow)
+    _legend_above(ax, paper if frame["published"].notna().any() else None, columns=3)
     return ax
 
 
-SPREAD = 0.5  # share of the way from one setting to the next that the methods take up
-
-
 def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
-    """Draw one metric in every setting and by every method (Table 2).
+    """Draw one metric by setting and method: mean, a stroke from lowest to highest seed, paper.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns method, seed, value and published, both in percent, and ``x``, whose values are
-        drawn in the order in which they appear; one metric, one data set; published is NaN where
-        the paper has no number.
-    ax : Axes
-        Where to draw.
-    x : str
-        The column that tells settings apart.
-    metric : str
-        The metric's name, for the axis.
-
-    Returns
-    -------
-    Axes
-        With the mean over seeds, a stroke from the lowest to the highest seed, and the paper's
-        number hollow.
+    Columns method, seed, value and published, in percent, and `x`, which tells the settings apart;
+    the paper's marks are hollow; of one data set.
     """
     settings, methods = list(dict.fromkeys(frame[x])), in_order(frame["method"])
     shifts = SPREAD * ((np.arange(len(methods)) + 0.5) / len(methods) - 0.5)
     place = frame[x].map({setting: number for number, setting in enumerate(settings)})
+    hollow = {"linestyle": ":", "markerfacecolor": "white"}
     for method, shift in zip(methods, shifts, strict=True):
         cells = frame[frame["method"] == method].assign(place=place + shift).groupby("place")
         look = {"color": INK[method], "marker": MARKERS[method]}
@@ -273,17 +188,11 @@ def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
         ax.vlines(values.index, values["min"], values["max"], color=INK[method], linewidth=2.2)
         ax.plot(values.index, values["mean"], color=INK[method], linewidth=0.8, alpha=0.5)
         ax.plot(values.index, values["mean"], **look, linestyle="", label=method, clip_on=False)
-        ax.plot(
-            theirs.index, theirs, **look, linestyle=":", linewidth=1, markerfacecolor="white",
-            markersize=5,
-        )  # fmt: skip
+        ax.plot(theirs.index, theirs, **look, **hollow, linewidth=1, markersize=5)
     for border in range(1, len(settings)):
         ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
     ax.set_xticks(range(len(settings)), settings)
     ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None), xlim=(-0.5, len(settings) - 0.5))
-    handles, names = ax.get_legend_handles_labels()
-    if frame["published"].notna().any():
-        paper = Line2D([], [], color="0.3", linestyle=":", marker="o", markerfacecolor="white")
-        handles, names = [*handles, paper], [*names, "paper"]
-    ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    paper = Line2D([], [], color="0.3", marker="o", **hollow)
+    _legend_above(ax, paper if frame["published"].notna().any() else None)
     return ax

@@ -5,14 +5,14 @@ from itertools import product
 
 import pandas as pd
 
-from prslib import published
+from prslib import datasets, published
 from prslib.datasets import load_dataset
 from prslib.metrics import forgetting
 from prslib.report.statistics import compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
-GROUPS = ("majority", "moderate", "minority", "overall")
+GROUPS = (*datasets.GROUPS, "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 _CELL = ["trained_tasks", "task", "group", "metric", "value"]  # all other columns tell runs apart
@@ -20,21 +20,7 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
 def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
-    """Join the scores of several runs into one tidy frame, values in [0, 1] (Table 1).
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Finished runs.
-    *fields : str
-        Fields of their configurations that scores do not tell, such as "test_set", to be added as
-        columns.
-
-    Returns
-    -------
-    DataFrame
-        One row a score, with the columns of `prslib.training.config.Run.scores` and the fields.
-    """
+    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
     frames = [
         run.scores.assign(**{name: run.config.resolved[name] for name in fields}) for run in runs
     ]
@@ -42,25 +28,14 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
-    """Return the columns of a scores frame that tell runs apart, seed among them (Table 1)."""
+    """Return the columns of a scores frame that tell runs apart, seed among them."""
     return [column for column in scores if column not in _CELL]
 
 
 def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
-    """Pick what Table 1 reports: scores after the last task on all test sets, and forgetting.
+    """Pick what Table 1 reports, in percent: scores after the last task, and forgetting.
 
-    Parameters
-    ----------
-    scores : DataFrame
-        Tidy scores of one or more runs, values in [0, 1].
-    metrics : sequence of str
-        Which metrics, such as `PRECISION_RECALL`.
-
-    Returns
-    -------
-    DataFrame
-        The columns that tell runs apart, measure ("score" or "forget"), group, metric, value in
-        percent.
+    Returns the columns that tell runs apart, measure ("score" or "forget"), group, metric, value.
     """
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
@@ -74,18 +49,7 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFram
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick the overall scores after every task (Appendix, "Task Progression Results").
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Tidy scores of one or more runs, values in [0, 1].
-
-    Returns
-    -------
-    DataFrame
-        The columns that tell runs apart, trained_tasks, measure, group, metric, value in percent.
-    """
+    """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
     rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
     columns = [*run_columns(scores), "trained_tasks", "measure", "group", "metric", "value"]
     return _percent(rows.assign(measure="score"), columns, METRICS)
@@ -97,18 +61,9 @@ def _percent(rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]) -> 
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average over seeds (Table 1).
+    """Replace seed and value by mean, sd (of the sample, NaN for one seed) and seeds (how many).
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `final` or `progression` gives them.
-
-    Returns
-    -------
-    DataFrame
-        The same columns without seed and value, and mean, sd (sample standard deviation, NaN for
-        one seed) and seeds; methods, groups and metrics in the paper's order.
+    Methods, groups and metrics come in the paper's order.
     """
     keys = [column for column in rows if column not in ("seed", "value")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
@@ -125,22 +80,9 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
-    """Set the paper's number beside each of ours; a stand-in beside what it stands for.
+    """Add stands_for, and published: the paper's number in `tables`, NaN where it has none.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `final`, `progression` or `average` give them.
-    *tables : str
-        Names of `prslib.published.TABLES`, of the paper's standard setting.
-    also : sequence of str
-        Further columns of the rows that the paper's cells have too and must agree in, such as
-        "test_set".
-
-    Returns
-    -------
-    DataFrame
-        The rows with stands_for and published (percent, NaN where the paper has no number).
+    `also` names further columns in which the paper's cells must agree, such as "test_set".
     """
     names = {name: load_dataset(name, images=False).stands_for for name in set(rows["dataset"])}
     rows = rows.assign(stands_for=rows["dataset"].map(names))
@@ -153,24 +95,9 @@ def main_table(
     metrics: Sequence[str] = METRICS,
     by: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Lay out one data set's main table as the paper does, ours and the paper's rows (Table 1).
+    """Lay out averages beside the paper's as Table 1 does: text, a row a method, ours and paper's.
 
-    Parameters
-    ----------
-    averages : DataFrame
-        As ``beside(average(final(scores)), "main")`` gives it.
-    dataset : str
-        Which data set.
-    metrics : sequence of str
-        Which metrics.
-    by : sequence of str
-        Columns whose values head blocks of rows, such as "schedule", in order of appearance.
-
-    Returns
-    -------
-    DataFrame
-        Text cells; a row for each method's score and forgetting, ours and the paper's; a column
-        for each group and metric, in percent; groups of which the rows say nothing are left out.
+    The columns are groups and metrics; `by` names columns that head blocks of rows, as "schedule".
     """
     rows = averages[averages["dataset"] == dataset]
     sd = rows["sd"].map("{:.1f}".format).where(rows["sd"].notna(), "–")  # noqa: RUF001
@@ -191,26 +118,24 @@ def main_table(
     return table.reindex(columns=[key for key in product(GROUPS, metrics) if key in table.columns])
 
 
+def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
+    """Return the columns in which two scores must agree to be compared, seed aside."""
+    usual = ["dataset", "stands_for", *by, "measure", "group", "metric"]
+    return [name for name in usual if name in rows]
+
+
 def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Subtract one method's scores from another's, seed by seed (Table 1).
+    """Subtract one method's value, and published, from another's, seed by seed.
 
-    Parameters
-    ----------
-    rows, method, than, by
-        As for `contrasts`.
-
-    Returns
-    -------
-    DataFrame
-        dataset, stands_for, the columns of ``by``, measure ("score"), group, metric, seed, and
-        value and published in points: a row for each seed of ``method``, NaN where ``than`` has
-        not got it.
+    Returns a row for each seed of `method`, NaN where `than` has not got it, with the columns
+    dataset, stands_for, those of `by`, measure, group and metric, as far as the rows have them.
+    Forgetting is left out.
     """
-    rows = rows[rows["measure"] == "score"]
-    keys = ["dataset", "stands_for", *by, "measure", "group", "metric", "seed"]
+    if "measure" in rows:
+        rows = rows[rows["measure"] == "score"]
+    keys, values = [*_keys(rows, by), "seed"], [v for v in ("value", "published") if v in rows]
     first, second = (
-        rows[rows["method"] == name].set_index(keys)[["value", "published"]]
-        for name in (method, than)
+        rows[rows["method"] == name].set_index(keys)[values] for name in (method, than)
     )
     return (first - second).reindex(first.index).reset_index()
 
@@ -219,42 +144,54 @@ def contrasts(
     rows: pd.DataFrame,
     method: str,
     than: str,
-    cells: Sequence[tuple[str, str]],
+    cells: Sequence[tuple[str, str]] | None = None,
     by: Sequence[str] = (),
+    *,
+    over: Sequence[str] = (),
+    place: str | None = None,
+    paper: str = "in the paper, on {stands_for}, by {published:+.1f}",
 ) -> pd.DataFrame:
-    """Average what `seed_gaps` gives over seeds, and say it (Table 1).
+    """Say how far one method is above another, with an interval over seeds and a sentence.
 
     Parameters
     ----------
     rows : DataFrame
-        As ``beside(final(scores), "main")`` gives them.
+        dataset, method, seed and value, as a rule as ``beside(final(scores), "main")``.
     method, than : str
         The difference is ``method`` minus ``than``.
-    cells : sequence of (group, metric)
-        Which scores to compare.
+    cells : sequence of (group, metric), optional
+        Which scores to compare, by default all.
     by : sequence of str
-        Further columns in which the two must agree, such as "schedule".
+        Further columns in which the two must agree, such as "schedule"; a row for each value.
+    over : sequence of str
+        Further columns in which the two must agree; each seed's differences are averaged over them.
+    place, paper : str, optional
+        How a sentence begins, by default "{dataset}, {schedule}, {group} {metric}" with all of
+        ``by``, and how it ends where the paper has both numbers; columns stand in braces.
 
     Returns
     -------
     DataFrame
-        dataset, the columns of ``by``, group, metric; difference, sd, low, high, seeds, coverage
-        and clearly, in points, as `prslib.report.statistics.over_seeds` gives them; published (the
-        paper's difference in points), and a sentence that says it.
+        dataset, the columns of ``by``, group, metric; the columns of `over_seeds`; published (the
+        paper's difference, if the rows have it) and sentence.
     """
-    keys = ["dataset", "stands_for", *by, "group", "metric"]
-    gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
-    gaps = gaps[[pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]]
+    gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
+    if cells is not None:
+        gaps = gaps[[pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]]
+    keys = [name for name in _keys(gaps, by) if name != "measure"]
+    if over:
+        values = [name for name in ("value", "published") if name in gaps]
+        gaps = gaps.groupby([*keys, "seed"], **_KEEP_ALL)[values].mean().reset_index()
     table = over_seeds(gaps, keys)
-    table["published"] = gaps.groupby(keys, **_KEEP_ALL)["published"].first().to_numpy()
-    table["sentence"] = [
-        _sentence(row, compared(row, method, than), ["dataset", *by]) for _, row in table.iterrows()
-    ]
-    return table.drop(columns="stands_for")
-
-
-def _sentence(row: pd.Series, said: str, where: Sequence[str]) -> str:
-    text = f"{', '.join(str(row[name]) for name in where)}, {row['group']} {row['metric']}: {said}"
-    if pd.isna(row["published"]):
-        return text + "."
-    return text + f"; in the paper, on {row['stands_for']}, by {row['published']:+.1f}."
+    if "published" in gaps:
+        theirs = gaps.groupby(keys, **_KEEP_ALL)["published"].first()
+        table["published"] = theirs.to_numpy()
+    if place is None:
+        place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
+        place += ", {group} {metric}" if "group" in gaps else ""
+    said = []
+    for row in table.to_dict("records"):
+        known = pd.notna(row.get("published"))
+        end = f"; {paper.format(**row)}." if known else "."
+        said.append(f"{place.format(**row)}: {compared(row, method, than)}{end}")
+    return table.assign(sentence=said).drop(columns="stands_for", errors="ignore")

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.report import statistics as effects
-from prslib.report.statistics import Least
+from prslib.report import effects
 
 
 def means(cells):
@@ -90,11 +89,11 @@ RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 5
 
 def test_rho():
     cells = {(rho, m): v for rho, row in RHOS.items() for m, v in zip("ab", row, strict=True)}
-    assert Least(effects.near_balance)(means(cells)).tolist() == [55 - 56]
-    assert Least(effects.losses)(means(cells)).tolist() == [55 - 56]
+    assert effects.near_balance()(means(cells)).tolist() == [55 - 56]
+    assert effects.declines()(means(cells)).tolist() == [55 - 56]
     cells[0.5, "b"] = 54.5
-    assert Least(effects.near_balance)(means(cells)).tolist() == [0.5]
-    assert Least(effects.losses)(means(cells)).tolist() == [0.5]
+    assert effects.near_balance()(means(cells)).tolist() == [0.5]
+    assert effects.declines()(means(cells)).tolist() == [0.5]
 
 
 def test_the_first_task_can_be_left_out():
@@ -107,7 +106,7 @@ def test_the_first_task_can_be_left_out():
 
 def test_near_balance_needs_values_on_both_sides():
     inside = {(rho, "mAP"): 1.0 for rho in (-0.1, 0.1)}
-    assert np.isnan(Least(effects.near_balance)(means(inside))[0])
+    assert np.isnan(effects.near_balance()(means(inside))[0])
 
 
 def test_every_resample_is_measured_on_its_own():

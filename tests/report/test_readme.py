@@ -3,49 +3,39 @@ import pytest
 
 from prslib.cli import main
 from prslib.paths import project_root
-from prslib.report import GROUPS, METRICS, readme
+from prslib.report import readme
+from prslib.report.claims import CLAIMS
+from prslib.report.tables import GROUPS, METRICS
 
 MARKERS = [f"<!-- {name}: {end} -->" for name in readme.WRITTEN for end in ("begin", "end")]
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A checkout with a README, the main table of two methods and a ledger of two claims."""
-    cells = pd.DataFrame(
-        [
-            ("digits70seq", "COCOseq", method, "score", group, metric, mean, sd, published)
-            for method, mean, sd, published in [
-                ("CRS", 54.57, 0.61, 50.2),
-                ("OCDM", 56.04, None, None),
-            ]
-            for group in GROUPS
-            for metric in METRICS
-        ],
-        columns=[
-            "dataset",
-            "stands_for",
-            "method",
-            "measure",
-            "group",
-            "metric",
-            "mean",
-            "sd",
-            "published",
-        ],
+    """A checkout with a README, the main table of two methods, two claims and two speeds."""
+    reported, quick, bench = (tmp_path / "figures" / f for f in (readme.REPORTED, "quick", "bench"))
+    for folder in (reported, quick, bench):
+        folder.mkdir(parents=True)
+    columns = ["dataset", "stands_for", "measure", "method", "mean", "sd", "published"]
+    of = ("digits70seq", "COCOseq", "score")
+    methods = pd.DataFrame(
+        [(*of, "CRS", 54.57, 0.61, 50.2), (*of, "OCDM", 56.04, None, None)], columns=columns
     )
-    folder, quick = (tmp_path / "figures" / name for name in (readme.REPORTED, "quick"))
-    folder.mkdir(parents=True)
-    quick.mkdir()
-    cells.to_csv(folder / "main_results_table.csv", index=False)
+    places = pd.DataFrame([(g, m) for g in GROUPS for m in METRICS], columns=["group", "metric"])
+    methods.merge(places, "cross").to_csv(reported / "main_results_table.csv", index=False)
     claims = pd.DataFrame(
-        [("a", "one", "holds"), ("a", "other", "holds"), ("b", "one", "undecided")],
+        [("best", "one", "holds"), ("best", "other", "holds"), ("b", "one", "undecided")],
         columns=["claim", "dataset", "verdict"],
-    )
-    claims.to_csv(folder / "ledger_claims.csv", index=False)
+    ).assign(statement="It leads", source="", stands_for="COCOseq", stand_in=True, unit="points")
+    claims = claims.assign(effect=1.25, low=0.5, high=2.0, published=3.0, seeds=10)
+    claims.to_csv(reported / "ledger_claims.csv", index=False)
     claims["verdict"] = ["holds", "does not hold", "undecided"]
     claims.to_csv(quick / "ledger_claims.csv", index=False)
     statuses = pd.DataFrame({"status": ["run", "run", "not run"]})
-    statuses.to_csv(folder / "ledger_cells.csv", index=False)
+    statuses.to_csv(reported / "ledger_cells.csv", index=False)
+    speeds = pd.DataFrame({"contestant": ["PRS", "PRS in plain numpy"], "stream": "cocoseq"})
+    speeds["samples_per_s"] = [1143000.0, 1618.4]
+    speeds.to_csv(bench / "samplers.csv", index=False)
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path / "figures"))
     monkeypatch.setattr(readme, "project_root", lambda: tmp_path)
     monkeypatch.setattr(readme, "known_notebooks", lambda profile: ["tail_forgetting"])
@@ -55,7 +45,7 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_table_is_written_between_its_markers(checkout):
+def test_all_numbers_are_written_between_their_markers(checkout):
     readme.renew()
     text = (checkout / "README.md").read_text()
     assert text.startswith(f"before\n{MARKERS[0]}\n| digits70seq [COCOseq] | overall C-F1 |")
@@ -63,6 +53,8 @@ def test_the_table_is_written_between_its_markers(checkout):
     assert "2 hold, 0 do not, 1 are undecided and" in text
     assert "0 are not run. Of the paper's 3 numbers 2 have one of ours" in text
     assert "decides 2 of the rows; ten seeds confirm 1 of these" in text
+    assert "| It leads | one [COCOseq] | +1.2 [+0.5, +2.0] points | +3.0 | holds |\n|  |" in text
+    assert "| PRS | 1,100,000 | 1,600 |  |  |" in text
     assert "wants 15 runs: 0.05 million training steps of a ResNet-101, 0.04 million of" in text
     assert text.endswith(f"{MARKERS[-1]}\nafter\n")
     assert "stale" not in text
@@ -93,6 +85,13 @@ def test_without_figures_the_readme_is_left_alone(checkout, capsys):
     assert (checkout / "README.md").read_text() == before
 
 
-def test_the_readme_says_what_the_paper_profile_costs(monkeypatch):
+def test_the_readme_is_up_to_date(monkeypatch):
     monkeypatch.delenv("PRSLIB_DATA", raising=False)
-    assert readme.paper_cost() in (project_root() / "README.md").read_text()
+    monkeypatch.delenv("PRSLIB_FIGURES", raising=False)
+    text = (project_root() / "README.md").read_text()
+    for name, write in readme.WRITTEN.items():
+        assert write() in text, f"{name}: run `python -m prslib readme`"
+
+
+def test_the_headlines_are_claims():
+    assert set(readme.HEADLINES) <= set(CLAIMS)

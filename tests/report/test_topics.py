@@ -1,3 +1,5 @@
+"""Plots and tables of the topics that have no test file of their own."""
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -6,67 +8,26 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from prslib import plots
-from prslib.report.style import COLOURS, MARKERS, in_order
-from prslib.training.methods import METHODS
+from prslib.datasets import load_dataset
+from prslib.report import memory_distribution as shares
+from prslib.report.architectures import plot_architectures
+from prslib.report.feature_tsne import plot_features
+from prslib.report.gradient_variance import plot_gradient_variance
+from prslib.report.memory_distribution import plot_class_shares, plot_group_shares
+from prslib.report.precision_recall import plot_precision_recall
+from prslib.report.rho_sweep import best_rho, plot_sweep
+from prslib.report.style import COLOURS, STYLE
+from prslib.report.tail_forgetting import plot_tail_forgetting
+from prslib.training.config import RunConfig, configs
 
 
 @pytest.fixture
 def ax():
-    with plt.style.context(plots.STYLE):
+    with plt.style.context(STYLE):
         figure, ax = plt.subplots()
         yield ax
         figure.canvas.draw()  # what a reader would see can be drawn without a warning
         plt.close(figure)
-
-
-def test_every_method_has_a_look_of_its_own():
-    assert set(METHODS) <= set(COLOURS)
-    assert set(COLOURS) == set(MARKERS)
-    assert len(set(COLOURS.values())) == len(COLOURS)
-    assert in_order(reversed(METHODS)) == list(METHODS)
-
-
-def test_group_bars_are_the_means_dots_the_seeds_dashes_the_paper(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["CRS", "CRS", "PRS", "PRS"] * 2,
-            "group": ["majority"] * 4 + ["minority"] * 4,
-            "seed": [0, 1] * 4,
-            "value": [70, 72, 68, 70, 20, 24, 40, 44],
-            "published": [67.9] * 2 + [67.5] * 2 + [np.nan] * 2 + [39.7] * 2,
-        }
-    )
-    assert plots.plot_groups(frame, ax, "mAP") is ax
-    assert sorted(bar.get_height() for bar in ax.patches if bar.get_height()) == [22, 42, 69, 71]
-    dots = np.concatenate(
-        [c.get_offsets()[:, 1] for c in ax.collections if len(c.get_offsets()) > 1]
-    )
-    assert sorted(dots) == sorted(frame["value"])
-    dashes = [c.get_segments()[0][0][1] for c in ax.collections if hasattr(c, "get_segments")]
-    assert sorted(dashes) == [39.7, 67.5, 67.9]
-    assert ax.get_ylabel() == "mAP (%)"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS", "paper"]
-
-
-def test_distances_are_bars_by_weights_with_a_line_at_zero(ax):
-    frame = pd.DataFrame(
-        {
-            "group": ["majority", "majority", "overall", "overall"] * 2,
-            "weights": ["none", "digits"] * 4,
-            "seed": [0] * 4 + [1] * 4,
-            "value": [-6.0, -1.0, 3.0, 4.0, -8.0, -3.0, 5.0, 6.0],
-            "published": [-0.4, -0.4, 5.1, 5.1] * 2,
-        }
-    )
-    plots.plot_gaps(frame, ax, "mAP")
-    heights = [bar.get_height() for bars in ax.containers for bar in bars]
-    assert heights == pytest.approx([-7, 4, -2, 5])
-    lightness = [sum(bars[0].get_facecolor()[:3]) for bars in ax.containers]
-    assert lightness[0] > lightness[1]
-    assert any(list(line.get_ydata()) == [0, 0] for line in ax.lines)
-    assert [text.get_text() for text in ax.get_legend().texts] == ["none", "digits", "paper"]
-    assert ax.get_ylabel() == "mAP (points)"
 
 
 def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
@@ -79,7 +40,7 @@ def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
             "published": [41.0, 41.0, 55.0, np.nan],
         }
     )
-    assert plots.plot_architectures(frame, ax, "mAP") is ax
+    assert plot_architectures(frame, ax, "mAP") is ax
     bars = {(round(b.get_x() + b.get_width() / 2, 6), b.get_height()) for b in ax.patches}
     assert bars == {(-0.2, 42), (0.2, 60), (1, 30)}  # a single one stands over its name
     dots = np.concatenate([line.get_ydata() for line in ax.lines])
@@ -89,31 +50,14 @@ def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
     assert legend == ["1 epoch", "2 epochs", "paper"]
     many = pd.concat([frame.assign(setting=str(number)) for number in range(5)])
     with pytest.raises(ValueError, match="expected at most 4 settings, got 5"):
-        plots.plot_architectures(many, ax, "mAP")
-
-
-def test_progression_draws_ours_and_theirs(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["CRS"] * 4,
-            "seed": [0, 1, 0, 1],
-            "trained_tasks": [1, 1, 2, 2],
-            "value": [60, 62, 50, 54],
-            "published": [63.4, 63.4, 58.6, 58.6],
-        }
-    )
-    plots.plot_progression(frame, ax, "mAP")
-    drawn = [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())]
-    assert [61, 52] in drawn
-    assert [63.4, 58.6] in drawn
-    assert ax.get_xlabel() == "tasks trained"
+        plot_architectures(many, ax, "mAP")
 
 
 def test_sweep_rings_the_best_rho(ax):
     frame = pd.DataFrame(
         {"rho": [-1, 0, 1] * 2, "metric": "mAP", "seed": [0] * 3 + [1] * 3}
     ).assign(value=[10, 30, 20, 12, 32, 22])
-    plots.plot_sweep(frame, ax)
+    plot_sweep(frame, ax)
     rings = [line for line in ax.lines if line.get_markersize() == 13]
     assert [(list(r.get_xdata()), list(r.get_ydata())) for r in rings] == [([0], [31])]
     assert ax.texts[0].get_text() == "0"
@@ -129,11 +73,11 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
             "share": [60, 30, 10, 34, 33, 33],
         }
     )
-    plots.plot_class_shares(frame, ax)
+    plot_class_shares(frame, ax)
     assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
     assert [text.get_text() for text in ax.texts] == ["majority", "moderate", "minority"]
     ax.clear()
-    plots.plot_group_shares(frame, ax)
+    plot_group_shares(frame, ax)
     assert sorted(b.get_height() for b in ax.patches if b.get_height()) == [10, 30, 33, 33, 34, 60]
 
 
@@ -141,7 +85,7 @@ def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
     frame = pd.DataFrame(
         {"method": "PRS", "seed": [0, 1] * 2, "seen": [50, 50, 100, 100], "value": [1, 100, 4, 4.0]}
     )
-    plots.plot_gradient_variance(frame, ax)
+    plot_gradient_variance(frame, ax)
     (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
     np.testing.assert_allclose(line.get_ydata(), [10, 4])
     assert line.get_color() == COLOURS["PRS"]
@@ -154,7 +98,7 @@ def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
 
 def test_one_seed_has_no_band(ax):
     frame = pd.DataFrame({"method": "PRS", "seed": 0, "seen": [50, 100], "value": [1.0, 2.0]})
-    plots.plot_gradient_variance(frame, ax)
+    plot_gradient_variance(frame, ax)
     assert [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())] == [[1, 2]]
     assert not [band for band in ax.collections if len(band.get_paths())]
 
@@ -168,7 +112,7 @@ def test_features_show_classes_by_colour_and_groups_by_marker(ax):
             "group": ["majority", "minority", "minority", "moderate"],
         }
     )
-    plots.plot_features(frame, ax, ["a", "b"])
+    plot_features(frame, ax, ["a", "b"])
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["other classes", "a (majority)", "b (minority)"]
     _, first, second = ax.collections
@@ -176,31 +120,15 @@ def test_features_show_classes_by_colour_and_groups_by_marker(ax):
     assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
     assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)
     with pytest.raises(ValueError, match=r"expected at most 10 classes.* got 11"):
-        plots.plot_features(frame, ax, [str(i) for i in range(11)])
+        plot_features(frame, ax, [str(i) for i in range(11)])
 
 
 def test_drawing_leaves_the_frame_and_the_style_alone(ax):
     frame = pd.DataFrame({"rho": [0.0, 1.0], "metric": "mAP", "seed": 0, "value": [1.0, 2.0]})
     before, style = frame.copy(), dict(mpl.rcParams)
-    plots.plot_sweep(frame, ax)
+    plot_sweep(frame, ax)
     pd.testing.assert_frame_equal(frame, before)
     assert dict(mpl.rcParams) == style
-
-
-def test_a_shared_legend_names_every_entry_once():
-    figure, axes = plt.subplots(1, 2, layout="constrained")
-    for ax, names in zip(axes, [["CRS", "PRS"], ["PRS", "GSS"]], strict=True):
-        for name in names:
-            ax.plot([0, 1], [0, 1], label=name, color=COLOURS[name])
-        ax.legend()
-    plots.share_legend(figure)
-    assert [ax.get_legend() for ax in axes] == [None, None]
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.texts] == ["CRS", "PRS", "GSS"]
-    assert [line.get_color() for line in legend.get_lines()] == [
-        COLOURS[name] for name in ("CRS", "PRS", "GSS")
-    ]
-    plt.close(figure)
 
 
 def test_panels_that_share_a_scale_show_the_highest_share():
@@ -209,7 +137,7 @@ def test_panels_that_share_a_scale_show_the_highest_share():
         share = [60, 30, 10, highest, 5, 5]
         columns = {"method": ["Stream"] * 3 + ["PRS"] * 3, "seed": 0, "class_rank": [0, 1, 2] * 2}
         groups = ["majority", "moderate", "minority"] * 2
-        plots.plot_class_shares(pd.DataFrame(columns | {"group": groups, "share": share}), ax)
+        plot_class_shares(pd.DataFrame(columns | {"group": groups, "share": share}), ax)
     assert axes[0].get_ylim()[0] == 0
     assert axes[0].get_ylim()[1] > 90
     plt.close(figure)
@@ -219,7 +147,7 @@ def test_tail_forgetting_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax)
     columns = {"task": [0, 0, 3], "class": ["a", "b", "c"], "place": [0, 1, 2]}
     one = pd.DataFrame(columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0})
     frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(method="CRS")
-    assert plots.plot_tail_forgetting(frame, ax) is ax
+    assert plot_tail_forgetting(frame, ax) is ax
     assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
     left = [bar.get_x() for bar in ax.patches]
     assert left[1] - left[0] == pytest.approx(1)
@@ -237,39 +165,7 @@ def test_tail_forgetting_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax)
 def test_tail_forgetting_takes_one_method_at_a_time(ax):
     frame = pd.DataFrame({"method": ["CRS", "PRS"]})
     with pytest.raises(ValueError, match="too many values"):
-        plots.plot_tail_forgetting(frame, ax)
-
-
-def test_variations_draw_means_strokes_and_the_paper(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["CRS"] * 3 + ["PRS"] * 2,
-            "memory": ["500", "500", "250", "500", "250"],
-            "seed": [0, 1, 0, 0, 0],
-            "value": [40.0, 50.0, 30.0, 60.0, 55.0],
-            "published": [50.2, 50.2, np.nan, 55.0, np.nan],
-        }
-    )
-    assert plots.plot_variations(frame, ax, "memory", "mAP") is ax
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["500", "250"]
-    strokes = [segment[:, 1].tolist() for c in ax.collections for segment in c.get_segments()]
-    assert [40, 50] in strokes
-    drawn = {line.get_label(): line for line in ax.lines}
-    assert list(drawn["CRS"].get_ydata()) == [45, 30]
-    assert list(drawn["PRS"].get_ydata()) == [60, 55]
-    assert drawn["CRS"].get_xdata()[0] < 0 < drawn["PRS"].get_xdata()[0]  # side by side
-    assert ax.get_ylabel() == "mAP (%)"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS", "paper"]
-
-
-def test_metrics_are_bars_by_method(ax):
-    frame = pd.DataFrame(
-        {"method": ["CRS", "PRS"] * 2, "metric": ["C-F1"] * 2 + ["mAP"] * 2, "seed": 0}
-    ).assign(value=[1.0, 35.0, 46.0, 90.0], published=np.nan)
-    plots.plot_metrics(frame, ax)
-    assert sorted(bar.get_height() for bar in ax.patches if bar.get_height()) == [1, 35, 46, 90]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["C-F1", "mAP"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["CRS", "PRS"]
+        plot_tail_forgetting(frame, ax)
 
 
 def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
@@ -281,7 +177,7 @@ def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
             "published": [38.9, 9.1, np.nan, np.nan],
         }
     )
-    plots.plot_precision_recall(frame, ax, "C")
+    plot_precision_recall(frame, ax, "C")
     points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
     assert (10.0, 40.0) in points
     assert (9.1, 38.9) in points
@@ -290,3 +186,51 @@ def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
     assert ax.get_xlabel() == "recall C-R (%)"
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["CRS", "OCDM", "paper"]
+
+
+def test_best_rho():
+    rhos, values = [-1.0, 0.0, 0.4, 1.0], [10.0, 30.0, 31.0, 20.0]
+    rows = pd.DataFrame(
+        {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
+    )
+    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
+    assert (best["best_rho"], best["best"]) == (0.4, 32)
+    assert "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1" in best["sentence"]
+
+
+def test_memory_shares_are_those_of_memory_and_stream():
+    wanted = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=[0, 1])
+    found = shares.memory_shares(wanted)
+    totals = found.groupby(["method", "seed"])["share"].sum()
+    assert len(totals) == 5
+    np.testing.assert_allclose(totals, 100)
+    dataset = load_dataset("digits70tiny", images=False)
+    stream = found[found["method"] == "Stream"].set_index("class")["share"]
+    expected = dict(zip(dataset.class_names, dataset.class_freq, strict=True))
+    assert stream.to_dict() == pytest.approx(
+        {name: 100 * n / dataset.class_freq.sum() for name, n in expected.items()}
+    )
+    ranked = found[found["method"] == "Stream"].sort_values("class_rank")["share"]
+    assert (ranked.diff().dropna() <= 0).all()
+    groups = shares.group_shares(found)
+    np.testing.assert_allclose(groups.groupby(["method", "seed"])["share"].sum(), 100)
+
+
+def test_distances_put_each_memory_where_it_belongs():
+    wanted = configs(dataset="digits70seq", method=["CRS", "PRS"], seed=[0])
+    found = shares.memory_shares(wanted)
+    equal = shares.distance_to(found, "equal").set_index("method")["total_variation"]
+    stream = shares.distance_to(found, "stream").set_index("method")["total_variation"]
+    assert stream["Stream"] == pytest.approx(0)
+    assert equal["PRS"] < 0.5 * equal["CRS"]
+    assert stream["CRS"] < 0.5 * stream["PRS"]
+
+
+def test_memory_shares_take_several_data_sets():
+    wanted = [RunConfig(dataset=name, method="CRS") for name in ("digits70tiny", "digits49tiny")]
+    found = shares.memory_shares(wanted)
+    assert found.groupby("dataset")["class"].nunique().to_dict() == {
+        "digits70tiny": 70,
+        "digits49tiny": 49,
+    }
+    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [2, 2]

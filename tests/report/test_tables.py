@@ -2,11 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib import report
-from prslib.datasets import load_dataset
-from prslib.report import memory_distribution as shares
-from prslib.report.rho_sweep import best_rho
-from prslib.training.config import Run, RunConfig, configs
+from prslib.report import tables
+from prslib.training.config import Run, RunConfig
 
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 
@@ -16,7 +13,7 @@ def run_scores(method, seed, gain=0.0, tasks=("0", "1")):
     rows = []
     for trained in range(1, len(tasks) + 1):
         for group, value in CELLS.items():
-            for metric in report.METRICS:
+            for metric in tables.METRICS:
                 rows.append((trained, "seen", group, metric, value + gain))
                 rows.append((trained, "0", group, metric, 0.8 if trained == 1 else 0.6))
             rows.append((trained, "seen", group, "C-P", 0.9))
@@ -25,7 +22,7 @@ def run_scores(method, seed, gain=0.0, tasks=("0", "1")):
     return frame.assign(**run, schedule="0,1", seed=seed)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def scores():
     runs = [run_scores("CRS", seed, gain=0.01 * seed) for seed in (0, 1, 2)]
     runs += [run_scores("PRS", seed, gain=0.1 + 0.02 * seed) for seed in (0, 1, 2)]
@@ -34,8 +31,8 @@ def scores():
 
 
 def test_final_holds_the_last_scores_and_the_forgetting(scores):
-    rows = report.final(scores)
-    assert set(rows["metric"]) == set(report.METRICS)
+    rows = tables.final(scores)
+    assert set(rows["metric"]) == set(tables.METRICS)
     one = rows[(rows["method"] == "PRS") & (rows["seed"] == 1) & (rows["group"] == "minority")]
     measured = one.set_index(["measure", "metric"])["value"]
     assert measured["score", "mAP"] == pytest.approx(100 * (0.2 + 0.12))
@@ -44,7 +41,7 @@ def test_final_holds_the_last_scores_and_the_forgetting(scores):
 
 
 def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores):
-    table = report.average(report.final(scores))
+    table = tables.average(tables.final(scores))
     assert table["method"].unique().tolist() == ["Multitask", "CRS", "PRS"]
     cell = table.query("method == 'CRS' and group == 'overall' and metric == 'mAP'")
     cell = cell[cell["measure"] == "score"].iloc[0]
@@ -54,17 +51,18 @@ def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores):
 
 
 def test_beside_sets_the_number_of_the_data_set_it_stands_for(scores):
-    table = report.beside(report.average(report.final(scores)), "main")
+    averages = tables.average(tables.final(scores))
+    table = tables.beside(averages, "main")
     chosen = table.query("method == 'PRS' and group == 'minority' and metric == 'mAP'")
     published = chosen.set_index("measure")["published"].to_dict()
     assert published == {"score": 39.7, "forget": 10.5}
-    assert len(table) == len(report.average(report.final(scores)))
+    assert len(table) == len(averages)
 
 
 def test_main_table_is_laid_out_as_the_papers(scores):
-    averages = report.beside(report.average(report.final(scores)), "main")
-    table = report.main_table(averages, "digits70tiny")
-    assert list(table.columns)[:3] == [("majority", m) for m in report.METRICS]
+    averages = tables.beside(tables.average(tables.final(scores)), "main")
+    table = tables.main_table(averages, "digits70tiny")
+    assert list(table.columns)[:3] == [("majority", m) for m in tables.METRICS]
     assert table.loc[("CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
     assert table.loc[("CRS", "score", "paper"), ("overall", "mAP")] == "50.2"
     assert table.loc[("CRS", "forget", "paper"), ("minority", "C-F1")] == "55.6"
@@ -72,8 +70,8 @@ def test_main_table_is_laid_out_as_the_papers(scores):
 
 
 def test_contrasts_are_taken_seed_by_seed(scores):
-    rows = report.beside(report.final(scores), "main")
-    gaps = report.contrasts(rows, "PRS", "CRS", [("minority", "mAP")])
+    rows = tables.beside(tables.final(scores), "main")
+    gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")])
     gap = gaps.iloc[0]
     assert len(gaps) == 1
     assert gap["difference"] == pytest.approx(11)
@@ -96,57 +94,9 @@ def test_contrasts_are_taken_seed_by_seed(scores):
 def test_the_sentence_says_what_the_numbers_say(gains, words):
     runs = [run_scores("CRS", seed) for seed in range(len(gains))]
     runs += [run_scores("PRS", seed, gain) for seed, gain in enumerate(gains)]
-    rows = report.beside(report.final(pd.concat(runs)), "main")
-    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    rows = tables.beside(tables.final(pd.concat(runs)), "main")
+    sentence = tables.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
     assert f"PRS {words} CRS" in sentence
-
-
-def test_best_rho():
-    rhos, values = [-1.0, 0.0, 0.4, 1.0], [10.0, 30.0, 31.0, 20.0]
-    rows = pd.DataFrame(
-        {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
-    )
-    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
-    assert (best["best_rho"], best["best"]) == (0.4, 32)
-    assert "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1" in best["sentence"]
-
-
-def test_memory_shares_are_those_of_memory_and_stream():
-    wanted = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=[0, 1])
-    found = shares.memory_shares(wanted)
-    totals = found.groupby(["method", "seed"])["share"].sum()
-    assert len(totals) == 5
-    np.testing.assert_allclose(totals, 100)
-    dataset = load_dataset("digits70tiny", images=False)
-    stream = found[found["method"] == "Stream"].set_index("class")["share"]
-    expected = dict(zip(dataset.class_names, dataset.class_freq, strict=True))
-    assert stream.to_dict() == pytest.approx(
-        {name: 100 * n / dataset.class_freq.sum() for name, n in expected.items()}
-    )
-    ranked = found[found["method"] == "Stream"].sort_values("class_rank")["share"]
-    assert (ranked.diff().dropna() <= 0).all()
-    groups = shares.group_shares(found)
-    np.testing.assert_allclose(groups.groupby(["method", "seed"])["share"].sum(), 100)
-
-
-def test_distances_put_each_memory_where_it_belongs():
-    wanted = configs(dataset="digits70seq", method=["CRS", "PRS"], seed=[0])
-    found = shares.memory_shares(wanted)
-    equal = shares.distance_to(found, "equal").set_index("method")["total_variation"]
-    stream = shares.distance_to(found, "stream").set_index("method")["total_variation"]
-    assert stream["Stream"] == pytest.approx(0)
-    assert equal["PRS"] < 0.5 * equal["CRS"]
-    assert stream["CRS"] < 0.5 * stream["PRS"]
-
-
-def test_memory_shares_take_several_data_sets():
-    wanted = [RunConfig(dataset=name, method="CRS") for name in ("digits70tiny", "digits49tiny")]
-    found = shares.memory_shares(wanted)
-    assert found.groupby("dataset")["class"].nunique().to_dict() == {
-        "digits70tiny": 70,
-        "digits49tiny": 49,
-    }
-    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [2, 2]
 
 
 def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
@@ -154,20 +104,20 @@ def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
     sets = [
         frame.assign(dataset=name) for name in ("digits70tiny", "digits49tiny") for frame in runs
     ]
-    rows = report.beside(report.final(pd.concat(sets, ignore_index=True)), "main")
-    gaps = report.contrasts(rows, "PRS", "GSS", [("overall", "mAP")])
+    rows = tables.beside(tables.final(pd.concat(sets, ignore_index=True)), "main")
+    gaps = tables.contrasts(rows, "PRS", "GSS", [("overall", "mAP")])
     assert gaps["dataset"].tolist() == ["digits70tiny", "digits49tiny"]
     assert gaps["seeds"].tolist() == [1, 1]
     assert "one seed" in gaps["sentence"].iloc[0]
 
 
 def test_precision_and_recall_are_laid_out_by_group(scores):
-    rows = report.final(scores, report.PRECISION_RECALL)
+    rows = tables.final(scores, tables.PRECISION_RECALL)
     assert set(rows["metric"]) == {"C-P"}
     assert rows.loc[rows["measure"] == "score", "value"].unique().tolist() == [90]
-    rows = report.beside(rows[rows["measure"] == "score"], "coco_precision_recall")
-    table = report.main_table(report.average(rows), "digits70tiny", report.PRECISION_RECALL)
-    assert list(table.columns) == [(group, "C-P") for group in report.GROUPS]
+    rows = tables.beside(rows[rows["measure"] == "score"], "coco_precision_recall")
+    table = tables.main_table(tables.average(rows), "digits70tiny", tables.PRECISION_RECALL)
+    assert list(table.columns) == [(group, "C-P") for group in tables.GROUPS]
     assert table.loc[("CRS", "score", "ours"), ("minority", "C-P")] == "90.0 ± 0.0"
     assert table.loc[("CRS", "score", "paper"), ("minority", "C-P")] == "38.9"
     assert table.loc[("CRS", "score", "paper"), ("overall", "C-P")] == ""  # none printed
@@ -178,10 +128,10 @@ def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
     wanted = [RunConfig(dataset="digits70tiny", method="CRS", test_set=t) for t in ("imbalanced",)]
     wanted.append(RunConfig(dataset="digits70tiny", method="CRS"))
     runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in wanted]
-    rows = report.final(report.scores_of(runs, "test_set"))
+    rows = tables.final(tables.scores_of(runs, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     assert cells["test_set"].tolist() == ["imbalanced"] * 3 + ["balanced"] * 3
-    found = report.beside(cells, "main", "imbalanced_test", also=["test_set"])
+    found = tables.beside(cells, "main", "imbalanced_test", also=["test_set"])
     shown = found[found["metric"] == "mAP"].set_index("test_set")["published"]
     assert shown.to_dict() == {"imbalanced": 55.3, "balanced": 50.2}
 
@@ -191,22 +141,49 @@ def test_tables_and_contrasts_keep_settings_apart(scores):
     other.loc[other["task"] != "seen", "task"] = "1"
     both = pd.concat([other, scores], ignore_index=True)
     both = both[both["method"] != "Multitask"]
-    rows = report.beside(report.final(both), "main")
-    table = report.main_table(report.average(rows), "digits70tiny", by=["schedule"])
+    rows = tables.beside(tables.final(both), "main")
+    table = tables.main_table(tables.average(rows), "digits70tiny", by=["schedule"])
     assert table.index.unique("schedule").tolist() == ["1,0", "0,1"]
     assert table.loc[("0,1", "CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
     assert table.loc[("1,0", "CRS", "score", "ours"), ("overall", "mAP")] == "20.5 ± 0.5"
-    gaps = report.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
+    gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
     assert gaps.set_index("schedule")["difference"].round(6).to_dict() == {"1,0": 5.5, "0,1": 11}
     assert gaps["sentence"].iloc[0].startswith("digits70tiny, 1,0, minority mAP: PRS is above CRS")
 
 
 def test_one_seed_gives_a_direction_and_no_clarity():
     runs = [run_scores("CRS", 0, 0.2), run_scores("PRS", 0, 0.1)]
-    rows = report.beside(report.final(pd.concat(runs)), "main")
-    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    rows = tables.beside(tables.final(pd.concat(runs)), "main")
+    sentence = tables.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
     assert "PRS is behind CRS, by -10.0 points (one seed)" in sentence
     runs = [run_scores("CRS", 0, 0.2), run_scores("PRS", 0, 0.1999)]
-    rows = report.beside(report.final(pd.concat(runs)), "main")
-    sentence = report.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
+    rows = tables.beside(tables.final(pd.concat(runs)), "main")
+    sentence = tables.contrasts(rows, "PRS", "CRS", [("overall", "mAP")])["sentence"].iloc[0]
     assert "PRS is level with CRS (one seed)" in sentence
+
+
+def test_contrasts_say_the_place_and_the_papers_number_as_asked(scores):
+    rows = tables.beside(tables.final(scores), "main").drop(columns=["stands_for", "measure"])
+    rows = rows[(rows["group"] == "overall") & (rows["metric"] == "mAP")]
+    rows = rows.drop_duplicates(["method", "seed"]).drop(columns=["group", "metric"])
+    words = {"place": "{dataset}, order {schedule}", "paper": "in the paper by {published:+.1f}"}
+    (said,) = tables.contrasts(rows, "PRS", "CRS", by=["schedule"], **words)["sentence"]
+    assert said.startswith("digits70tiny, order 0,1: PRS is above CRS, by +11.0 points (75 % int")
+    assert said.endswith("over 3 seeds); in the paper by +5.1.")
+    (said,) = tables.contrasts(rows.drop(columns="published"), "PRS", "CRS")["sentence"]
+    assert said.startswith("digits70tiny: PRS is above CRS")
+
+
+def test_contrasts_average_over_the_points_that_both_have():
+    rows = pd.DataFrame(
+        [
+            *[("PRS", 0, point, value) for point, value in [(10, 3.0), (20, 5.0), (30, 9.0)]],
+            *[("CRS", 0, point, value) for point, value in [(10, 1.0), (20, 2.0), (30, np.nan)]],
+            *[(method, 1, 20, value) for method, value in [("PRS", 7.0), ("CRS", 3.0)]],
+        ],
+        columns=["method", "seed", "seen", "value"],
+    ).assign(dataset="one")
+    found = tables.contrasts(rows, "PRS", "CRS", over=["seen"])
+    assert found["difference"].tolist() == [np.mean([2.5, 4.0])]
+    assert found["seeds"].tolist() == [2]
+    assert "published" not in found
