@@ -79,7 +79,7 @@ def test_each_setting_stands_beside_its_own_numbers():
 
 
 def test_the_standard_setting_of_the_second_set_differs_between_the_tables():
-    """The paper prints three values for CRS; the tables of schedules and of sizes have their own."""
+    """The paper prints three values for CRS; its tables of schedules and of sizes differ."""
     scores = scores_of("digits49seq", "CRS", 0.3)
     by_schedule, by_memory = settings.scores_by_schedule(scores), settings.scores_by_memory(scores)
     assert cell(by_schedule, metric="C-F1")["published"] == 16.6
