@@ -40,8 +40,7 @@ import prs_twin
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import figures_dir
-from prslib.plots import STYLE
-from prslib.report.style import COLOURS
+from prslib.report.style import COLOURS, STYLE
 from prslib.samplers import SAMPLERS, make_sampler
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03

@@ -101,9 +101,9 @@ settings.save(figure, rows, "curves")
 # %%
 from IPython.display import Markdown, display
 
-from prslib.report.gradient_variance import contrasts
+from prslib.report.gradient_variance import variance_contrasts
 
-gaps = contrasts(rows, "PRS")
+gaps = variance_contrasts(rows, "PRS")
 settings.save(None, gaps, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 

@@ -114,7 +114,7 @@ for name in names:
 
 # %%
 for name in names:
-    gaps = single_label.contrasts(rows[name], "PRS", "CRS")
+    gaps = single_label.task_contrasts(rows[name], "PRS", "CRS")
     settings.save(None, gaps, f"{single_label.paper_table(name)}_prs_minus_crs")
     display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 

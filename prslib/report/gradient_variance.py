@@ -10,8 +10,9 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from prslib.datasets import load_dataset
-from prslib.report.statistics import NEITHER, over_seeds, spread
+from prslib.report.statistics import NEITHER, spread
 from prslib.report.style import COLOURS, MARKERS, in_order
+from prslib.report.tables import contrasts, seed_gaps
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
@@ -40,26 +41,25 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
+def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """Compare one method's gradient variance with every other's, seed by seed and point by point.
 
     Differences are of decimal logarithms, averaged over all points: the variance moves over a
     factor of a hundred during a run, and a plain mean would be that of its highest points. A
     variance of 0, which a memory of one sample has, is left out.
     """
+    rows = rows[rows["value"] > 0]
+    rows = rows.assign(value=np.log10(rows["value"]))
     table = []
     for dataset, part in rows.groupby("dataset", sort=False):
-        wide = part.pivot(index=["seed", "seen"], columns="method", values="value")
-        wide = np.log10(wide.where(wide > 0))
         stands_for = load_dataset(dataset, images=False).stands_for
         compared = COMPARED.get(stands_for, ()) if method == "PRS" else ()
-        for than in [name for name in METHODS if name in wide and name != method]:
-            gaps = (wide[method] - wide[than]).dropna()
+        for than in [name for name in METHODS if name in set(part["method"]) and name != method]:
+            gaps = seed_gaps(part, method, than, ["seen"])["value"].dropna()
             if gaps.empty:
                 continue
-            means = gaps.groupby("seed").mean().rename("value").reset_index()
-            means = means.assign(dataset=dataset, than=than)
-            row = over_seeds(means, ["dataset", "than"]).iloc[0].to_dict()
+            (row,) = contrasts(part, method, than, over=["seen"]).to_dict("records")
+            row = {"dataset": dataset, "than": than} | row
             row |= {
                 "ratio": 10 ** row["difference"],
                 "points_above": 100 * (gaps > 0).mean(),
@@ -70,7 +70,7 @@ def contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def _sentence(row: dict, method: str) -> str:
-    """Say one row of `contrasts`."""
+    """Say one row of `variance_contrasts`."""
     word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:

@@ -15,9 +15,8 @@ from prslib import published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import task_name, tasks_together
 from prslib.paths import cache_dir
-from prslib.report.statistics import compared, over_seeds
 from prslib.report.style import COLOURS, in_order
-from prslib.report.tables import beside
+from prslib.report.tables import beside, contrasts
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
@@ -218,24 +217,13 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 
-def contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
-    """Subtract one method's accuracy from another's after every task, seed by seed."""
-    keys = ["dataset", "order", "trained_tasks"]
-    first, second = (
-        rows[rows["method"] == name].set_index([*keys, "seed"])[["value", "published"]]
-        for name in (method, than)
-    )
-    gaps = (first - second).dropna(subset="value").reset_index()
-    table = over_seeds(gaps, keys)
-    table["published"] = gaps.groupby(keys, sort=False)["published"].first().to_numpy()
-    sentences = [_sentence(row, compared(row, method, than)) for _, row in table.iterrows()]
-    return table.assign(sentence=sentences)
-
-
-def _sentence(row: pd.Series, comparison: str) -> str:
-    paper = "" if pd.isna(row["published"]) else f"; in the paper by {row['published']:+.1f}"
-    where = f"{row['dataset']}, order {row['order']}, after task {row['trained_tasks']}"
-    return f"{where}: {comparison}{paper}."
+def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
+    """Compare two methods' accuracy after every task, for each order of the classes."""
+    words = {
+        "place": "{dataset}, order {order}, after task {trained_tasks}",
+        "paper": "in the paper by {published:+.1f}",
+    }
+    return contrasts(rows, method, than, by=["order", "trained_tasks"], **words)
 
 
 def spread_sentences(rows: pd.DataFrame) -> list[str]:

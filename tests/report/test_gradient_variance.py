@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from prslib.report.gradient_variance import contrasts, variances_of
+from prslib.report.gradient_variance import variance_contrasts, variances_of
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
@@ -41,7 +41,7 @@ def test_contrasts_compare_logarithms_seed_by_seed():
     values |= {("PRS", 1): [10.0, 1.0], ("CRS", 1): [1.0, 0.0]}  # 1, where both vary
     values |= {("PRS", 3): [10.0, 100.0], ("CRS", 3): [1.0, 10.0]}  # 1
     values |= {("ExStream", 0): [20.0, 200.0], ("GSS", 2): [1.0, 1.0]}
-    table = contrasts(frame(values), "PRS").set_index("than")
+    table = variance_contrasts(frame(values), "PRS").set_index("than")
     assert list(table.index) == ["CRS", "ExStream"]  # GSS has no seed in common
     assert table.loc["CRS", "difference"] == pytest.approx(3.5 / 3)
     assert table.loc["CRS", "sd"] == pytest.approx(0.5 / 3**0.5)
@@ -58,10 +58,10 @@ def test_contrasts_compare_logarithms_seed_by_seed():
 
 def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown():
     below = frame({(m, s): [v, v] for m, v in (("PRS", 1.0), ("CRS", 2.0)) for s in range(3)})
-    (sentence,) = contrasts(below, "PRS")["sentence"]
+    (sentence,) = variance_contrasts(below, "PRS")["sentence"]
     assert "PRS is below that of CRS, 0.50 times" in sentence
     assert "which does not hold here" in sentence
     apart = frame({("PRS", 0): [1.0], ("CRS", 0): [2.0], ("PRS", 1): [2.0], ("CRS", 1): [1.0]})
-    (sentence,) = contrasts(apart, "PRS")["sentence"]
+    (sentence,) = variance_contrasts(apart, "PRS")["sentence"]
     assert "not clearly apart" in sentence
     assert "which is not shown here" in sentence

@@ -3,9 +3,9 @@
 import numpy as np
 from fake_runs import fake_run
 
-from prslib import report
 from prslib.datasets import DATASETS
 from prslib.report.main_results import PAPER_STRENGTH, scores_by_strength
+from prslib.report.tables import beside, final, scores_of
 from prslib.training.config import RunConfig, configs
 
 TINY = {"dataset": "digits70tiny", "seed": [0, 1]}
@@ -19,8 +19,8 @@ def test_finetune_stands_beside_every_strength_and_the_paper_at_its_own():
     tried = configs(method="EWC", ewc_lambda=[15000.0, 0.0, 1.5], **TINY)
     runs = [made(config, 0.2 + 0.1 * (config.ewc_lambda == 1.5)) for config in tried]
     finetune = configs(method="Finetune", dataset="digits70tiny", seed=[0, 1, 2])
-    rows = report.final(report.scores_of([made(config, 0.1) for config in finetune]))
-    found = scores_by_strength(runs, report.beside(rows, "main"))
+    rows = final(scores_of([made(config, 0.1) for config in finetune]))
+    found = scores_by_strength(runs, beside(rows, "main"))
     assert list(dict.fromkeys(found["strength"])) == ["0", "1.5", "15000"]
     assert set(found["seed"]) == {0, 1}
     assert set(found["group"]) == {"overall"}

@@ -127,7 +127,7 @@ def test_table_and_sentences():
     ours = rows[(rows["order"] == ORDER) & (rows["method"] == "CRS")]
     last = ours[ours["trained_tasks"] == 5]["value"]
     assert table.loc[(ORDER, "CRS"), "after task 5"] == f"{last.mean():.1f} ± {last.std():.1f}"
-    gaps = single_label.contrasts(rows, "PRS", "CRS")
+    gaps = single_label.task_contrasts(rows, "PRS", "CRS")
     assert len(gaps) == 10
     by_hand = rows.pivot_table(
         index=["order", "trained_tasks", "seed"], columns="method", values="value"
