@@ -1,5 +1,6 @@
 """Compiling ahead, executing notebooks that stop, and web pages whose links lead somewhere."""
 
+import contextlib
 from html.parser import HTMLParser
 
 import numba
@@ -193,6 +194,7 @@ def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys):
     params(**GOOD)
     monkeypatch.setattr("prslib.experiments.sweep.run_all", stop)
     monkeypatch.setattr(build, "_draw", draw)
+    monkeypatch.setattr("prslib.cli.compiling", contextlib.nullcontext)
     assert main(["figures", "--profile", "smoke", *GOOD]) == 1
     said = capsys.readouterr().err
     assert "training on cpu stopped: ConnectionError: no cpu" in said
