@@ -312,3 +312,14 @@ def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
         raise TypeError(f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}")
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
         raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")
+
+
+def schedule_of(text: str) -> tuple[int, ...]:
+    """Read a schedule such as "1+2,0+3", the names of its tasks with commas between."""
+    try:
+        return tuple(int(part) for part in text.replace("+", ",").split(","))
+    except ValueError:
+        raise ValueError(
+            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
+            "task with + and the tasks with commas"
+        ) from None

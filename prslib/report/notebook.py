@@ -14,23 +14,13 @@ import yaml
 
 from prslib.checks import finite, one_of, power, whole
 from prslib.datasets import DATASETS
+from prslib.datasets.base import schedule_of
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 PROFILES = ("smoke", "quick", "seeds", "paper")
-
-
-def schedule_of(text: str) -> tuple[int, ...]:
-    """Read a schedule such as "1+2,0+3", as scores and the parameter `orders` write it."""
-    try:
-        return tuple(int(part) for part in text.replace("+", ",").split(","))
-    except ValueError:
-        raise ValueError(
-            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
-            "task with + and the tasks with commas"
-        ) from None
 
 
 def _name(known: Iterable[str]) -> Callable:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from prslib import published
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.paths import cache_dir
 from prslib.report.style import COLOURS, in_order
 from prslib.report.tables import beside, contrasts
@@ -165,17 +165,6 @@ def search(
     second = train_orders(dataset, orders, ["Finetune", *methods], seeds[:1], workers)
     orders = sorted(map(schedule_of, distances(second)["schedule"][: keep[1]]))
     return second, train_orders(dataset, orders, ["Finetune", *methods], seeds, workers)
-
-
-def schedule_of(text: str) -> tuple[int, ...]:
-    """Read a schedule, such as (1, 2, 0, 3), from its text in scores, "1+2,0+3"."""
-    try:
-        return tuple(int(part) for part in text.replace("+", ",").split(","))
-    except ValueError:
-        raise ValueError(
-            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
-            "task with + and the tasks with commas"
-        ) from None
 
 
 def paper_table(dataset: str) -> str:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from prslib.report import architectures
+from prslib.report.architectures import plot_architectures
 from prslib.report.tables import GROUPS, METRICS, average, main_table
 from prslib.training.config import Run, RunConfig
 
@@ -134,3 +135,26 @@ def test_networks_are_compared_in_the_same_setting(rows):
     np.testing.assert_allclose(one["published"], [42.5 - 55.3, 39.2 - 55.3])
     assert "Attention Consistency is" in one["sentence"].iloc[0]
     assert "ResNet101, by -10.0 points (one seed); in the paper" in one["sentence"].iloc[0]
+
+
+def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
+    frame = pd.DataFrame(
+        {
+            "network": ["plain", "plain", "plain", "other"],
+            "setting": ["1 epoch", "1 epoch", "2 epochs", "2 epochs"],
+            "seed": [0, 1, 0, 0],
+            "value": [40, 44, 60, 30],
+            "published": [41.0, 41.0, 55.0, np.nan],
+        }
+    )
+    assert plot_architectures(frame, ax, "mAP") is ax
+    bars = {(round(b.get_x() + b.get_width() / 2, 6), b.get_height()) for b in ax.patches}
+    assert bars == {(-0.2, 42), (0.2, 60), (1, 30)}  # a single one stands over its name
+    dots = np.concatenate([line.get_ydata() for line in ax.lines])
+    assert sorted(dots) == [30, 40, 44, 60]
+    assert sorted(c.get_segments()[0][0][1] for c in ax.collections) == [41, 55]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["1 epoch", "2 epochs", "paper"]
+    many = pd.concat([frame.assign(setting=str(number)) for number in range(5)])
+    with pytest.raises(ValueError, match="expected at most 4 settings, got 5"):
+        plot_architectures(many, ax, "mAP")

@@ -13,6 +13,7 @@ from prslib.report.feature_tsne import (
     embed,
     labelled_images,
     neighbour_hits,
+    plot_features,
     separation,
     shown_classes,
     typical_classes,
@@ -182,3 +183,23 @@ def test_classes_are_picked_by_frequency():
     assert shown_classes(RunConfig(dataset=ONE_LABEL, features_per_class=1), 1) == list(
         "0123456789"
     )
+
+
+def test_features_show_classes_by_colour_and_groups_by_marker(ax):
+    frame = pd.DataFrame(
+        {
+            "x": [0.0, 1, 2, 3],
+            "y": [0.0, 1, 2, 3],
+            "class_name": ["a", "b", "b", "c"],
+            "group": ["majority", "minority", "minority", "moderate"],
+        }
+    )
+    plot_features(frame, ax, ["a", "b"])
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["other classes", "a (majority)", "b (minority)"]
+    _, first, second = ax.collections
+    assert [len(drawn.get_offsets()) for drawn in ax.collections] == [1, 1, 2]
+    assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
+    assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)
+    with pytest.raises(ValueError, match=r"expected at most 10 classes.* got 11"):
+        plot_features(frame, ax, [str(i) for i in range(11)])

@@ -2,10 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.report.gradient_variance import variance_contrasts, variances_of
+from prslib.report.gradient_variance import plot_gradient_variance, variance_contrasts, variances_of
+from prslib.report.style import COLOURS
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
@@ -65,3 +67,25 @@ def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown():
     (sentence,) = variance_contrasts(apart, "PRS")["sentence"]
     assert "not clearly apart" in sentence
     assert "which is not shown here" in sentence
+
+
+def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
+    frame = pd.DataFrame(
+        {"method": "PRS", "seed": [0, 1] * 2, "seen": [50, 50, 100, 100], "value": [1, 100, 4, 4.0]}
+    )
+    plot_gradient_variance(frame, ax)
+    (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
+    np.testing.assert_allclose(line.get_ydata(), [10, 4])
+    assert line.get_color() == COLOURS["PRS"]
+    assert ax.get_yscale() == "log"
+    (band,) = ax.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    factor = 10 ** (2**0.5)  # one standard deviation of the logarithms 0 and 2
+    np.testing.assert_allclose([heights.min(), heights.max()], [10 / factor, 10 * factor])
+
+
+def test_one_seed_has_no_band(ax):
+    frame = pd.DataFrame({"method": "PRS", "seed": 0, "seen": [50, 100], "value": [1.0, 2.0]})
+    plot_gradient_variance(frame, ax)
+    assert [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())] == [[1, 2]]
+    assert not [band for band in ax.collections if len(band.get_paths())]

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 
 from prslib import configs
 from prslib.datasets import SequentialDataset, Split, load_dataset
+from prslib.datasets.base import schedule_of
 from prslib.datasets.single_label import MNIST
 from prslib.experiments import mlp_loop
 from prslib.report import single_label
@@ -36,7 +37,7 @@ def mnist_labels():
 
 @pytest.fixture(scope="module")
 def trained():
-    orders = [single_label.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
+    orders = [schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
     return single_label.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1], workers=1)
 
 
@@ -99,9 +100,9 @@ def test_random_orders_are_different_and_repeatable():
 
 
 def test_orders_read_from_text():
-    assert single_label.schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
+    assert schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
     with pytest.raises(ValueError, match="expected an order of classes such as"):
-        single_label.schedule_of("one+two")
+        schedule_of("one+two")
 
 
 def test_the_papers_numbers_stand_beside_ours(trained):
@@ -113,7 +114,7 @@ def test_the_papers_numbers_stand_beside_ours(trained):
 
 def test_table_and_sentences():
     grid = {"dataset": TINY, "method": ["Multitask", "CRS", "PRS"], "seed": [0, 1]}
-    orders = [None, single_label.schedule_of(ORDER)]
+    orders = [None, schedule_of(ORDER)]
     wanted = [config for order in orders for config in configs(**grid, schedule=order)]
     rng = np.random.default_rng(0)
     runs = [fake_run(config, lambda rows: rng.random(len(rows))) for config in wanted]
@@ -172,7 +173,7 @@ def test_pictures(trained):
 
 
 def test_drawing_again_trains_nothing(trained, monkeypatch):
-    orders = [single_label.schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
+    orders = [schedule_of(ORDER), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)]
     monkeypatch.setattr(mlp_loop, "progressions", None)
     again = single_label.train_orders(TINY, orders, ["Finetune", "CRS", "PRS"], [0, 1])
     pd.testing.assert_frame_equal(again, trained, check_exact=True)
