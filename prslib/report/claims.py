@@ -1,4 +1,4 @@
-"""The claims that the paper makes in words, and the quantity that decides each."""
+"""List the claims that the paper makes in words, and the quantity that decides each."""
 
 import math
 from collections.abc import Sequence

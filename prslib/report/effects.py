@@ -1,4 +1,4 @@
-"""The quantities that the paper's claims are tested by: above 0 where a claim is right.
+"""Compute the quantities that decide the paper's claims: above 0 where a claim is right.
 
 Each takes means over seeds, a row a resample, and returns a number a row. The columns are what is
 compared (methods, sizes, values of rho), perhaps a group or a task, and the metric.

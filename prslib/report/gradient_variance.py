@@ -1,4 +1,4 @@
-"""The gradient variance of several runs: one frame, contrasts of methods, and the plot."""
+"""Join the gradient variances of several runs, compare methods, and draw the curves."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The scores of single tasks, and the smallest task among them."""
+"""Pick the scores of single tasks, and find the smallest task."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The account: every number and every claim of the paper, with ours beside it, and two plots."""
+"""Set every number and every claim of the paper beside ours, and draw both."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The scores of EWC by its strength, beside Finetune's."""
+"""Set EWC's scores by strength beside Finetune's."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The shares of the classes in the memory, beside those in the stream (Figure 6)."""
+"""Measure and draw the classes' shares in the memory beside those in the stream (Figure 6)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a notebook may be given: its parameters, checked before any work, and where it saves."""
+"""Check a notebook's parameters before any work starts, and save its tables and pictures."""
 
 import ast
 import contextlib

@@ -1,4 +1,4 @@
-"""The plot of precision against recall, method by method."""
+"""Draw precision against recall, method by method."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The best power of allocation of a sweep, and the plot of the sweep."""
+"""Find the best power of allocation in a sweep, and draw the sweep."""
 
 import pandas as pd
 import seaborn as sns

@@ -1,4 +1,4 @@
-"""The paper's other settings: permuted schedules and other memory sizes (Table 2, appendix)."""
+"""Compare methods under permuted schedules and other memory sizes (Table 2, appendix)."""
 
 from collections.abc import Sequence
 from itertools import pairwise

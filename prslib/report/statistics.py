@@ -1,4 +1,4 @@
-"""How sure a difference over a few seeds is: intervals by a paired bootstrap, and their words."""
+"""Compute intervals of differences over seeds by a paired bootstrap, and put them into words."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""How a method looks, the same in every figure, and the plots that several notebooks draw."""
+"""Set each method's colour, marker and order, and draw the plots that several notebooks share."""
 
 from collections.abc import Iterable
 

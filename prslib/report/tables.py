@@ -1,4 +1,4 @@
-"""From scores to the tables and sentences of the report, ours beside the paper's."""
+"""Turn scores into the tables and sentences of the report, ours beside the paper's."""
 
 from collections.abc import Sequence
 from itertools import product

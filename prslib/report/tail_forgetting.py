@@ -1,4 +1,4 @@
-"""Forgetting class by class: its rank correlation with class size, and its plot (Figure 1)."""
+"""Measure forgetting class by class, its correlation with class size, and draw it (Figure 1)."""
 
 from collections.abc import Sequence
 

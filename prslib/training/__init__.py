@@ -1,1 +1,1 @@
-"""One run: from a configuration to its scores."""
+"""Train one run: from its configuration to its scores."""
