@@ -3,8 +3,9 @@
 Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
 and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
 another seed each. "Processes" are as many as a sweep begins here, each with one thread; all
-others are one process with one thread. The contestants take turns. The clock is the wall's, so that
-nothing else should be at work.
+others are one process with one thread. "numpy" is `prslib.experiments.mlp_loop`, which knows this
+network alone and gives its accuracy alone. The contestants take turns. The clock is the wall's, so
+that nothing else should be at work.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import matplotlib
 import pandas as pd
 import torch
 from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import threadpool_limits
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +25,8 @@ sys.path.insert(0, str(ROOT))
 
 import matplotlib.pyplot as plt
 
+from prslib import load_dataset
+from prslib.experiments.mlp_loop import Loop
 from prslib.experiments.stacked import run_stacked
 from prslib.experiments.workers import gpu_share, process_count
 from prslib.paths import figures_dir
@@ -52,6 +56,14 @@ def stacked(count):
     return train
 
 
+def in_numpy(_device):
+    with threadpool_limits(1):
+        loop = Loop(load_dataset(DATASET))
+        for config in wanted(ALONE):
+            loop.accuracies(config)
+    return ALONE
+
+
 def at_once(device):
     """Return how many processes a sweep begins on this machine."""
     return process_count(gpu_share(wanted(1), device))
@@ -72,6 +84,8 @@ def measure(device, rounds, pool):
         f"{pool.n_jobs} processes": processes(pool, pool.n_jobs),
         **{f"stack of {count}": stacked(count) for count in STACKS},
     }
+    if device == "cpu":
+        contestants["one at a time, numpy"] = in_numpy
     rows = []
     for turn in range(-1, rounds):  # the first turn warms up and is not counted
         for name, train in contestants.items():
