@@ -45,15 +45,9 @@ def start(own_folders):
         yield start
 
 
-def wait_for_a_step(process, steps, before=0):
-    """Wait until a process takes a step, or has ended without: all of them had been taken."""
-    while process.is_alive() and not (steps.exists() and steps.stat().st_size > before):
-        time.sleep(0.001)
-
-
 @pytest.mark.parametrize("method", ["PRS", "GSS"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
-    config, steps = RunConfig(**MLP, method=method, batch_size=40), tmp_path / "steps"
+    config, steps = RunConfig(**MLP, method=method, batch_size=20), tmp_path / "steps"
     process = start(train, config, Store(tmp_path / "whole"), steps, INTERVAL)
     process.join()
     assert process.exitcode == 0
@@ -61,13 +55,9 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, m
     steps.unlink()
     store, rng, killed = Store(tmp_path / "killed"), np.random.default_rng(0), 0
     for _ in range(2):
-        before = steps.stat().st_size if steps.exists() else 0
-        process = start(train, config, store, steps, INTERVAL)
-        wait_for_a_step(process, steps, before)
-        process.join(rng.uniform(0, 0.2))
-        process.kill()
+        process = start(train, config, store, steps, INTERVAL, rng.uniform(0, 0.03))
         process.join()
-        killed += process.exitcode == -signal.SIGKILL
+        killed += process.exitcode == -signal.SIGVTALRM
     process = start(train, config, store, steps, INTERVAL)
     process.join()
     assert process.exitcode == 0
@@ -121,14 +111,17 @@ def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, star
 
 
 def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
-    config, store, noted = RunConfig(**MLP, method="GSS"), Store(tmp_path / "runs"), tmp_path / "n"
-    first = start(train, config, store, tmp_path / "steps", INTERVAL)
-    wait_for_a_step(first, tmp_path / "steps")
-    assert attempt(config, store, wait=False).busy
-    second = start(sweep, [config], store, noted, tmp_path / "bar")
-    for process in (first, second):
-        process.join()
-        assert process.exitcode == 0
+    config, store = RunConfig(**MLP, method="PRS", batch_size=40), Store(tmp_path / "runs")
+    noted, bar = tmp_path / "noted", tmp_path / "bar"
+    with store.lock(config):
+        assert attempt(config, store, wait=False).busy
+        process = start(sweep, [config], store, noted, bar)
+        while process.is_alive() and not bar.exists():
+            time.sleep(0.001)
+        assert process.is_alive()
+        store.save(run(config))
+    process.join()
+    assert process.exitcode == 0
     assert not noted.exists()
 
 
