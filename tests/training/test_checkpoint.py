@@ -125,11 +125,8 @@ def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
     assert not noted.exists()
 
 
-WATCHED = [name for name, row in METHODS.items() if row.sampler]
-
-
 @pytest.mark.parametrize(
-    ("method", "points"), [(name, 0) for name in METHODS] + [(name, 3) for name in WATCHED]
+    ("method", "points"), [*((name, 0) for name in METHODS), *(("PRS", 3), ("ExStream", 3))]
 )
 def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
     """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""

@@ -98,7 +98,7 @@ def test_tensors_of_the_host_are_refused(gpu):
     ids=lambda options: "-".join(map(str, options.values())),
 )
 def test_a_run_gives_what_it_gives_on_the_cpu(gpu, options):
-    config = RunConfig(dataset=TINY, batch_size=150, **options)
+    config = RunConfig(dataset=TINY, batch_size=80, **options)
     with gpu:
         there = run(config, str(GPU))
     assert_same(there, run(config))
