@@ -26,11 +26,19 @@ def random_case(seed, images=200, classes=9, levels=None):
 
 
 @pytest.mark.parametrize("levels", [None, 4, 20])
-@pytest.mark.parametrize("seed", range(5))
-def test_group_scores_equal_scikit_learn(seed, levels):
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_equal_scikit_learn(seed, levels):
     probabilities, labels, class_group = random_case(seed, levels=levels)
-    got = as_dict(score(probabilities, labels, class_group))
+    got, per_class = (
+        as_dict(score(probabilities, labels, class_group)),
+        class_scores(probabilities, labels),
+    )
     predicted = probabilities > 0.5
+    expected = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0)
+    for metric, values in zip(("P", "R", "F1"), expected, strict=False):
+        np.testing.assert_allclose(per_class[metric], values)
+    expected = average_precision_score(labels, probabilities, average=None)
+    np.testing.assert_allclose(per_class["AP"], expected)
     for group in ("overall", *GROUPS):
         mask = np.array([group in ("overall", name) for name in class_group])
         truth, guess = labels[:, mask], predicted[:, mask]
@@ -49,22 +57,7 @@ def test_group_scores_equal_scikit_learn(seed, levels):
         assert got[group, "mAP"] == pytest.approx(area)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_class_scores_equal_scikit_learn(seed):
-    probabilities, labels, _ = random_case(seed, levels=10)
-    got = class_scores(probabilities, labels)
-    precision, recall, f1, _ = precision_recall_fscore_support(
-        labels, probabilities > 0.5, average=None, zero_division=0
-    )
-    np.testing.assert_allclose(got["P"], precision)
-    np.testing.assert_allclose(got["R"], recall)
-    np.testing.assert_allclose(got["F1"], f1)
-    np.testing.assert_allclose(
-        got["AP"], average_precision_score(labels, probabilities, average=None)
-    )
-
-
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_average_precision_equals_scikit_learn_with_ties(data):
     images = data.draw(st.integers(1, 30))
@@ -86,7 +79,6 @@ def test_average_precision_equals_scikit_learn_with_ties(data):
             [[1, 1]],
             r"one shape .* got \(1, 3\) and \(1, 2\)",
         ),
-        ([0.1, 0.2], [1, 0], r"got \(2,\) and \(2,\)"),
         ([[0.1], [0.2]], [[0.4], [0.0]], "expected labels of 0 and 1"),
     ],
 )
@@ -133,23 +125,12 @@ def test_a_class_without_positive_is_left_out_false_alarms_included():
 
 
 def test_a_group_with_no_class_present_is_nan():
+    assert np.isnan([value for *_, value in score([[0.9]], [[0]], ["majority"])]).all()
     # moderate has no class at all, minority has one without a positive
     got = as_dict(score([[0.9, 0.9]], [[1, 0]], ["majority", "minority"]))
     for group in ("moderate", "minority"):
         assert np.isnan([got[group, metric] for metric in ("C-P", "O-F1", "mAP")]).all()
     assert got["majority", "mAP"] == 1
-
-
-def test_no_class_present_is_nan_overall():
-    assert np.isnan([value for *_, value in score([[0.9]], [[0]], ["majority"])]).all()
-
-
-def test_pooled_and_mean_recall_agree_on_a_balanced_single_label_set():
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.eye(6, dtype=bool), 25, axis=0)
-    got = as_dict(score(rng.random(labels.shape), labels, ["majority"] * 4 + ["minority"] * 2))
-    for group in ("overall", "majority", "minority"):
-        assert got[group, "O-R"] == pytest.approx(got[group, "C-R"])
 
 
 def test_evaluate_joins_groups_and_classes_in_order():
@@ -166,19 +147,10 @@ def test_evaluate_joins_groups_and_classes_in_order():
         np.testing.assert_array_equal(wide[metric], values)
 
 
-def test_inputs_are_left_as_they_were():
-    probabilities, labels, class_group = random_case(1)
-    before = probabilities.copy(), labels.copy()
-    score(probabilities, labels, class_group)
-    np.testing.assert_array_equal(probabilities, before[0])
-    np.testing.assert_array_equal(labels, before[1])
-
-
 @pytest.mark.parametrize(
     ("probabilities", "labels", "class_group", "message"),
     [
         ([[0.1, 0.2]], [[1]], ["majority"], "one shape"),
-        ([0.1], [1], ["majority"], "one shape"),
         (np.empty((0, 1)), np.empty((0, 1)), ["majority"], "one shape"),
         ([[1.2]], [[1]], ["majority"], "apply the sigmoid"),
         ([[np.nan]], [[1]], ["majority"], "apply the sigmoid"),
@@ -231,6 +203,8 @@ def test_forgetting_of_a_worked_example():
     # task 2: best 0.8, end 0.4: 1/2; task 0: 0.5 to 0.6: -1/5; the last task does not count
     cells = three_tasks([0.6, 0.8, 0.4], [0.5, 0.6])
     assert only(forgetting(frame(cells))) == pytest.approx((0.5 - 0.2) / 2)
+    joined = {(k, "seen"): 0.9 for k in (1, 2, 3)}  # does not enter
+    assert only(forgetting(frame(cells | joined))) == pytest.approx(0.15)
 
 
 @pytest.mark.parametrize(
@@ -240,26 +214,18 @@ def test_forgetting_of_a_worked_example():
         ([0, 0, 0.3], [0.5, 0.25], (-0.3 + 0.5) / 2),  # only the best is 0
         ([NAN, NAN, NAN], [0.5, 0.2], 0.6),  # the group is absent from one task
         ([0.5, 0.5, 0], [0.5, 0], 1.0),
+        ([NAN] * 3, [NAN] * 2, NAN),  # absent from every earlier task
     ],
 )
 def test_forgetting_at_the_edges(first, second, expected):
-    assert only(forgetting(frame(three_tasks(first, second)))) == pytest.approx(expected)
-
-
-def test_a_group_absent_from_every_earlier_task_is_nan():
-    assert np.isnan(only(forgetting(frame(three_tasks([NAN] * 3, [NAN] * 2)))))
+    found = only(forgetting(frame(three_tasks(first, second))))
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_values_before_a_task_was_trained_and_at_the_end_are_not_the_best():
     cells = three_tasks([0.5, 0.5, 0.9], [0.4, 0.2])
     cells |= {(1, "0"): 0.8, (1, "1"): 0.9, (2, "1"): 0.9}
     assert only(forgetting(frame(cells))) == pytest.approx((-0.8 + 0.5) / 2)
-
-
-def test_the_joined_test_sets_do_not_enter():
-    cells = three_tasks([0.6, 0.8, 0.4], [0.5, 0.6])
-    joined = {(k, "seen"): 0.9 for k in (1, 2, 3)}
-    assert only(forgetting(frame(cells | joined))) == pytest.approx(0.15)
 
 
 def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():
@@ -314,13 +280,6 @@ def test_forgetting_agrees_with_a_plain_loop():
         terms.append((best - end) / best if best else (-end if end else 1))
     result = forgetting(frame(cells, schedule="3,1,0,2"))
     assert only(result) == pytest.approx(np.mean(terms))
-
-
-def test_the_frame_is_left_as_it_was():
-    scores = frame(three_tasks([0.6, 0.8, 0.4], [0.5, 0.6]))
-    before = scores.copy()
-    forgetting(scores)
-    pd.testing.assert_frame_equal(scores, before)
 
 
 def test_bad_frames_are_refused():

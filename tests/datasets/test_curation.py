@@ -71,16 +71,6 @@ def cluster_literally(labels, n_groups, beta, min_classes):
     return [next(g for g, group in enumerate(groups) if c in group) for c in range(labels.shape[1])]
 
 
-def test_classes_that_occur_together_are_joined():
-    labels = matrix(4, {0, 2}, {0, 2}, {1, 3}, {0}, {1})
-    assert cluster_classes(labels, 2, 1.0).tolist() == [0, 1, 0, 1]
-
-
-def test_groups_are_numbered_by_their_lowest_class():
-    labels = matrix(5, {4, 1}, {0, 3}, {2})
-    assert cluster_classes(labels, 3, 0.0).tolist() == [0, 1, 2, 0, 1]
-
-
 def test_large_groups_are_merged_less_readily():
     # co(0,1) = 4 with elem 6; co(2,3) = 2 with elem 0. ln 4 - 36 beta < ln 2 from beta = 0.0193.
     labels = matrix(4, *[{0, 1}] * 4, *[{0}] * 3, *[{1}] * 3, *[{2, 3}] * 2)
@@ -92,13 +82,6 @@ def test_merged_groups_count_images_with_any_of_their_classes():
     # After {0, 1} (co 3), the images {0, 1, 2} lie in {0, 1} u {2}: co 2 beats co(2, 3) = 1.
     labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {2, 3})
     assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 1]
-
-
-def test_equal_scores_merge_the_first_pair():
-    labels = matrix(4, {2, 3}, {0, 3}, {1, 2}, {0, 1})
-    assert cluster_classes(labels, 3, 0.0).tolist() == [0, 0, 1, 2]
-    labels = matrix(4, {2, 3}, {1, 2}, {0, 3})
-    assert cluster_classes(labels, 3, 0.0).tolist() == [0, 1, 2, 0]
 
 
 def test_minimum_of_classes_forces_small_groups_to_merge():
@@ -224,13 +207,6 @@ def test_tasks_of_images():
     tasks = tasks_of_images(labels, np.array([0, 1, 0, 1]))
     assert tasks.tolist() == [0, 0, 1, -1, 1]
     assert tasks.dtype == np.int64
-
-
-def test_tasks_of_images_refuses():
-    with pytest.raises(ValueError, match="without any"):
-        tasks_of_images(matrix(2, {0}, {}), np.array([0, 1]))
-    with pytest.raises(ValueError, match="one task a class"):
-        tasks_of_images(matrix(2, {0}), np.array([0, 1, 1]))
 
 
 def test_class_groups_take_the_thresholds_in():

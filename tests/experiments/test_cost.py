@@ -219,10 +219,6 @@ def test_unknown_hours_are_unknown(tmp_path, monkeypatch):
     assert "nan" not in text.lower()
 
 
-def test_hours_have_three_digits_or_all_of_them():
-    assert [in_hours(h) for h in (0.0542, 12.345, 1264.4)] == ["0.0542", "12.3", "1,264"]
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [

@@ -14,7 +14,7 @@ from prslib.training.checkpoint import Checkpoint
 from prslib.training.config import RunConfig, configs
 from prslib.training.run import run, run_at_once
 
-TINY = {"dataset": "digits70tiny", "batch_size": 30}
+TINY = {"dataset": "digits70tiny", "batch_size": 80}
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 LOOKS = [
     {},

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 
 from prslib.experiments import workers
 from prslib.experiments.sweep import run_all
@@ -12,8 +13,8 @@ from prslib.training import checkpoint
 class Steps:
     """Count steps in a file, a byte each, that outlives the process; make them the clock."""
 
-    def __init__(self, file):
-        self.taken = 0
+    def __init__(self, file, killed_after=None):
+        self.taken, self.killed_after = 0, killed_after
         self.file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def watch(self, patch):
@@ -22,6 +23,8 @@ class Steps:
         def counted(saved, progress):
             self.taken += 1
             os.write(self.file, b".")
+            if self.killed_after and self.taken == 1:
+                signal.setitimer(signal.ITIMER_VIRTUAL, self.killed_after)
             after_step(saved, progress)
 
         patch(checkpoint.Checkpoint, "after_step", counted)
@@ -34,9 +37,9 @@ def attempt(config, *how, **options):
     return outcome
 
 
-def train(config, store, file, save_every):
-    """Attempt a run; ``save_every`` is in steps."""
-    Steps(file).watch(setattr)
+def train(config, store, file, save_every, killed_after=None):
+    """Attempt a run; ``save_every`` is in steps, ``killed_after`` in seconds of its own work."""
+    Steps(file, killed_after).watch(setattr)
     outcome = attempt(config, store, save_every=save_every)
     assert outcome.error is None, outcome.error
 

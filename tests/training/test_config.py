@@ -27,29 +27,21 @@ TINY = "digits70tiny"
         ({"dataset": "digit70seq"}, ValueError, "unknown dataset 'digit70seq'; known datasets: "),
         ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: .*, PRS"),
         ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
-        ({"rho": math.inf}, ValueError, "rho must be finite, got inf"),
         ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
         ({"rho": True}, TypeError, "rho must be a number"),
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
         ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number, got 2.0"),
         ({"seed": -1}, ValueError, "seed must be at least 0"),
-        ({"features_per_class": -1}, ValueError, "features_per_class must be at least 0"),
-        ({"variance_points": 1.5}, TypeError, "variance_points must be a whole number, got 1.5"),
-        ({"epochs": 0}, ValueError, "epochs must be at least 1"),
         ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
         ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
-        ({"ewc_lambda": math.inf}, ValueError, "ewc_lambda must be finite, got inf"),
-        ({"ewc_lambda": "big"}, TypeError, "ewc_lambda must be a number, got 'big'"),
         ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
         ({"precision": "fp16"}, ValueError, "unknown precision 'fp16'; known precisions: bf16, fp"),
         ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
         ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
-        ({"rho": None}, TypeError, "rho must be a number, got None"),
         ({"schedule": 5}, TypeError, r"schedule must be the tasks in their order, .* got 5"),
         ({"schedule": "0123"}, TypeError, r"schedule must be the tasks in their order, .* '0123'"),
         ({"schedule": (0, 1, 2)}, ValueError, "3"),
-        ({"schedule": (0, 1, 2, 2)}, ValueError, "3"),
         ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "4"),
     ],
 )
@@ -157,13 +149,6 @@ def test_two_splits_under_one_name_are_two_runs(monkeypatch):
     assert RunConfig(dataset=TINY).hash != first
 
 
-def test_measurements_are_not_part_of_the_training():
-    plain = RunConfig()
-    other = RunConfig(test_set="imbalanced", variance_points=8, features_per_class=1)
-    assert plain.training == other.training
-    assert plain.hash != other.hash
-
-
 def test_precision_is_part_of_what_a_run_is():
     made = {name: RunConfig(dataset=TINY, precision=name) for name in PRECISIONS}
     assert len({config.hash for config in made.values()}) == len(PRECISIONS)
@@ -175,21 +160,10 @@ def test_precision_is_part_of_what_a_run_is():
 
 
 def test_costly_methods_take_their_own_seeds_and_come_first():
-    made = configs_of(["CRS", "GSS"], [0, 1, 2], ["GSS", "EWC"], [4], dataset="digits70tiny")
+    made = configs_of(["CRS", "GSS"], [0, 1, 2], ["GSS", "EWC"], [4], dataset=TINY)
     assert [(c.method, c.seed) for c in made] == [("GSS", 4), ("CRS", 0), ("CRS", 1), ("CRS", 2)]
-
-
-def test_nothing_costly_is_the_whole_grid():
-    made = configs_of(["CRS", "PRS"], [0], dataset=["digits70tiny", "digits49tiny"])
-    assert [(c.dataset, c.method) for c in made] == [
-        ("digits70tiny", "CRS"),
-        ("digits70tiny", "PRS"),
-        ("digits49tiny", "CRS"),
-        ("digits49tiny", "PRS"),
-    ]
-
-
-def test_costly_methods_need_a_seed():
+    plain = configs_of(["CRS", "PRS"], [0], dataset=[TINY, "digits49tiny"])
+    assert plain == configs(dataset=[TINY, "digits49tiny"], method=["CRS", "PRS"], seed=0)
     with pytest.raises(ValueError, match="at least one seed for GSS, got none; give costly_seeds"):
         configs_of(["GSS"], [0], ["GSS"], [])
 

@@ -5,7 +5,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.func import functional_call, grad, vmap
 
 from prslib.datasets import load_dataset
 from prslib.memory import Memory
@@ -28,6 +27,12 @@ TINY = "digits70tiny"
 
 
 def net(name, shape):
+    if name == "plain":
+        torch.manual_seed(0)
+        layers = nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5, bias=False)
+        return nn.Sequential(nn.Flatten(), *layers)
+    if name == "resnet18":
+        return ResNet18(shape, 5, width=4)
     model = make_model(name, shape, 5, seed=0)
     torch.manual_seed(0)
     for layer in model.modules():  # as after some training
@@ -38,85 +43,65 @@ def net(name, shape):
     return model
 
 
-def mlp():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5, bias=False))
-
-
-def convnet():
-    return net("convnet", (8, 8, 3))
-
-
 def samples(count, shape):
     generator = torch.Generator().manual_seed(1)
     images = torch.rand(count, *shape, generator=generator)
     return images, (torch.rand(count, 5, generator=generator) < 0.4).float()
 
 
-def one_by_one(model, loss, inputs, targets):
+def one_by_one(model, inputs, targets):
     """One backward pass a sample; every trained parameter's gradient (N, ...)."""
-    was = model.training
     model.eval()
     trained = {k: p for k, p in model.named_parameters() if p.requires_grad}
     rows = [
-        torch.autograd.grad(loss(model(x[None]), y[None]), list(trained.values()))
+        torch.autograd.grad(LOSS(model(x[None]), y[None]), list(trained.values()))
         for x, y in zip(inputs, targets, strict=True)
     ]
-    model.train(was)
     return {k: torch.stack(g) for k, g in zip(trained, zip(*rows, strict=True), strict=True)}
 
 
-@pytest.mark.parametrize(("make", "size"), [(mlp, 4), (convnet, 8)])
-@pytest.mark.parametrize("sizes", [[4, 4, 1, 1, 1], [1, 3, 1, 6], [11], [1] * 11])
-def test_products_agree_with_one_backward_pass_a_sample(make, size, sizes):
-    model = make()
-    images, labels = samples(11, (3, size, size))
-    gradients = one_by_one(model, LOSS, images, labels)
-    rows = torch.cat([g.flatten(1) for g in gradients.values()], 1).double()
-    groups = torch.stack([part.mean(0) for part in rows.split(sizes)])
-    found = gradient_products(model, LOSS, images, labels, sizes)
-    torch.testing.assert_close(found, groups @ groups.T, rtol=1e-4, atol=1e-9)
+def flat(gradients):
+    return torch.cat([g.flatten(1) for g in gradients.values()], 1).double()  # (N, D)
 
 
-@pytest.mark.parametrize(("make", "size"), [(mlp, 4), (convnet, 8)])
-def test_squares_agree_with_one_backward_pass_a_sample(make, size):
-    model = make()
-    images, labels = samples(7, (3, size, size))
-    expected = one_by_one(model, LOSS, images, labels)
-    found = squared_gradients(model, LOSS, images, labels)
-    assert found.keys() == expected.keys()
-    for name, gradients in expected.items():
-        torch.testing.assert_close(found[name], gradients.square().mean(0), rtol=1e-3, atol=1e-9)
+def trace(gradients):
+    """The definition: the mean squared distance to the mean gradient."""
+    rows = flat(gradients)
+    return (rows - rows.mean(0)).square().sum(1).mean().item()
 
 
-def test_one_label_is_a_case_of_many():
-    model = mlp()
-    images, _ = samples(6, (3, 4, 4))
-    classes = torch.tensor([0, 1, 2, 3, 4, 0])
-    rows = torch.cat(
-        [g.flatten(1) for g in one_by_one(model, F.cross_entropy, images, classes).values()], 1
-    )
-    found = gradient_products(model, F.cross_entropy, images, classes, [1] * 6)
-    torch.testing.assert_close(found, (rows @ rows.T).double(), rtol=1e-4, atol=1e-7)
+@pytest.mark.parametrize(("name", "size"), [("plain", 4), ("convnet", 8)])
+def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
+    model, (images, labels) = net(name, (size, size, 3)), samples(11, (3, size, size))
+    gradients = one_by_one(model, images, labels)
+    for sizes in ([4, 4, 1, 1, 1], [1, 3, 1, 6], [11], [1] * 11):
+        groups = torch.stack([part.mean(0) for part in flat(gradients).split(sizes)])
+        found = gradient_products(model, LOSS, images, labels, sizes)
+        torch.testing.assert_close(found, groups @ groups.T, rtol=1e-4, atol=1e-9)
+    squares = squared_gradients(model, LOSS, images, labels)
+    assert squares.keys() == gradients.keys()
+    for name, rows in gradients.items():
+        torch.testing.assert_close(squares[name], rows.square().mean(0), rtol=1e-3, atol=1e-9)
 
 
 def test_frozen_parameters_do_not_count():
-    model = convnet()
+    model = net("convnet", (8, 8, 3))
     images, labels = samples(5, (3, 8, 8))
     whole = gradient_products(model, LOSS, images, labels, [1] * 5)
     lower, upper = split(model, 1)
     inputs = lower(images)
-    rows = torch.cat(
-        [g.flatten(1) for g in one_by_one(upper, LOSS, inputs, labels).values()], 1
-    ).double()
+    gradients = one_by_one(upper, inputs, labels)
+    rows = flat(gradients)
     for part, given in ((model, images), (upper, inputs)):
         found = gradient_products(part, LOSS, given, labels, [1] * 5)
         torch.testing.assert_close(found, rows @ rows.T, rtol=1e-4, atol=1e-9)
         assert (found.diagonal() < whole.diagonal()).all()
+        variance = gradient_variance(part, LOSS, [(given, labels)])
+        assert variance == pytest.approx(trace(gradients), rel=1e-4)
 
 
 def test_the_model_is_left_as_it_was():
-    model = convnet()
+    model = net("convnet", (8, 8, 3))
     model.train()
     model.stages[0].eval()
     modes = [layer.training for layer in model.modules()]
@@ -133,7 +118,7 @@ def test_the_model_is_left_as_it_was():
 def test_what_cannot_be_had_is_refused():
     images, labels = samples(4, (3, 4, 4))
     with pytest.raises(ValueError, match=r"sizes: expected a sum of 4, .* got 3"):
-        gradient_products(mlp(), LOSS, images, labels, [2, 1])
+        gradient_products(net("plain", (4, 4, 3)), LOSS, images, labels, [2, 1])
     other = nn.Sequential(nn.Flatten(), nn.LayerNorm(48), nn.Linear(48, 5))
     with pytest.raises(TypeError, match=r"layer '1': expected one of Linear.*got LayerNorm"):
         gradient_products(other, LOSS, images, labels, [4])
@@ -151,85 +136,37 @@ def test_what_cannot_be_had_is_refused():
     places = nn.Sequential(nn.Flatten(2), nn.Linear(16, 5), nn.Flatten(), nn.Linear(15, 5))
     with pytest.raises(TypeError, match=r"layer '1': expected inputs of shape .* got \(4, 3, 16\)"):
         squared_gradients(places, LOSS, images, labels)
-    company = convnet()
+    company = net("convnet", (8, 8, 3))
     company.stages[0][0] = nn.BatchNorm2d(3, track_running_stats=False)
     with pytest.raises(TypeError, match="expected running statistics"):
         gradient_products(company, LOSS, *samples(4, (3, 8, 8)), [4])
     with pytest.raises(TypeError, match="expected trained parameters, got none"):
-        gradient_products(mlp().requires_grad_(False), LOSS, images, labels, [4])
-
-
-def test_an_activation_in_place_changes_nothing():
-    images, labels = samples(6, (3, 4, 4))
-    layers = [nn.Flatten(), nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5)]
-    expected = squared_gradients(nn.Sequential(*layers), LOSS, images, labels)
-    layers[2] = nn.ReLU(inplace=True)
-    found = squared_gradients(nn.Sequential(*layers), LOSS, images, labels)
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
+        gradient_products(net("plain", (4, 4, 3)).requires_grad_(False), LOSS, images, labels, [4])
+    with pytest.raises(ValueError, match="expected at least one sample, got none"):
+        gradient_variance(nn.Linear(1, 1), LOSS, [])
 
 
 # the gradient variance
 
 
-def trace(rows):
-    """The definition: the mean squared distance to the mean gradient."""
-    rows = rows.double()
-    return (rows - rows.mean(0)).square().sum(1).mean().item()
-
-
-def by_func(model, loss, inputs, targets):
-    model.eval()
-    trained = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
-
-    def one(parameters, x, y):
-        return loss(functional_call(model, parameters, (x[None],)), y[None])
-
-    parts = vmap(grad(one), in_dims=(None, 0, 0))(trained, inputs, targets)
-    return torch.cat([part.flatten(1) for part in parts.values()], 1)
-
-
-def by_autograd(model, loss, inputs, targets):
-    model.eval()
-    trained = [p for p in model.parameters() if p.requires_grad]
-    rows = [
-        torch.autograd.grad(loss(model(x[None]), y[None]), trained)
-        for x, y in zip(inputs, targets, strict=True)
-    ]
-    return torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
-
-
-MODELS = [
-    ("mlp", (4, 4, 3)),
-    ("convnet", (6, 6, 3)),  # few places: norms from inner products of patches
-    ("convnet", (24, 24, 1)),  # many places: norms from the samples' own gradients
-]
-
-
-@pytest.mark.parametrize(("name", "shape"), MODELS)
-@pytest.mark.parametrize("gradients", [by_func, by_autograd])
-def test_agrees_with_explicit_gradients(name, shape, gradients):
-    model, given = net(name, shape), samples(9, (shape[2], *shape[:2]))
-    expected = trace(gradients(model, LOSS, *given))
-    assert gradient_variance(model, LOSS, [given]) == pytest.approx(expected, rel=1e-4)
-
-
-def test_agrees_on_a_residual_network():
-    model = ResNet18((8, 8, 3), 5, width=4)
-    given = samples(4, (3, 8, 8))
-    expected = trace(by_func(model, LOSS, *given))
-    assert gradient_variance(model, LOSS, [given]) == pytest.approx(expected, rel=1e-3)
-
-
-def test_both_ways_of_a_convolution_are_taken(monkeypatch):
-    calls = []
-    real = gradients_module._moments
+@pytest.mark.parametrize(
+    ("name", "size", "direct"),  # convolutions whose samples' gradients are made
+    [("mlp", 4, 0), ("convnet", 6, 0), ("convnet", 24, 2), ("resnet18", 8, 10)],
+)
+def test_variances_agree_with_explicit_gradients(monkeypatch, name, size, direct):
+    calls, moments = [], gradients_module._moments
     monkeypatch.setattr(
-        gradients_module, "_moments", lambda layer, *rest: calls.append(layer) or real(layer, *rest)
+        gradients_module,
+        "_moments",
+        lambda layer, *rest: calls.append(layer) or moments(layer, *rest),
     )
-    for size, direct in ((6, 0), (24, 2)):
-        calls.clear()
-        gradient_variance(net("convnet", (size, size, 3)), LOSS, [samples(3, (3, size, size))])
-        assert sum(isinstance(layer, nn.Conv2d) for layer in calls) == direct, size
+    model, (images, labels) = net(name, (size, size, 3)), samples(5, (3, size, size))
+    gradients = one_by_one(model, images, labels)
+    found = gradient_variance(model, LOSS, [(images, labels)])
+    assert found == pytest.approx(trace(gradients), rel=1e-3)
+    assert sum(isinstance(layer, nn.Conv2d) for layer in calls) == direct
+    same = images[:1].repeat(5, 1, 1, 1), labels[:1].repeat(5, 1)
+    assert gradient_variance(model, LOSS, [same]) < 1e-5 * flat(gradients)[0].square().sum()
 
 
 def test_how_samples_are_cut_changes_nothing():
@@ -259,24 +196,6 @@ def test_linear_regression_by_hand():
     assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(8 / 3)
 
 
-@pytest.mark.parametrize(("name", "shape"), MODELS)
-def test_identical_samples_do_not_vary(name, shape):
-    model = net(name, shape)
-    image, label = samples(1, (shape[2], *shape[:2]))
-    same = image.repeat(8, 1, 1, 1), label.repeat(8, 1)
-    size = by_autograd(model, LOSS, image, label).square().sum().item()
-    assert gradient_variance(model, LOSS, [same]) < 1e-5 * size
-    assert size > 0
-
-
-def test_frozen_stages_do_not_count():
-    lower, upper = split(net("convnet", (8, 8, 3)), 1)
-    images, labels = samples(6, (3, 8, 8))
-    given = lower(images), labels
-    expected = trace(by_autograd(upper, LOSS, *given))
-    assert gradient_variance(upper, LOSS, [given]) == pytest.approx(expected, rel=1e-4)
-
-
 @pytest.mark.parametrize(
     "how", [{"padding_mode": "circular"}, {"padding": "same"}, {"groups": 8}], ids=str
 )
@@ -285,11 +204,6 @@ def test_a_convolution_it_would_get_wrong_is_refused(how):
     model = nn.Sequential(layer, nn.Flatten(), nn.Linear(288, 5))
     with pytest.raises(TypeError, match="layer '0': expected one group and zero padding"):
         gradient_variance(model, LOSS, [samples(3, (32, 3, 3))])
-
-
-def test_a_memory_without_samples_is_refused():
-    with pytest.raises(ValueError, match="expected at least one sample, got none"):
-        gradient_variance(nn.Linear(1, 1), LOSS, [])
 
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream"])
@@ -311,12 +225,11 @@ def test_the_memory_is_measured_whole(method):
     if method == "ExStream":
         slots = torch.arange(15, 60)
         inputs = learner.inputs(images, slots.numpy())
-        expected = by_autograd(
-            learner.upper, LOSS, inputs, torch.from_numpy(Vectors.labels[15:]).float()
-        )
+        targets = torch.from_numpy(Vectors.labels[15:]).float()
+        expected = one_by_one(learner.upper, inputs, targets)
         found = memory_variance(learner, images, labels, memory, Vectors())
     else:
-        expected = by_autograd(learner.upper, LOSS, learner.inputs(images, kept), labels[kept])
+        expected = one_by_one(learner.upper, learner.inputs(images, kept), labels[kept])
         found = memory_variance(learner, images, labels, memory, object())
     assert found == pytest.approx(trace(expected), rel=1e-4)
 
