@@ -18,7 +18,6 @@ from prslib.report.feature_tsne import (
     shown_classes,
     typical_classes,
 )
-from prslib.report.tables import contrasts
 from prslib.training.config import Run, RunConfig
 from prslib.training.learner import Learner
 from prslib.training.run import initial_model, run
@@ -93,14 +92,6 @@ def test_the_table_of_images_says_what_they_show(trained):
     assert images["class_name"].tolist() == [dataset.class_names[c] for c in images["class"]]
 
 
-def test_well_separated_classes_score_full_marks():
-    table = separation([with_features(blobs(0.01))], neighbours=5)
-    values = table.set_index(["metric", "group"])["value"]
-    assert (values["kNN accuracy"] == 100).all()
-    assert (values["silhouette"] > 99).all()
-    assert set(values["silhouette"].index) == {"majority", "moderate", "minority", "overall"}
-
-
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     shuffled = blobs(0.01)
     rows = np.flatnonzero(classes_of(with_features(None)) >= 8)  # the two rarest lie on each other
@@ -134,18 +125,6 @@ def test_neighbours_agree_with_leaving_one_out():
     vote = KNeighborsClassifier(5, weights="distance")
     expected = cross_val_predict(vote, features, classes, cv=LeaveOneOut()) == classes
     np.testing.assert_array_equal(neighbour_hits(features, classes, 5), expected)
-
-
-def test_methods_are_compared_seed_by_seed():
-    runs = [
-        with_features(blobs(spread, seed), method=method, seed=seed)
-        for method, spread in (("CRS", 60), ("PRS", 1))
-        for seed in (0, 1, 2)
-    ]
-    rows = separation(runs, 5)
-    (sentence,) = contrasts(rows, "PRS", "CRS", [("minority", "silhouette")])["sentence"]
-    assert sentence.startswith("imbal-digits-tiny, minority silhouette: PRS is above CRS, by +")
-    assert "over 3 seeds" in sentence
 
 
 def test_embedding_keeps_blobs_together_and_is_the_same_again():

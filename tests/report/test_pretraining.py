@@ -16,6 +16,7 @@ from prslib.datasets.scenes import CLASS_NAMES, OTHER_COLOURS, TURNS, draw_scene
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE
 from prslib.report import pretraining
+from prslib.report.claims import CLAIMS
 from prslib.report.tables import average, seed_gaps
 from prslib.training.config import RunConfig, configs
 from prslib.training.learner import as_input
@@ -247,7 +248,7 @@ def test_other_settings_are_those_of_the_paper():
     assert "test_set" not in alone  # the paper has COCOseq's only
 
 
-def test_claims_are_decided_for_each_weights_alone():
+def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     """From random weights PRS is below CRS, from learned ones above, and both forget alike."""
     fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": [0, 1, 2]}
     table = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
@@ -259,6 +260,10 @@ def test_claims_are_decided_for_each_weights_alone():
         level = 0.5 + 0.2 * (config.weights != NONE) + lead + 0.001 * config.seed
         return fake_run(config, lambda rows: np.full(len(rows), level))
 
+    some = {name: CLAIMS[name] for name in ("above_crs", "schedules_crs", "tail_crs")}
+    monkeypatch.setattr(
+        pretraining.ledger, "decide", partial(pretraining.ledger.decide, claims=some)
+    )
     decided = pretraining.decide([score(config) for config in wanted], wanted)
     claims = decided.set_index(["claim", "weights"])
     for claim in ("above_crs", "schedules_crs"):

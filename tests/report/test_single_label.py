@@ -2,14 +2,11 @@
 
 import itertools
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from fake_runs import fake_run
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 from prslib import configs
 from prslib.datasets import SequentialDataset, Split, load_dataset
@@ -97,12 +94,6 @@ def test_random_orders_are_different_and_repeatable():
     assert all(sorted(order) == list(range(10)) for order in orders)
     assert single_label.random_orders(dataset, 30) == orders
     assert single_label.random_orders(dataset, 30, seed=1) != orders
-
-
-def test_orders_read_from_text():
-    assert schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
-    with pytest.raises(ValueError, match="expected an order of classes such as"):
-        schedule_of("one+two")
 
 
 def test_the_papers_numbers_stand_beside_ours(trained):
