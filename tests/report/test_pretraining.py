@@ -136,11 +136,8 @@ def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
     assert RunConfig(dataset=dataset, weights=NONE).resolved["weights"] == NONE
     for model, weights in (("resnet18", NONE), ("resnet101", "IMAGENET1K_V1"), ("mlp", NONE)):
         assert RunConfig(dataset=dataset, model=model).resolved["weights"] == weights
-
-
-@pytest.mark.parametrize("dataset", ["imbal-digits", "imbal-colour-digits"])
-def test_stand_ins_for_single_label_sets_begin_with_nothing_as_the_papers(dataset):
-    assert RunConfig(dataset=dataset).resolved["weights"] == NONE
+    for single in ("imbal-digits", "imbal-colour-digits"):  # with nothing, as the paper's
+        assert RunConfig(dataset=single).resolved["weights"] == NONE
 
 
 @pytest.mark.parametrize("model", ["convnet_attention_consistency", "convnet_rnn_attention"])
