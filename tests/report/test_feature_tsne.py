@@ -48,18 +48,6 @@ def blobs(spread, seed=0):
     return centres[classes] + spread * rng.normal(size=(60, 10)).astype(np.float32)
 
 
-def test_first_images_with_a_single_label_are_kept():
-    test = load_dataset(TINY, images=False).tests["balanced"]
-    rows = feature_rows(test, 2)
-    assert (test.labels[rows].sum(1) == 1).all()
-    alone = test.labels & (test.labels.sum(1, keepdims=True) == 1)
-    for c in range(70):
-        np.testing.assert_array_equal(
-            rows[test.labels[rows, c]], np.flatnonzero(alone[:, c])[:2], err_msg=str(c)
-        )
-    assert (np.diff(rows) > 0).all()
-
-
 def test_a_test_set_without_single_labels_is_refused():
     pairs = Split(None, np.ones((3, 2), bool), np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="features_per_class: expected test images with a single"):

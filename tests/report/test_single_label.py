@@ -96,6 +96,12 @@ def test_random_orders_are_different_and_repeatable():
     assert single_label.random_orders(dataset, 30, seed=1) != orders
 
 
+def test_orders_read_from_text():
+    assert schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
+    with pytest.raises(ValueError, match="expected an order of classes such as"):
+        schedule_of("one+two")
+
+
 def test_the_papers_numbers_stand_beside_ours(trained):
     prs = trained[trained["method"] == "PRS"].drop_duplicates("trained_tasks")
     assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
