@@ -3,33 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 
 from prslib.report import architectures
 from prslib.report.architectures import plot_architectures
-from prslib.report.tables import GROUPS, METRICS, average, main_table
-from prslib.training.config import Run, RunConfig
+from prslib.report.tables import average, main_table
+from prslib.training.config import RunConfig
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
 NETWORKS = [{"model": name, "frozen_stages": 0} for name in ("convnet", CONSISTENCY, RECURRENT)]
 SETS = ["balanced", "imbalanced"]
 
 
-def finished(value, **fields):
-    """A run whose every score is ``value``, in [0, 1]."""
+def finished(score, **fields):
     config = RunConfig(dataset="digits70tiny", **fields)
-    offline = config.method == "Multitask"
-    tasks = [4] if offline else [1, 2, 3, 4]
-    rows = [
-        (trained, task, group, metric, value)
-        for trained in tasks
-        for task in ("seen", *map(str, (0, 3, 1, 2)[:trained]))
-        for group in GROUPS
-        for metric in METRICS
-    ]
-    scores = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
-    run = {"dataset": config.dataset, "method": config.method, "rho": np.nan, "memory_size": 0}
-    run |= {"schedule": "" if offline else "0,3,1,2", "seed": config.seed}
-    return Run(config, scores.assign(**run), np.zeros((0, 70), bool))
+    return fake_run(config, lambda cells: np.full(len(cells), score))
 
 
 def test_costly_networks_take_the_first_setting_and_the_others_all():
@@ -153,8 +141,6 @@ def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
     dots = np.concatenate([line.get_ydata() for line in ax.lines])
     assert sorted(dots) == [30, 40, 44, 60]
     assert sorted(c.get_segments()[0][0][1] for c in ax.collections) == [41, 55]
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["1 epoch", "2 epochs", "paper"]
     many = pd.concat([frame.assign(setting=str(number)) for number in range(5)])
     with pytest.raises(ValueError, match="expected at most 4 settings, got 5"):
         plot_architectures(many, ax, "mAP")

@@ -1,6 +1,5 @@
 """The frames and pictures of the notebook `datasets`."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,13 +28,6 @@ def dataset():
 @pytest.fixture
 def clustering():
     return Clustering(LABELS, ("a", "b", "c"), n_groups=2, beta=0.0)
-
-
-@pytest.fixture
-def ax():
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
 
 
 def test_class_statistics(dataset, ax):

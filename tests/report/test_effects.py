@@ -13,16 +13,8 @@ def means(cells):
     return pd.DataFrame([list(cells.values())], columns=columns)
 
 
-LEVEL = {
-    ("PRS", "C-F1"): 50.0,
-    ("PRS", "mAP"): 60.0,
-    ("CRS", "C-F1"): 47.0,
-    ("CRS", "mAP"): 59.0,
-    ("GSS", "C-F1"): 40.0,
-    ("GSS", "mAP"): 64.0,
-    ("EWC", "C-F1"): 20.0,
-    ("EWC", "mAP"): 30.0,
-}
+SCORES = {"PRS": (50.0, 60.0), "CRS": (47.0, 59.0), "GSS": (40.0, 64.0), "EWC": (20.0, 30.0)}
+LEVEL = {(m, metric): v[i] for m, v in SCORES.items() for i, metric in enumerate(["C-F1", "mAP"])}
 
 
 @pytest.mark.parametrize(
@@ -48,18 +40,10 @@ def test_runner_up_takes_the_second_best_of_each_cell():
     assert found.tolist() == [-1]
 
 
-GROUPS = {
-    ("PRS", "majority", "mAP"): 70.0,
-    ("PRS", "moderate", "mAP"): 60.0,
-    ("PRS", "minority", "mAP"): 50.0,
-    ("CRS", "majority", "mAP"): 75.0,
-    ("CRS", "moderate", "mAP"): 56.0,
-    ("CRS", "minority", "mAP"): 35.0,
-}
-
-
 def test_groups():
-    row = means(GROUPS)
+    scores = {"PRS": (70.0, 60.0, 50.0), "CRS": (75.0, 56.0, 35.0)}
+    groups = ("majority", "moderate", "minority")
+    row = means({(m, groups[i], "mAP"): v[i] for m, v in scores.items() for i in range(3)})
     assert effects.gap_closes("PRS", "CRS", "majority", "minority")(row).tolist() == [40 - 20]
     assert effects.gains_most("PRS", "CRS", "minority")(row).tolist() == [15 - 4]
     assert effects.gains_most("PRS", "CRS", "majority")(row).tolist() == [-5 - 15]

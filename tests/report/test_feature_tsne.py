@@ -18,7 +18,6 @@ from prslib.report.feature_tsne import (
     shown_classes,
     typical_classes,
 )
-from prslib.report.tables import contrasts
 from prslib.training.config import Run, RunConfig
 from prslib.training.learner import Learner
 from prslib.training.run import initial_model, run
@@ -47,18 +46,6 @@ def blobs(spread, seed=0):
     rng = np.random.default_rng(seed)
     centres = 100 * np.eye(10, dtype=np.float32)
     return centres[classes] + spread * rng.normal(size=(60, 10)).astype(np.float32)
-
-
-def test_first_images_with_a_single_label_are_kept():
-    test = load_dataset(TINY, images=False).tests["balanced"]
-    rows = feature_rows(test, 2)
-    assert (test.labels[rows].sum(1) == 1).all()
-    alone = test.labels & (test.labels.sum(1, keepdims=True) == 1)
-    for c in range(70):
-        np.testing.assert_array_equal(
-            rows[test.labels[rows, c]], np.flatnonzero(alone[:, c])[:2], err_msg=str(c)
-        )
-    assert (np.diff(rows) > 0).all()
 
 
 def test_a_test_set_without_single_labels_is_refused():
@@ -91,14 +78,6 @@ def test_the_table_of_images_says_what_they_show(trained):
     assert labels[images["image"], images["class"]].all()
     assert set(images.loc[images["class"] >= 8, "group"]) == {"minority"}
     assert images["class_name"].tolist() == [dataset.class_names[c] for c in images["class"]]
-
-
-def test_well_separated_classes_score_full_marks():
-    table = separation([with_features(blobs(0.01))], neighbours=5)
-    values = table.set_index(["metric", "group"])["value"]
-    assert (values["kNN accuracy"] == 100).all()
-    assert (values["silhouette"] > 99).all()
-    assert set(values["silhouette"].index) == {"majority", "moderate", "minority", "overall"}
 
 
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
@@ -134,18 +113,6 @@ def test_neighbours_agree_with_leaving_one_out():
     vote = KNeighborsClassifier(5, weights="distance")
     expected = cross_val_predict(vote, features, classes, cv=LeaveOneOut()) == classes
     np.testing.assert_array_equal(neighbour_hits(features, classes, 5), expected)
-
-
-def test_methods_are_compared_seed_by_seed():
-    runs = [
-        with_features(blobs(spread, seed), method=method, seed=seed)
-        for method, spread in (("CRS", 60), ("PRS", 1))
-        for seed in (0, 1, 2)
-    ]
-    rows = separation(runs, 5)
-    (sentence,) = contrasts(rows, "PRS", "CRS", [("minority", "silhouette")])["sentence"]
-    assert sentence.startswith("imbal-digits-tiny, minority silhouette: PRS is above CRS, by +")
-    assert "over 3 seeds" in sentence
 
 
 def test_embedding_keeps_blobs_together_and_is_the_same_again():

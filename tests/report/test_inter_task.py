@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from prslib.report.inter_task import smallest_task, task_scores
-from prslib.report.tables import METRICS, contrasts
+from prslib.report.tables import METRICS
 
 
 def scores(method="CRS", seed=0, dataset="digits49tiny"):
@@ -38,10 +38,3 @@ def test_the_end_is_each_runs_own():
     multitask = scores("Multitask").query("trained_tasks == 2").assign(schedule="")
     rows = task_scores(pd.concat([scores(), multitask], ignore_index=True))
     assert rows[rows["last"]].groupby("method").size().to_dict() == {"CRS": 6, "Multitask": 6}
-
-
-def test_contrasts_name_the_task():
-    rows = task_scores(pd.concat([scores(), scores("PRS")]))
-    ends = smallest_task(rows[rows["last"]])
-    gaps = contrasts(ends, "PRS", "CRS", [("overall", "mAP")], by=["label"])
-    assert gaps["sentence"].iloc[0].startswith("digits49tiny, task 3 (19), overall mAP: PRS is")

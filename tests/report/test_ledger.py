@@ -101,23 +101,14 @@ def test_settings_say_what_is_varied():
     rows += configs(dataset=TINY, method="CRS", schedule=ORDERS[1], variance_points=3)
     rows += configs(**grid, model="convnet_rnn_attention") + configs(**grid, learning_rate=0.1)
     table = settings_of(rows)
-    assert table["varied"].tolist() == [
-        "",
-        "memory_size",
-        "rho,test_set",
-        "schedule",
-        "model",
-        "learning_rate",
-    ]
+    varied = ["", "memory_size", "rho,test_set", "schedule", "model", "learning_rate"]
+    assert table["varied"].tolist() == varied
     assert table["memory"].tolist() == [1, 0.5, 1, 1, 1, 1]
     assert table["power"].tolist() == ["own", "own", "0.5", "", "own", "own"]
     assert table["architecture"].tolist() == ["ResNet101"] * 4 + ["RNN-Attention", "ResNet101"]
     assert table["stand_in"].all()
-
-
-def test_odd_sizes_of_memory_are_rounded():
     sizes = settings_of(configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50]))
-    assert sizes["memory"].tolist() == [1, 0.5, 1.5]
+    assert sizes["memory"].tolist() == [1, 0.5, 1.5]  # odd sizes are rounded
 
 
 def test_single_label_orders_of_the_standard_are_the_papers_unknown_one():
@@ -132,18 +123,13 @@ def test_every_model_has_its_word():
     assert (settings_of(rows)["architecture"] != "").all()
 
 
-def test_the_claims_about_networks_see_those_that_are_trained():
-    settings = settings_of(ledger.all_wanted("quick")[0])
-    networks = settings[settings["architecture"].isin(claims.ATTENTION)]
-    assert set(networks["architecture"]) == set(claims.ATTENTION)
-    online = networks[networks["epochs"] == 1]
-    online = online[online["test_set"] == "balanced"]
-    assert set(online["varied"]) <= set(claims.MODELS["varied"])
-
-
 @pytest.mark.parametrize("profile", ["quick", "seeds"])
-def test_every_claim_about_networks_has_runs(profile):
+def test_every_claim_about_networks_sees_those_that_are_trained(profile):
     asked = ledger.all_wanted(profile)[0]
+    settings = settings_of(asked)
+    networks = settings[settings["architecture"].isin(claims.ATTENTION)]
+    online = networks[(networks["epochs"] == 1) & (networks["test_set"] == "balanced")]
+    assert set(online["varied"]) <= set(claims.MODELS["varied"])
     for name in [name for name, claim in CLAIMS.items() if claim.source == claims.NETWORKS]:
         others = set() if name == "balanced_is_harder" else set(claims.ATTENTION)
         settings = settings_of(CLAIMS[name].needs(asked))
@@ -225,16 +211,11 @@ def test_frozen_cells_are_filled_by_frozen_runs_alone():
 def test_other_settings_do_not_pass_for_the_papers(other):
     rows = configs(dataset=TINY, method=["PRS"], seed=[0])
     rows += configs(dataset=TINY, method=["PRS"], seed=[1], **other)
-    found = ledger.cells(observe([made(config) for config in rows], rows), "smoke")
-    assert cell(found, "main", "PRS", "overall", "mAP")["seeds"] == 1
-
-
-def test_a_network_with_a_step_size_of_its_own_is_still_the_papers():
-    rows = configs(dataset=TINY, method=["PRS"], seed=[0])
-    own = {"model": "convnet_rnn_attention", "learning_rate": 0.0005}
+    own = {"model": "convnet_rnn_attention", "learning_rate": 0.0005}  # which the paper has, too
     rows += configs(dataset=TINY, method=["PRS"], seed=[0], **own)
     found = ledger.cells(observe([made(config) for config in rows], rows), "smoke")
-    assert cell(found, "rnn_attention", "PRS", "overall", "mAP")["seeds"] == 1
+    for table in ("main", "rnn_attention"):
+        assert cell(found, table, "PRS", "overall", "mAP")["seeds"] == 1
 
 
 def test_summary(cells):
@@ -264,9 +245,7 @@ def test_there_are_claims_and_each_is_whole():
     assert len({claim.statement for claim in CLAIMS.values()}) == len(CLAIMS)
     printed = set(published_observations()["stands_for"])
     for claim in CLAIMS.values():
-        assert claim.statement
-        assert claim.test
-        assert claim.unit
+        assert claim.statement and claim.test and claim.unit
         assert claim.source.startswith(("Sec.", "Table", "Appendix", "Abstract"))
         assert set(claim.on) <= printed
 

@@ -9,7 +9,7 @@ from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
 from prslib.report import memory_distribution as shares
 from prslib.report.memory_distribution import plot_class_shares, plot_group_shares
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import configs
 from prslib.training.run import run
 
 TINY = "imbal-digits-tiny"
@@ -66,21 +66,21 @@ def test_panels_that_share_a_scale_show_the_highest_share():
 
 
 def test_memory_shares_are_those_of_memory_and_stream():
-    wanted = configs(dataset="digits70tiny", method=["CRS", "PRS"], seed=[0, 1])
-    found = shares.memory_shares(wanted)
-    totals = found.groupby(["method", "seed"])["share"].sum()
-    assert len(totals) == 5
-    np.testing.assert_allclose(totals, 100)
-    dataset = load_dataset("digits70tiny", images=False)
-    stream = found[found["method"] == "Stream"].set_index("class")["share"]
-    expected = dict(zip(dataset.class_names, dataset.class_freq, strict=True))
-    assert stream.to_dict() == pytest.approx(
-        {name: 100 * n / dataset.class_freq.sum() for name, n in expected.items()}
-    )
-    ranked = found[found["method"] == "Stream"].sort_values("class_rank")["share"]
-    assert (ranked.diff().dropna() <= 0).all()
-    groups = shares.group_shares(found)
-    np.testing.assert_allclose(groups.groupby(["method", "seed"])["share"].sum(), 100)
+    names = ["digits70tiny", "digits49tiny"]
+    found = shares.memory_shares(configs(dataset=names, method=["CRS", "PRS"], seed=[0, 1]))
+    for rows in (found, shares.group_shares(found)):
+        totals = rows.groupby(["dataset", "method", "seed"])["share"].sum()
+        assert len(totals) == 2 * 5
+        np.testing.assert_allclose(totals, 100)
+    for name in names:
+        dataset = load_dataset(name, images=False)
+        stream = found[(found["method"] == "Stream") & (found["dataset"] == name)]
+        expected = 100 * dataset.class_freq / dataset.class_freq.sum()
+        assert stream.set_index("class")["share"].to_dict() == pytest.approx(
+            dict(zip(dataset.class_names, expected, strict=True))
+        )
+        assert (stream.sort_values("class_rank")["share"].diff().dropna() <= 0).all()
+    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [5, 5]
 
 
 def test_distances_put_each_memory_where_it_belongs():
@@ -91,13 +91,3 @@ def test_distances_put_each_memory_where_it_belongs():
     assert stream["Stream"] == pytest.approx(0)
     assert equal["PRS"] < 0.5 * equal["CRS"]
     assert stream["CRS"] < 0.5 * stream["PRS"]
-
-
-def test_memory_shares_take_several_data_sets():
-    wanted = [RunConfig(dataset=name, method="CRS") for name in ("digits70tiny", "digits49tiny")]
-    found = shares.memory_shares(wanted)
-    assert found.groupby("dataset")["class"].nunique().to_dict() == {
-        "digits70tiny": 70,
-        "digits49tiny": 49,
-    }
-    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [2, 2]

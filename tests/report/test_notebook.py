@@ -1,11 +1,15 @@
+"""The parameters of a notebook, what they refuse, and what is saved."""
+
+import json
 import math
+import subprocess
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
 
-from prslib.paths import params_file
+from prslib.paths import params_file, project_root
 from prslib.report import notebook
 from prslib.report.notebook import PARAMETERS
 
@@ -47,6 +51,11 @@ def test_settings_hold_the_checked_values():
         ("dataset", "digits49tiny", ["digits49tiny"]),
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
         ("rho", 1, 1.0),
+        ("rho", [-0.03, 0.02], [-0.03, 0.02]),
+        ("rho", "-0.03,0.02", [-0.03, 0.02]),
+        ("rhos", "-1e-1,0", [-0.1, 0]),
+        ("learning_rates", "1e-3,None", [0.001, None]),
+        ("ewc_lambdas", [0, "1e3"], [0, 1000]),  # text to YAML
         ("costly_seeds", [], []),
         ("schedules", 2, 2),
         ("shares", "0.5,1", [0.5, 1.0]),
@@ -63,6 +72,7 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("dataset", "digits", ValueError, "unknown dataset 'digits'; known datasets: cocoseq"),
         ("rho", math.nan, ValueError, "rho must be finite"),
         ("rho", "high", TypeError, "rho must be a number, got 'high'"),
+        ("rho", [0.1, "high"], TypeError, "rho must be a number"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
         ("seeds", [], ValueError, "seeds must hold at least one value"),
         ("shares", [0.5, 0], ValueError, "shares must be above 0, got 0"),
@@ -99,12 +109,6 @@ def test_a_notebook_about_one_kind_of_data_refuses_the_other():
         notebook.settings("any", single, single_label=False)
 
 
-def test_numbers_that_yaml_takes_for_text_are_numbers():
-    assert PARAMETERS["learning_rates"]("learning_rates", "1e-3,None") == [0.001, None]
-    assert PARAMETERS["ewc_lambdas"]("ewc_lambdas", [0, "1e3"]) == [0, 1000]
-    assert PARAMETERS["rhos"]("rhos", "-1e-1,0") == [-0.1, 0]
-
-
 def test_a_notebook_run_again_with_other_names_around_is_fine():
     space = namespace()
     space["In"] += ["settings = 1\nscores = 2", "%matplotlib inline", "for x in range(3: broken"]
@@ -138,9 +142,40 @@ def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch)
     assert image.width == 200
 
 
-def test_one_value_stays_one_and_a_list_a_list():
-    assert PARAMETERS["rho"]("rho", 0.1) == 0.1
-    assert PARAMETERS["rho"]("rho", [-0.03, 0.02]) == [-0.03, 0.02]
-    assert PARAMETERS["rho"]("rho", "-0.03,0.02") == [-0.03, 0.02]
-    with pytest.raises(TypeError, match="rho must be a number"):
-        PARAMETERS["rho"]("rho", [0.1, "high"])
+def test_papermill_stops_in_the_second_cell(python, tmp_path):
+    out = tmp_path / "out.ipynb"
+    given = ["notebooks/main_results.ipynb", str(out), "-p", "roh", "0.1"]
+    done = python("-m", "papermill", *given, PYTHONWARNINGS="default")
+    assert done.returncode != 0
+    assert "unknown parameter 'roh'; parameters of main_results: profile, dataset," in done.stderr
+    cells = json.loads(out.read_text())["cells"]
+    ran = [cell for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]]
+    sources = ["".join(cell["source"]) for cell in ran]
+    assert "notebook.settings" in sources[-1]
+    assert not any("run_all" in source for source in sources)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("memory-size: 3\nsedes: [1]", "parameter 'memory-size', 'sedes'; parameters of main_resu"),
+        ("rho: high", "rho must be a number"),
+        ("dataset: mnist", "unknown dataset 'mnist'; known datasets: "),
+        ("memory_size: 99999", "choose a smaller memory"),
+    ],
+)
+def test_bad_parameters_are_refused_before_training(tmp_path, monkeypatch, text, message):
+    file = tmp_path / "main_results.yaml"
+    file.write_text(f"profile: smoke\ndevice: cpu\n{text}")
+    monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
+    with pytest.raises((ValueError, TypeError), match=message):
+        notebook.wanted("main_results", "smoke")
+
+
+def test_make_help_lists_the_targets(python):
+    done = subprocess.run(
+        ["make", "help"], cwd=project_root(), capture_output=True, text=True, check=True
+    )
+    listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")]
+    assert {"figures", "test", "lab", "help"} <= set(listed)
+    assert "figures" in python("-m", "prslib", "--help").stdout

@@ -1,34 +1,22 @@
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 
-from prslib.datasets import DATASETS
 from prslib.report import schedules_and_memory as settings
-from prslib.report.tables import GROUPS, METRICS
-from prslib.training.config import configs
+from prslib.training.config import RunConfig, configs
 
 
 def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
-    """Final scores of a run, the same in every group and metric; the first task loses a quarter."""
-    recipe = DATASETS[dataset].recipe
-    order = recipe.schedule if schedule is None else schedule
-    rows = []
-    for trained in range(1, len(order) + 1):
-        for group in GROUPS:
-            for metric in METRICS:
-                rows.append((trained, "seen", group, metric, value))
-                for task in order[:trained]:
-                    left = 0.6 if trained == len(order) else 0.8
-                    rows.append((trained, str(task), group, metric, left))
-    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
-    return frame.assign(
-        dataset=dataset,
-        method=method,
-        rho=np.nan,
-        memory_size=memory or recipe.memory_size,
-        schedule=",".join(map(str, order)),
-        seed=seed,
-    )
+    """Scores of a run, the same in every group and metric; each task falls from 0.8 to 0.6."""
+    fields = {"schedule": schedule, "memory_size": memory, "seed": seed}
+    config = RunConfig(dataset=dataset, method=method, **fields)
+
+    def scores(cells):
+        left = np.where(cells["trained_tasks"] == cells["trained_tasks"].max(), 0.6, 0.8)
+        return np.where(cells["task"] == "seen", value, left)
+
+    return fake_run(config, scores).scores
 
 
 def cell(rows, measure="score", group="overall", metric="mAP", **where):
@@ -88,12 +76,7 @@ def test_the_standard_setting_of_the_second_set_differs_between_the_tables():
 
 
 def test_runs_without_a_memory_have_no_size_to_vary():
-    both = pd.concat(
-        [
-            scores_of("digits70seq", "CRS", 0.5),
-            scores_of("digits70seq", "Finetune", 0.1).assign(memory_size=0),
-        ]
-    )
+    both = pd.concat(scores_of("digits70seq", method, 0.5) for method in ("CRS", "Finetune"))
     assert set(settings.scores_by_memory(both)["method"]) == {"CRS"}
 
 

@@ -2,14 +2,11 @@
 
 import itertools
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from fake_runs import fake_run
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 from prslib import configs
 from prslib.datasets import SequentialDataset, Split, load_dataset

@@ -174,13 +174,6 @@ def test_words_say_what_the_interval_says(values, said):
     assert compared(row(*values), "PRS", "CRS").startswith(said)
 
 
-def test_the_mean_alone_makes_nothing_clear():
-    # more than one standard deviation above 0, and yet one seed of three is below
-    found = row(-0.1, 9, 10)
-    assert found["difference"] > found["sd"]
-    assert found["clearly"] == ""
-
-
 def test_every_difference_has_a_row_in_order_of_appearance():
     gaps = pd.DataFrame(
         {

@@ -102,13 +102,4 @@ def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     assert sorted(dots.get_ydata()) == sorted(frame["value"])
     (sizes,) = [other for other in ax.figure.axes if other is not ax]
     assert [list(line.get_ydata()) for line in sizes.lines] == [[400, 40], [90]]
-    assert sizes.get_ylabel() == "training images"
     assert [text.get_text() for text in ax.texts] == ["task 0, 2 classes", "task 3, 1 classes"]
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(names) == ["CRS: forgetting", "class size", "one seed"]
-
-
-def test_tail_forgetting_takes_one_method_at_a_time(ax):
-    frame = pd.DataFrame({"method": ["CRS", "PRS"]})
-    with pytest.raises(ValueError, match="too many values"):
-        plot_tail_forgetting(frame, ax)
