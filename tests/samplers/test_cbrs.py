@@ -1,8 +1,4 @@
-import copy
-import pickle
-
 import numpy as np
-import pytest
 from cbrs_twin import Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -136,17 +132,3 @@ def test_a_long_stream_ends_balanced():
     sampler = make_sampler("cbrs", 90, 3, 1)
     sampler.place(stream)
     assert np.abs(sampler.class_counts - 30).max() <= 1
-
-
-@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_a_copy_goes_on_alike(renew):
-    stream = np.random.default_rng(2).random((300, 9)) < 0.2
-    sampler = make_sampler("cbrs", 20, 9, 4)
-    sampler.place(stream[:150])
-    twin = renew(sampler)
-    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
-
-
-def test_cbrs_has_no_options():
-    with pytest.raises(TypeError, match="'rho' of sampler 'cbrs'; known options: none"):
-        make_sampler("cbrs", 4, 3, 0, rho=0.0)

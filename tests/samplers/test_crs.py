@@ -46,8 +46,3 @@ def test_unlabelled_items_do_not_age_the_memory():
     slots = make_sampler("crs", 50, 1, 1).place(stream)[::2]
     expected = 50 * (1 + np.log(2000 / 50))
     assert abs((slots >= 0).sum() - expected) < 5 * np.sqrt(expected)
-
-
-def test_crs_has_no_options():
-    with pytest.raises(TypeError, match="'rho' of sampler 'crs'; known options: none"):
-        make_sampler("crs", 4, 3, 0, rho=0.0)

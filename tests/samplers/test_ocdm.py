@@ -1,6 +1,4 @@
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -171,26 +169,3 @@ def test_any_rho_and_size_keep_the_books(rho, size):
                 mirror[slot] = row
         assert (sampler.labels == mirror).all()
         assert (sampler.class_counts == mirror.sum(0)).all()
-
-
-@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_a_copy_goes_on_alike(renew):
-    stream = np.random.default_rng(2).random((300, 9)) < 0.2
-    sampler = make_sampler("ocdm", 20, 9, 4)
-    sampler.place(stream[:150])
-    twin = renew(sampler)
-    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
-    assert (sampler.labels == twin.labels).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
-        ({"rho": "0"}, TypeError, "rho must be a number, got '0'"),
-        ({"variant": "paper"}, TypeError, "'variant' of sampler 'ocdm'; known options: rho"),
-    ],
-)
-def test_options_are_checked(options, error, match):
-    with pytest.raises(error, match=match):
-        make_sampler("ocdm", 4, 3, 0, **options)

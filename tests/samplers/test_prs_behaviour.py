@@ -1,6 +1,4 @@
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -112,32 +110,3 @@ def test_explain_while_the_memory_fills():
     assert decision.surplus == pytest.approx([1 / 3, 1 / 3, -2 / 3])
     assert not decision.class_probability.any()
     assert decide(filled([A, B], size=5)).acceptance == 0  # no label
-
-
-@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_a_copy_goes_on_alike(renew):
-    stream = long_tailed(np.random.default_rng(2), 300, 9)
-    sampler = make_sampler("prs", 20, 9, 4)
-    sampler.place(stream[:150])
-    twin = renew(sampler)
-    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
-    assert (sampler.labels == twin.labels).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "match"),
-    [
-        ({"rho": -1e7}, ValueError, "rho must be between -1e\\+06 and 1e\\+06, got -1e\\+07"),
-        ({"rho": 10**400}, ValueError, "rho must be finite, got inf"),
-        ({"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
-        ({"rho": float("inf")}, ValueError, "rho"),
-        ({"rho": "0"}, TypeError, "rho must be a number, got '0'"),
-        ({"rho": True}, TypeError, "rho"),
-        ({"rho": None}, TypeError, "rho"),
-        ({"variant": "auhtors"}, ValueError, "'auhtors' of PRS; known variants: paper, authors"),
-        ({"roh": 0.0}, TypeError, "'roh' of sampler 'prs'; known options: rho, variant"),
-    ],
-)
-def test_options_are_checked(options, error, match):
-    with pytest.raises(error, match=match):
-        make_sampler("prs", 4, 3, 0, **options)

@@ -1,5 +1,7 @@
 """What every sampler promises; a new entry of SAMPLERS is tested by being there."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -254,6 +256,43 @@ def test_labels_are_checked(name, labels, error, match):
 def test_construction_is_checked(name, size, num_classes, seed, error, match):
     with pytest.raises(error, match=match):
         make_sampler(name, size, num_classes, seed)
+
+
+@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+@pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm"])
+def test_a_copy_goes_on_alike(name, renew):
+    stream = np.random.default_rng(2).random((300, 9)) < 0.2
+    sampler = make_sampler(name, 20, 9, 4)
+    sampler.place(stream[:150])
+    twin = renew(sampler)
+    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
+    assert (sampler.labels == twin.labels).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "match"),
+    [
+        (
+            "prs",
+            {"rho": -1e7},
+            ValueError,
+            "rho must be between -1e\\+06 and 1e\\+06, got -1e\\+07",
+        ),
+        ("prs", {"rho": 10**400}, ValueError, "rho must be finite, got inf"),
+        ("prs", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
+        ("ocdm", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
+        ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
+        ("prs", {"rho": True}, TypeError, "rho"),
+        ("prs", {"rho": None}, TypeError, "rho"),
+        ("prs", {"variant": "a"}, ValueError, "'a' of PRS; known variants: paper, authors"),
+        ("prs", {"roh": 0.0}, TypeError, "'roh' of sampler 'prs'; known options: rho, variant"),
+        ("ocdm", {"variant": "paper"}, TypeError, "of sampler 'ocdm'; known options: rho"),
+        ("crs", {"rho": 0.0}, TypeError, "'rho' of sampler 'crs'; known options: none"),
+    ],
+)
+def test_options_are_checked(name, options, error, match):
+    with pytest.raises(error, match=match):
+        make_sampler(name, 4, 3, 0, **options)
 
 
 def test_an_unknown_sampler_names_the_known():
