@@ -14,10 +14,7 @@ from prslib.samplers import SAMPLERS, make_sampler
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its own and its dependencies'
     try:
-        from avalanche.benchmarks import benchmark_from_datasets
         from avalanche.benchmarks.utils import AvalancheDataset, as_classification_dataset
-        from avalanche.training.plugins import ReplayPlugin
-        from avalanche.training.supervised import Naive
     except ImportError:
         as_classification_dataset = None
 
@@ -68,32 +65,6 @@ def test_the_buffer_holds_what_the_sampler_holds(name, labels):
     assert (sampler.labels == multi_hot[held(buffer.buffer)]).all()
     kept = [np.asarray(target) for target in buffer.buffer.targets]
     assert (np.array(kept) == np.array(targets)[held(buffer.buffer)]).all()
-
-
-@needs_avalanche
-@pytest.mark.filterwarnings("ignore")
-def test_a_replay_strategy_trains_with_it():
-    rng = np.random.default_rng(1)
-    tasks = [np.sort(rng.choice(c, 40, p=[0.9, 0.1])) for c in ([0, 1], [2, 3])]
-    parts = [dataset(t, 40 * i) for i, t in enumerate(tasks)]
-    stream = benchmark_from_datasets(train=parts).train_stream
-    sampler = make_sampler("prs", SIZE, NUM_CLASSES, 0)
-    buffer = adapter().SamplerBuffer(sampler)
-    model = torch.nn.Linear(1, NUM_CLASSES)
-    strategy = Naive(
-        model=model,
-        optimizer=torch.optim.SGD(model.parameters(), 1e-6),
-        criterion=torch.nn.CrossEntropyLoss(),
-        train_mb_size=10,
-        plugins=[ReplayPlugin(mem_size=SIZE, storage_policy=buffer)],
-        evaluator=None,
-    )
-    for experience in stream:
-        strategy.train(experience)
-    assert len(buffer.buffer) == SIZE
-    targets = np.concatenate(tasks)[held(buffer.buffer)]
-    assert np.bincount(targets, minlength=NUM_CLASSES).tolist() == sampler.class_counts.tolist()
-    assert (sampler.class_freq == np.bincount(np.concatenate(tasks), minlength=NUM_CLASSES)).all()
 
 
 @needs_avalanche

@@ -4,7 +4,6 @@ import os
 import select
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -15,7 +14,6 @@ from prslib.cli import main
 from prslib.datasets import DATASETS, load_dataset
 from prslib.experiments import cost
 from prslib.experiments.cost import (
-    FEW,
     NOTHING,
     Pace,
     blank_dataset,
@@ -105,32 +103,6 @@ def test_a_pace_needs_no_data_and_no_learned_weights(monkeypatch):
     config = RunConfig(dataset="imbal-svhnseq", method="EWC", model="resnet18_imagenet")
     with blanks_for_missing():
         assert measure(config).step > 0
-
-
-@pytest.mark.parametrize(
-    ("method", "seconds", "lengths", "step"),  # seconds an image; lengths of the steps' batches
-    [
-        ("CRS", 0.0005, [*FEW, *[20] * 52], 0.01),
-        ("CRS", 0.25, [*FEW, 20, 20], 5.0),
-        ("CRS", 0.5, FEW, 10.0),
-        ("Finetune", 1.0, FEW, 10.0),
-        ("GSS", 0.1, FEW, 13.0),
-    ],
-)
-def test_the_slower_a_step_the_less_of_it_is_measured(method, seconds, lengths, step, monkeypatch):
-    taken = []
-
-    def slow(learner, images, labels, batches, after_step):
-        for batch in batches:
-            taken.append(len(batch))
-            now[0] += seconds * len(batch)
-            after_step()
-
-    now = [0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr("prslib.training.learner.Learner.fit", slow)
-    assert measure(RunConfig(**MLP, method=method)).step == pytest.approx(step)
-    assert taken == list(lengths)
 
 
 def test_runs_of_one_kind_share_a_pace():
