@@ -58,7 +58,8 @@ def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
             gaps = seed_gaps(part, method, than, ["seen"])["value"].dropna()
             if gaps.empty:
                 continue
-            (row,) = contrasts(part, method, than, over=["seen"]).to_dict("records")
+            gap = contrasts(part, method, than, over=["seen"]).drop(columns="sentence")
+            (row,) = gap.to_dict("records")
             row = {"dataset": dataset, "than": than} | row
             row |= {
                 "ratio": 10 ** row["difference"],

@@ -212,6 +212,7 @@ def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
         "place": "{dataset}, order {order}, after task {trained_tasks}",
         "paper": "in the paper by {published:+.1f}",
     }
+    rows = rows.drop(columns=["group", "metric"])  # there is one of each
     return contrasts(rows, method, than, by=["order", "trained_tasks"], **words)
 
 
