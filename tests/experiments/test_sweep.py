@@ -73,13 +73,15 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
 
 
 PROGRAM = """
+import signal
 from prslib.training.config import configs
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 
 if __name__ == "__main__":
-    seeds = list(range(500))
-    run_all(configs(dataset="imbal-digits-tiny", method="CRS", seed=seeds), Store(), workers=2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    runs = configs(dataset="imbal-digits-tiny", method="CRS", seed=list(range(500)))
+    run_all(runs, Store(), workers=2)
 """
 
 

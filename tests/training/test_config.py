@@ -175,5 +175,4 @@ def test_pairs_need_one_length():
 
 
 def test_captions_count_the_seeds():
-    assert seeds_told([0]) == "1 seed"
     assert seeds_told([0, 1], ["GSS"], [0]) == "2 seeds (GSS: 1)"
