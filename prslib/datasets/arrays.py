@@ -105,12 +105,12 @@ class ImageArray:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the whole array is there."""
+        """Tell whether the whole array is there."""
         return self.finished.is_file() and self._asked.is_file()
 
     @property
     def is_decoded(self) -> bool:
-        """Whether decoding is over and rows are being moved together."""
+        """Tell whether decoding is over and rows are being moved together."""
         return self._kept.is_file()
 
     @property

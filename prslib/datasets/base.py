@@ -65,7 +65,7 @@ class Split:
 
     @property
     def single_label(self) -> bool:
-        """Whether every image has exactly one label."""
+        """Tell whether every image has exactly one label."""
         return bool((self.labels.sum(axis=1) == 1).all())
 
 

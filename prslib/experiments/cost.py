@@ -148,14 +148,14 @@ def in_hours(hours: float) -> str:
 
 
 class Work(NamedTuple):
-    """What a run has to do."""
+    """Count a run's training steps and scored images."""
 
     steps: int  # a measurement of the gradient variance counts one for each batch of the memory
     scored: int  # test images that go through the network, after all tasks together
 
 
 class Pace(NamedTuple):
-    """How many seconds a machine needs for a training step and for scoring a test image."""
+    """Hold the seconds of a training step and of scoring one image."""
 
     step: float
     image: float

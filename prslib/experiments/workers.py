@@ -29,7 +29,7 @@ KILLED = "its process was killed, most likely as the memory did not suffice"
 
 
 class Outcome(NamedTuple):
-    """What became of a run: stored, busy or failed."""
+    """Say how a run ended: stored, busy or failed."""
 
     config: RunConfig
     seconds: float = 0.0

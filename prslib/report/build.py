@@ -61,7 +61,7 @@ def executed_file(profile: str, name: str) -> Path:
 
 
 def stale(profile: str, name: str) -> bool:
-    """Whether a notebook, its parameters or the package changed since it was last executed.
+    """Tell whether a notebook, its parameters or the package changed since it was last executed.
 
     It is stale, too, where the profile's folder of figures is gone.
     """

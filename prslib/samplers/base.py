@@ -1,4 +1,4 @@
-"""What every sampler offers, and the checks and counts that label-only samplers share."""
+"""Define what every sampler offers, and share the checks and counts of label-only samplers."""
 
 from abc import ABC, abstractmethod
 from numbers import Integral

@@ -1,4 +1,4 @@
-"""Class-balancing reservoir sampling: a reservoir in every class, the largest class gives way."""
+"""Sample with class-balancing reservoirs: one in every class; the largest class gives way."""
 
 import numba
 import numpy as np

@@ -94,7 +94,7 @@ class ExStream:
 
     @property
     def samples(self) -> np.ndarray:
-        """How many samples the vector in each slot stands for; int64 (size,), a copy."""
+        """Return how many samples each slot's vector stands for; int64 (size,), a copy."""
         return self._samples.copy()
 
     def vectors(self, slots: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ VARIANTS = ("paper", "authors")
 
 @dataclass(frozen=True)
 class Decision:
-    """What PRS would do with one sample, quantity by quantity (Eqs. (1)-(5)).
+    """Hold what PRS would do with one sample, quantity by quantity (Eqs. (1)-(5)).
 
     Attributes
     ----------

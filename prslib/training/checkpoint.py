@@ -79,7 +79,7 @@ class Progress:
 
     @property
     def stepwise(self) -> bool:
-        """Whether the batches are made step by step, not ahead of training."""
+        """Tell whether the batches are made step by step, not ahead of training."""
         return self.replay is not None and (self.measured or bool(self.replay.sampler.needs))
 
     @property

@@ -26,13 +26,13 @@ class Method:
 
     @property
     def looks_at_gradients(self) -> bool:
-        """Whether it needs the gradient of every single sample."""
+        """Tell whether it needs the gradient of every single sample."""
         needs = SAMPLERS[self.sampler].needs if self.sampler else ()
         return self.ewc or "gradient_products" in needs
 
     @property
     def looks_at_model(self) -> bool:
-        """Whether its memory depends on the model, so that it is known only after training."""
+        """Tell whether its memory depends on the model, so that it is known only after training."""
         return self.sampler is not None and bool(SAMPLERS[self.sampler].needs)
 
 

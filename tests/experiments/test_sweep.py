@@ -74,9 +74,7 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
 
 PROGRAM = """
 import signal
-from prslib.training.config import configs
-from prslib.experiments.store import Store
-from prslib.experiments.sweep import run_all
+from prslib import Store, configs, run_all
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
