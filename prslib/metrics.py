@@ -8,11 +8,15 @@ from numpy.typing import ArrayLike
 
 from prslib.datasets.base import GROUPS
 
-__all__ = ["accuracy", "average_precision", "class_scores", "evaluate", "forgetting", "score"]
+__all__ = [
+    *("accuracy", "average_precision", "class_scores", "evaluate", "forgetting", "image_weights"),
+    *("resampled", "score"),
+]
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 CLASS_METRICS = ("P", "R", "F1", "AP")
 THRESHOLD = 0.5
+IMAGE_SEED = 20200825  # of the weights of test images, not of a run
 
 
 def score(
@@ -143,6 +147,73 @@ def evaluate(
             ),
         }
     )
+
+
+def image_weights(images: int, draws: int) -> np.ndarray:
+    """Draw the weights of a Bayesian bootstrap of test images, the same for every run.
+
+    Parameters
+    ----------
+    images, draws : int
+        Size of the test set, and how many weightings to draw.
+
+    Returns
+    -------
+    ndarray of float, (draws, images)
+        Exponential with mean 1: as in resampling with replacement, but no image and so no class
+        is ever left out (Rubin 1981).
+
+    Examples
+    --------
+    >>> image_weights(323, 100).shape
+    (100, 323)
+    """
+    return np.random.default_rng(IMAGE_SEED).exponential(size=(draws, images))
+
+
+def resampled(
+    probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str], weights: np.ndarray
+) -> np.ndarray:
+    """Score predictions as `score` does, with weights for the images.
+
+    Parameters
+    ----------
+    probabilities, labels, class_group
+        As in `score`.
+    weights : ndarray of float, (draws, N)
+        Positive; how often each image counts, as `image_weights` draws them.
+
+    Returns
+    -------
+    ndarray of float, (rows of `score`, draws)
+        In [0, 1]; NaN for a group with no class present.
+
+    Raises
+    ------
+    ValueError
+        As in `score`.
+
+    Examples
+    --------
+    >>> once = np.ones((1, 2))
+    >>> resampled([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"], once)[0]
+    array([0.75])
+    """
+    probabilities, labels = _checked(probabilities, labels)
+    members = _members(class_group, labels.shape[1])
+    predicted = probabilities > THRESHOLD
+    counts = np.stack([weights @ kind for kind in (predicted & labels, predicted, labels)])
+    area = np.full(counts[0].shape, np.nan)  # (draws, C)
+    for index in np.flatnonzero(labels.any(axis=0)):
+        order = np.argsort(-probabilities[:, index], kind="stable")
+        ranked, truth = -probabilities[order, index], labels[order, index]
+        every, positive = weights[:, order], weights[:, order[truth]]
+        retrieved, hits = (  # the weight of all images, or positives, that score at least as high
+            np.cumsum(part, axis=1)[:, np.searchsorted(scores, ranked[truth], side="right") - 1]
+            for part, scores in ((every, ranked), (positive, ranked[truth]))
+        )
+        area[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
+    return np.array([value for _, _, value in _score(counts, area, members)])
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
@@ -276,7 +347,7 @@ def _counts(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    return numerator / np.maximum(denominator, 1)  # where the denominator is 0, both are
+    return numerator / np.where(denominator > 0, denominator, 1)  # where it is 0, both are
 
 
 def _harmonic(first: ArrayLike, second: ArrayLike) -> np.ndarray:
@@ -300,22 +371,21 @@ def _score(
 ) -> list[tuple[str, str, float]]:
     rows = []
     for group, mask in members.items():
-        used = mask & (counts[2] > 0)
-        values = (
-            _group_scores(counts[:, used], precision_area[used]) if used.any() else [np.nan] * 7
-        )
-        rows += [
-            (group, metric, float(value))
-            for metric, value in zip(GROUP_METRICS, values, strict=True)
-        ]
+        used = mask & ~np.isnan(precision_area).all(axis=tuple(range(precision_area.ndim - 1)))
+        found = _group_scores(counts[..., used], precision_area[..., used])
+        values = found if used.any() else np.full_like(found, np.nan)
+        rows += [(group, *pair) for pair in zip(GROUP_METRICS, values.tolist(), strict=True)]
     return rows
 
 
-def _group_scores(counts: np.ndarray, precision_area: np.ndarray) -> list[float]:
+def _group_scores(counts: np.ndarray, precision_area: np.ndarray) -> np.ndarray:
+    """Return `GROUP_METRICS`, of counts (3, ..., C) and areas (..., C); classes come last."""
+    classes = max(counts.shape[-1], 1)  # no mean of nothing: the caller leaves such a group out
     hits, predicted, positive = counts
-    per_class = _ratio(hits, predicted).mean(), _ratio(hits, positive).mean()
-    pooled = _ratio(hits.sum(), predicted.sum()), _ratio(hits.sum(), positive.sum())
-    return [*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), precision_area.mean()]
+    per_class = [_ratio(hits, total).sum(-1) / classes for total in (predicted, positive)]
+    pooled = [_ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
+    area = precision_area.sum(-1) / classes
+    return np.stack([*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), area])
 
 
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most methods

@@ -16,10 +16,12 @@ ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's o
 class Split:
     """Hold the images of one part of a data set with their labels and tasks; Sec. 5.
 
+    In place of images there may be features: what a frozen network gives for each image.
+
     Parameters
     ----------
-    images : numpy.ndarray of uint8, shape (N, H, W, channels), or None
-        Pixels, 0 to 255; None where only labels are used.
+    images : numpy.ndarray of uint8, (N, H, W, channels), or of float32, (N, D), or None
+        Pixels, 0 to 255, or features; None where only labels are used.
     labels : numpy.ndarray of bool, shape (N, C)
         Multi-hot labels; every image has at least one.
     task : numpy.ndarray of int64, shape (N,)
@@ -52,7 +54,10 @@ class Split:
                 f"{len(self.labels)} rows"
             )
         if self.images is not None:
-            _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
+            if getattr(self.images, "dtype", None) == np.float32:
+                _check_array("features", self.images, np.float32, "(images, width)")
+            else:
+                _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
             if len(self.images) != len(self.labels):
                 raise ValueError(
                     f"expected one image for each row of labels, got {len(self.images)} images "
@@ -212,6 +217,9 @@ class Recipe:
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
         Strength of EWC's penalty: the paper's or, for the stand-ins, the best that was tried.
+    test_resamples : int
+        How often the test images are drawn anew, so that intervals hold their chance too; 0 where
+        they are many.
 
     Examples
     --------
@@ -235,6 +243,7 @@ class Recipe:
     test_set: str = "balanced"
     weights: str | None = None
     ewc_lambda: float = 15000.0
+    test_resamples: int = 0
 
 
 @dataclass(frozen=True, eq=False)

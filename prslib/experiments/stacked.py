@@ -98,7 +98,8 @@ def _run_stacked(
             for i in np.flatnonzero(ends[k] == end):
                 run.learner.model.load_state_dict(stack.weights_of(k))
                 groups = tasks_together(streams[k][i].seen, settings["tasks_at_once"])
-                scores = score_tasks(run.learner, test_images, test, dataset, groups)
+                more = groups, settings["test_resamples"]
+                scores = score_tasks(run.learner, test_images, test, dataset, *more)
                 run.finish_part({settings["test_set"]: scores})
     each = zip(configs, runs, shown, strict=True)
     return [finished(config, dataset, run, test_images, rows) for config, run, rows in each]

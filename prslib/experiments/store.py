@@ -20,11 +20,13 @@ import numpy as np
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from prslib.datasets import GROUPS
 from prslib.paths import PART, cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 
 FORMAT = 1  # of the files; raised when an older version could misread them
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
+RESAMPLED = "resampled.npy"
 INTEGERS = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns
 LEAST_FREE = 16 * 2**20  # bytes on the disk without which no run begins
 POLL = 0.5  # seconds between two looks at a lock that another process holds
@@ -106,6 +108,8 @@ class Store:
                     for name, field, ending, read in EXTRAS
                     if field in config.identity
                 }
+                if "test_resamples" in config.identity:
+                    extras["resampled"] = with_draws(scores, _read_array(file.read(RESAMPLED)))
         except FileNotFoundError:
             return None
         except NewerStoreError:
@@ -127,6 +131,9 @@ class Store:
         }
         if run.features is not None:
             members["features.npy"] = _array_bytes(run.features)
+        if run.resampled is not None:
+            draws = np.array(run.resampled["draws"].tolist(), np.float32)
+            members[RESAMPLED] = _array_bytes(draws)
         if run.gradient_variance is not None:
             members["gradient_variance.csv"] = run.gradient_variance.to_csv(index=False)
         with replacing(self.path(run.config)) as raw, zipfile.ZipFile(raw, "w") as file:
@@ -220,6 +227,13 @@ def _read_rows(content: bytes) -> pd.DataFrame:
     for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
         rows[name] = np.array([float(text or "nan") for text in rows[name]])
     return rows
+
+
+def with_draws(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:
+    """Return `Run.resampled`, of the scores of class groups on the joined test sets."""
+    rows = scores[(scores["task"] == "seen") & scores["group"].isin(["overall", *GROUPS])]
+    rows = rows[["trained_tasks", "task", "group", "metric"]].reset_index(drop=True)
+    return rows.assign(draws=list(draws))
 
 
 def _read_array(content: bytes) -> np.ndarray:

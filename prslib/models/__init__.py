@@ -22,6 +22,7 @@ class Architecture:
     # Whether `prslib.experiments.stacked` may train several as one: the network has no state but
     # its weights, and is so small that a GPU mostly waits for the next kernel.
     stacks: bool = False
+    on_features: bool = False  # of another, frozen network; else the network takes images
 
     @property
     def factory(self) -> Callable:
@@ -79,6 +80,9 @@ MODELS: dict[str, Architecture] = {
     ),
     "convnet_rnn_attention": Architecture(
         "rnn_attention:convnet_recurrent", 4, **_CONVNET, **_MULTILABEL, **_RECURRENT
+    ),
+    "head": Architecture(
+        "networks:head", 2, vector_stages=0, stacks=True, on_features=True, **_SMALL
     ),
     "mlp": Architecture("networks:MLP", 3, stacks=True, **_SMALL),
     "resnet18": Architecture("networks:ResNet18", 6),

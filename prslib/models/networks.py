@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -55,15 +56,19 @@ class Backbone(NamedTuple):
 
 
 class MLP(Staged):
-    """Two hidden layers and one linear head, ReLU (Appendix, "Single-labeled ...")."""
+    """Hidden layers with ReLU and one linear head (Appendix, "Single-labeled ...")."""
 
-    def __init__(self, image_shape: tuple[int, int, int], num_classes: int):
-        # The paper says "a 2 layer fully connected network"; the widths are the released code's.
-        super().__init__(
-            nn.Sequential(nn.Flatten(), nn.Linear(math.prod(image_shape), 64), nn.ReLU()),
-            nn.Sequential(nn.Linear(64, 64), nn.ReLU()),
-            nn.Linear(64, num_classes),
-        )
+    # The paper says "a 2 layer fully connected network"; the widths are the released code's.
+    def __init__(self, image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)):
+        sizes = [math.prod(image_shape), *widths]
+        first, *others = [
+            nn.Sequential(nn.Linear(before, after), nn.ReLU()) for before, after in pairwise(sizes)
+        ]
+        hidden = nn.Sequential(nn.Flatten(), *first), *others
+        super().__init__(*hidden, nn.Linear(sizes[-1], num_classes))
+
+
+head = partial(MLP, widths=(256,))  # on features; `bench/head.py` chose the width
 
 
 class ConvNet(Staged):

@@ -30,7 +30,7 @@ TEST_SETS, VARIANTS = ("balanced", "imbalanced", "full"), ("paper", "authors")
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 3  # part of every hash; rises when a change of the code changes results
 # Fields that a hash leaves out at these values: runs kept their hashes when the fields were added.
-PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0}
+PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0, "test_resamples": 0}
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points")  # do not change the training
 
 
@@ -178,6 +178,13 @@ class RunConfig:
             raise TypeError(f"weights must be text or None, got {self.weights!r}")
         settings, method = self.resolved, METHODS[self.method]
         name, row = settings["model"], MODELS[settings["model"]]
+        if row.on_features != MODELS[DATASETS[self.dataset].recipe.model].on_features:
+            kinds = ("images", "features of images")
+            fit = [other for other, its in MODELS.items() if its.on_features != row.on_features]
+            raise ValueError(
+                f"model {name} takes {kinds[row.on_features]}, and {self.dataset} holds "
+                f"{kinds[not row.on_features]}; choose one of {', '.join(fit)}"
+            )
         row.check(name, settings["loss"], settings["weights"])
         if method.looks_at_gradients or self.variance_points:
             row.check_gradients(
@@ -286,6 +293,10 @@ class Run:
         Tidy: the first six columns of the scores, images (of the stream so far), samples (in
         memory), value (`prslib.training.gradients.gradient_variance`). None where the configuration
         asks for none or the method has no memory.
+    resampled : DataFrame or None
+        trained_tasks, task ("seen"), group, metric, and draws: the score under each of
+        `Recipe.test_resamples` weightings of the test images (`prslib.metrics.resampled`), in
+        [0, 1]. None where the data set has none.
     """
 
     config: RunConfig
@@ -293,6 +304,7 @@ class Run:
     memory_labels: np.ndarray
     features: np.ndarray | None = None
     gradient_variance: pd.DataFrame | None = None
+    resampled: pd.DataFrame | None = None
 
 
 def configs(**fields) -> list[RunConfig]:

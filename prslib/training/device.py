@@ -70,7 +70,7 @@ def check_device(device: torch.device | str) -> None:
 
 
 class Images:
-    """uint8 images (N, H, W, channels) that come in batches on the network's device."""
+    """uint8 images (N, H, W, channels), or features (N, D), in batches on the network's device."""
 
     def __init__(self, images: Tensor, device: torch.device | None = None):
         self.images, self.shape, self.device = images, images.shape, device or images.device
@@ -110,7 +110,8 @@ class HostImages(Images):
         """Yield every batch while the next `DEPTH` are on their way."""
         largest = max(map(len, plan), default=0)
         shape = (largest, *self.shape[1:])
-        buffers = cycle([Buffer(shape, self.device) for _ in range(DEPTH + 1)])
+        kind = self.images.dtype
+        buffers = cycle([Buffer(shape, kind, self.device) for _ in range(DEPTH + 1)])
         under_way = deque()
         for batch, rows in zip(plan, on_device(plan, self.device), strict=True):
             buffer = next(buffers)
@@ -130,10 +131,10 @@ def _arrive(buffer: "Buffer", rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 class Buffer:
     """Pinned memory, its copy on a GPU, and events that say when each is free again."""
 
-    def __init__(self, shape: tuple[int, ...], device: torch.device):
+    def __init__(self, shape: tuple[int, ...], kind: torch.dtype, device: torch.device):
         self.device, self.stream = device, _copy_stream(device)
-        self.host = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
-        self.there = torch.empty(shape, dtype=torch.uint8, device=device)
+        self.host = torch.empty(shape, dtype=kind, pin_memory=True)
+        self.there = torch.empty(shape, dtype=kind, device=device)
         self.sent, self.read = torch.cuda.Event(), torch.cuda.Event()
         self.there.record_stream(self.stream)  # the memory stays ours until its last copy is done
         self.release()  # and its last owner is done before our first copy

@@ -188,7 +188,7 @@ class Learner:
     def _laid_out(self, pixels: Tensor) -> Tensor:
         """Return the network's input, on a GPU in the weights' memory format."""
         images = as_input(pixels)
-        if self.device.type == "cuda":
+        if self.device.type == "cuda" and images.ndim == 4:
             # cuDNN follows either; other images would make it turn the weights around
             images = images.contiguous(memory_format=self.precision.memory_format)
         return images
@@ -226,6 +226,8 @@ def _in_batches(indices: np.ndarray, size: tuple[int, int]) -> Sequence[np.ndarr
 
 def as_input(images: Tensor) -> Tensor:
     """Turn uint8 images (B, H, W, channels) into float ones in [0, 1], (B, channels, H, W)."""
+    if images.is_floating_point():  # features, which stay as they are
+        return images
     return images.permute(0, 3, 1, 2).float().div_(255)
 
 
@@ -317,13 +319,14 @@ SAMPLER_NEEDS: dict[str, Callable[..., Any]] = {  # by the names in a sampler's 
 
 
 def score_tasks(
-    learner: Learner, images: Images, test: Split, dataset: SequentialDataset, groups
+    learner: Learner, images: Images, test: Split, dataset: SequentialDataset, groups, resamples=0
 ) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
     Tasks that are trained together form one of the groups. Rows have trained_tasks, task, group,
     metric and value; a task is "seen" for the joined sets, "1" or "1+2". Single-label data add
-    their accuracy, also on the whole test set, "all", with tasks yet to come (Appendix).
+    their accuracy, also on the whole test set, "all", with tasks yet to come (Appendix). With
+    resamples the column draws holds what each gives for the class groups on the joined sets.
     """
     parts = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     parts = {"seen": np.isin(test.task, [task for group in groups for task in group])} | parts
@@ -333,6 +336,11 @@ def score_tasks(
     for name, part in parts.items():
         scored = probabilities[part[wanted]], test.labels[part]
         frame = metrics.evaluate(*scored, dataset.class_names, dataset.class_group)
+        if resamples and name == "seen":
+            weights = metrics.image_weights(len(test), resamples)[:, part]
+            found = metrics.resampled(*scored, dataset.class_group, weights)
+            # rounded, as the order of a product's sums is the processor's; classes have none
+            frame["draws"] = pd.Series(found.round(6).tolist())
         frames.append(frame.assign(task=name))
     if test.single_label:
         parts["all"] = np.ones(len(test), bool)
@@ -342,7 +350,8 @@ def score_tasks(
         ]
         frames.append(pd.DataFrame(rows, columns=["group", "metric", "value", "task"]))
     frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
-    return frame[["trained_tasks", "task", "group", "metric", "value"]]
+    columns = ["trained_tasks", "task", "group", "metric", "value"]
+    return frame[[*columns, "draws"] if resamples else columns]
 
 
 def with_run_columns(config: RunConfig, scores: pd.DataFrame) -> pd.DataFrame:

@@ -24,6 +24,8 @@ from prslib.training.methods import METHODS
 from prslib.training.portable import round_alike
 from prslib.training.replay import labels_in, make_replay, new_samples, seeds_of, stream_of
 
+RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # columns of `Run.resampled`
+
 round_alike()  # before the first sum: whoever trains loads this module
 
 
@@ -138,7 +140,9 @@ def _run(
         groups = tasks_together(part.seen, settings["tasks_at_once"])
         progress.finish_part(
             {
-                name: score_tasks(learner, test_images[name], test, dataset, groups)
+                name: score_tasks(
+                    learner, test_images[name], test, dataset, groups, settings["test_resamples"]
+                )
                 for name, test in tests.items()
             }
         )
@@ -165,6 +169,11 @@ def finished(
     """Return the result of a run whose last part is scored; `shown_images` gives ``shown``."""
     extras, test_set = {}, config.resolved["test_set"]
     scores = pd.concat([part[test_set] for part in progress.scores], ignore_index=True)
+    if "draws" in scores:
+        rows = scores[RESAMPLED].dropna().reset_index(drop=True)
+        draws = list(np.array(rows["draws"].tolist(), np.float32))
+        extras["resampled"] = rows.assign(draws=draws)
+        scores = scores.drop(columns="draws")
     frame = with_run_columns(config, scores)
     if shown is not None:
         extras["features"] = progress.learner.features(test_images, shown)
