@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from prslib.datasets import coco, digits, nuswide, single_label
+from prslib.datasets import coco, digits, features, nuswide, single_label
 from prslib.datasets.base import (
     GROUPS,
     Entry,
@@ -34,6 +34,7 @@ DATASETS: dict[str, Entry] = {
     "digits49tiny": digits.DIGITS49TINY,
     "cocoseq": coco.COCOSEQ,
     "nuswideseq": nuswide.NUSWIDESEQ,
+    **features.ENTRIES,
     "imbal-mnistseq": single_label.IMBAL_MNISTSEQ,
     "imbal-svhnseq": single_label.IMBAL_SVHNSEQ,
     "imbal-digits": single_label.IMBAL_DIGITS,
@@ -77,12 +78,13 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash a data set's labels and tasks, so that two splits of one name are told apart.
+    """Hash labels and tasks, and what gave features, so that two sets of one name are told apart.
 
     The hash of a run contains these twelve hexadecimal digits.
     """
     dataset = load_dataset(name, images=False)
     digest = hashlib.sha256(dataset.class_task.tobytes())
+    digest.update(DATASETS[name].identity().encode())
     for split in (dataset.train, *dataset.tests.values()):
         digest.update(split.labels.tobytes())
         digest.update(split.task.tobytes())

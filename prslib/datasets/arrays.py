@@ -1,4 +1,4 @@
-"""Keep arrays on disk: a cache of what is drawn, and the array of a prepared set's images."""
+"""Keep arrays on disk: a cache of what is drawn, and arrays that are filled row by row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from types import ModuleType
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
-from PIL import Image
 from tqdm import tqdm
 
 from prslib.paths import cache_dir, replacing
@@ -60,6 +59,8 @@ def _fingerprint(makers: tuple[ModuleType, ...]) -> str:
 
 def read_image(file: str | os.PathLike) -> np.ndarray:
     """Decode an image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1."""
+    from PIL import Image  # here, as data sets that hold features need no pillow
+
     size = (RESOLUTION, RESOLUTION)
     try:
         with warnings.catch_warnings():
@@ -71,24 +72,21 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
         raise OSError(f"cannot decode {file}: {error}") from error
 
 
-class ImageArray:
-    """Decode images into ``images.npy`` in a folder; an interrupted run is resumed.
+class RowArray:
+    """Fill ``<stem>.npy`` in a folder, row by row; an interrupted run is resumed.
 
-    The files are relative to the folder of images, one a row. The unfinished array has files
-    beside it: the status of every row, the fingerprint of the files asked for, and, once decoded
-    rows are moved together, which rows stay. It is written in place and not through `replacing`,
-    as it has gigabytes and is to be resumed.
+    The unfinished array has files beside it: the status of every row, and the fingerprint of what
+    was asked for. It is written in place and not through `replacing`, as it has gigabytes and is to
+    be resumed.
     """
 
-    def __init__(self, folder: Path, files: Sequence[str]):
-        self.files = list(files)
-        self.folder = folder
-        self.finished = folder / "images.npy"
-        self._array = folder / "images.part.npy"
-        self._status = folder / "images.status.npy"
-        self._kept = folder / "images.kept.npy"
-        self._asked = folder / "images.files.txt"
-        self._fingerprint = hashlib.sha256("\n".join(self.files).encode()).hexdigest()
+    def __init__(self, folder: Path, stem: str, shape: tuple[int, ...], dtype: type, asked: str):
+        self.folder, self.shape, self.dtype = folder, shape, np.dtype(dtype)
+        self.finished = folder / f"{stem}.npy"
+        self._array = folder / f"{stem}.part.npy"
+        self._status = folder / f"{stem}.status.npy"
+        self._asked = folder / f"{stem}.files.txt"
+        self._fingerprint = hashlib.sha256(asked.encode()).hexdigest()
         self._refuse_other_work()
 
     def _refuse_other_work(self) -> None:
@@ -96,12 +94,12 @@ class ImageArray:
             return
         if self._asked.read_text().strip() != self._fingerprint:
             raise ValueError(
-                f"expected {self.folder} to be empty or to hold these {len(self.files)} images, "
+                f"expected {self.folder} to be empty or to hold these {self.shape[0]} images, "
                 "got the work on another selection (other ids, another seed or other "
                 "annotations); move it away or delete it"
             )
         if self._array.is_file():
-            check_resolution(_open(self._array, "r"), self._array)
+            check_rows(_open(self._array, "r"), self._array, self.shape[1:], self.dtype)
 
     @property
     def is_finished(self) -> bool:
@@ -109,36 +107,32 @@ class ImageArray:
         return self.finished.is_file() and self._asked.is_file()
 
     @property
-    def is_decoded(self) -> bool:
-        """Tell whether decoding is over and rows are being moved together."""
-        return self._kept.is_file()
-
-    @property
     def waiting(self) -> np.ndarray:
-        """Rows that are not decoded yet, int64."""
+        """Rows that are not filled yet, int64."""
         if not self._status.is_file():
-            return np.arange(len(self.files))
+            return np.arange(self.shape[0])
         return np.flatnonzero(_open(self._status) == WAITING)
 
-    def decode(self, root: Path, workers: int | None = None) -> dict[int, str]:
-        """Decode the waiting rows in parallel; return the rows that failed, and why.
+    def fill(
+        self, items: Sequence, read: Callable, compute: Callable, workers: int | None, doing: str
+    ) -> dict[int, str]:
+        """Fill the waiting rows in parallel; return the rows that failed, and why.
 
-        Rows that failed stay waiting and are tried again next time.
+        ``read`` takes the item of a row, ``compute`` what was read of several rows. Rows that
+        failed stay waiting and are tried again next time.
         """
-        if self.is_decoded:
-            return {}
         self._reserve()
         waiting = self.waiting
         tasks = (
-            delayed(_decode_rows)(
-                self._array, self._status, rows, [self.files[i] for i in rows], root
+            delayed(_fill_rows)(
+                self._array, self._status, rows, [items[i] for i in rows], read, compute
             )
             for rows in np.split(waiting, range(BATCH, len(waiting), BATCH))
             if len(rows)
         )
         problems: dict[int, str] = {}
-        count = len(self.files)
-        with tqdm(total=count, initial=count - len(waiting), desc="decoding", unit="image") as bar:
+        count = self.shape[0]
+        with tqdm(total=count, initial=count - len(waiting), desc=doing, unit="image") as bar:
             pool = Parallel(n_jobs=workers or cpu_count(), return_as="generator_unordered")
             for tried, failed in pool(tasks):
                 problems |= failed
@@ -151,24 +145,54 @@ class ImageArray:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         self._array.unlink(missing_ok=True)
-        shape = (len(self.files), RESOLUTION, RESOLUTION, 3)
-        needed, free = np.prod(shape), shutil.disk_usage(self.folder).free
+        needed = np.prod(self.shape) * self.dtype.itemsize
+        free = shutil.disk_usage(self.folder).free
         if free < needed:
             raise OSError(
-                f"expected {needed / 1e9:.1f} GB free for {len(self.files)} images in "
+                f"expected {needed / 1e9:.1f} GB free for {self.shape[0]} images in "
                 f"{self.folder}, got {free / 1e9:.1f} GB; free some, or set PRSLIB_DATA to a "
                 "folder on a larger disk"
             )
         self._asked.write_text(self._fingerprint + "\n")
         try:
-            np.lib.format.open_memmap(self._array, mode="w+", dtype=np.uint8, shape=shape)
+            np.lib.format.open_memmap(self._array, mode="w+", dtype=self.dtype, shape=self.shape)
             if hasattr(os, "posix_fallocate"):  # else a full disk would end in a bus error
                 with open(self._array, "r+b") as file:
                     os.posix_fallocate(file.fileno(), 0, self._array.stat().st_size)
         except BaseException:
             self._array.unlink(missing_ok=True)
             raise
-        _save(self._status, np.full(len(self.files), WAITING, dtype=np.uint8))
+        _save(self._status, np.full(self.shape[0], WAITING, dtype=np.uint8))
+
+    def finish(self) -> None:
+        """Give the filled array its name."""
+        os.replace(self._array, self.finished)
+        self._status.unlink()
+
+
+class ImageArray(RowArray):
+    """Decode images into ``images.npy``; the files are relative to a folder, one a row.
+
+    Once decoded rows are moved together, a file beside it says which rows stay.
+    """
+
+    def __init__(self, folder: Path, files: Sequence[str]):
+        self.files = list(files)
+        self._kept = folder / "images.kept.npy"
+        shape = (len(self.files), RESOLUTION, RESOLUTION, 3)
+        super().__init__(folder, "images", shape, np.uint8, "\n".join(self.files))
+
+    @property
+    def is_decoded(self) -> bool:
+        """Tell whether decoding is over and rows are being moved together."""
+        return self._kept.is_file()
+
+    def decode(self, root: Path, workers: int | None = None) -> dict[int, str]:
+        """Decode the waiting rows; return the rows that failed, and why."""
+        if self.is_decoded:
+            return {}
+        files = [root / file for file in self.files]
+        return self.fill(files, read_image, np.stack, workers, "decoding")
 
     def move_together(self) -> np.ndarray:
         """Move the decoded rows to the front; return which rows stay, bool (N,)."""
@@ -204,27 +228,32 @@ class ImageArray:
         with open(self._array, "r+b") as file:
             file.write(header.getvalue())
             file.truncate(offset + int(np.prod(shape)))
-        os.replace(self._array, self.finished)
-        self._status.unlink()
+        super().finish()
         self._kept.unlink()
 
 
-def _decode_rows(
-    array_file: Path, status_file: Path, rows: np.ndarray, files: Sequence[str], root: Path
+def _fill_rows(
+    array_file: Path,
+    status_file: Path,
+    rows: np.ndarray,
+    items: Sequence,
+    read: Callable,
+    compute: Callable,
 ) -> tuple[int, dict[int, str]]:
-    """Decode some rows in place; return how many were tried, and the problems by row."""
+    """Fill some rows in place; return how many were tried, and the problems by row."""
     array = np.load(array_file, mmap_mode="r+")
     status = np.load(status_file, mmap_mode="r+")
-    problems = {}
-    for row, file in zip(rows.tolist(), files, strict=True):
+    found, problems = {}, {}
+    for row, item in zip(rows.tolist(), items, strict=True):
         try:
-            array[row] = read_image(root / file)
+            found[row] = read(item)
         except FileNotFoundError:
             problems[row] = "missing"
         except OSError as error:
             problems[row] = f"broken: {error}"
-        else:
-            status[row] = DONE
+    if found:
+        array[list(found)] = compute(list(found.values()))
+        status[list(found)] = DONE
     return len(rows), problems
 
 
@@ -264,7 +293,7 @@ def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
             f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
             f"run `python -m prslib prepare {name}` again"
         ) from error
-    check_resolution(array, file)
+    check_rows(array, file)
     if len(array) != count:
         raise ValueError(
             f"expected {count} images in {file}, one a row of labels.npz, got "
@@ -273,13 +302,17 @@ def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
     return array
 
 
-def check_resolution(array: np.ndarray, file: Path) -> None:
-    """Raise ValueError unless an array holds RGB images of 256 x 256 pixels as uint8."""
-    expected = (RESOLUTION, RESOLUTION, 3)
-    if array.dtype != np.uint8 or array.shape[1:] != expected:
+def check_rows(
+    array: np.ndarray,
+    file: Path,
+    shape: tuple[int, ...] = (RESOLUTION, RESOLUTION, 3),
+    dtype: type = np.uint8,
+) -> None:
+    """Raise ValueError unless an array holds rows such as RGB images of 256 x 256 pixels."""
+    if array.dtype != dtype or array.shape[1:] != shape:
         raise ValueError(
-            f"expected {file} to hold uint8 images of shape {expected}, got {array.dtype} of "
-            f"{array.shape[1:]}; delete it and run `python -m prslib prepare` again"
+            f"expected {file} to hold {np.dtype(dtype)} rows of shape {shape}, got {array.dtype} "
+            f"of {array.shape[1:]}; delete it and run `python -m prslib prepare` again"
         )
 
 

@@ -264,6 +264,8 @@ class Entry:
     load: Callable[[bool], SequentialDataset]  # without images where it is given False
     recipe: Recipe
     clustering: Callable[[], Clustering] | None = None  # None where tasks are not clustered
+    # What tells apart runs on features that different networks gave for the same images.
+    identity: Callable[[], str] = str
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
-from prslib.datasets import coco, nuswide, single_label
+from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import ImageArray, require_an_image
 from prslib.datasets.prepared import PARTS, Corpus, PreparedSet, Selection
 from prslib.paths import data_dir, replacing
@@ -70,6 +70,21 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             "--workers", type=int, metavar="N", help="processes (one for each core)"
         )
         parser.set_defaults(command=run_command, name=name)
+    text = "the embedded features of 6 %% of COCOseq, made again from images of COCO 2014"
+    parser = names.add_parser(features.MINI, help=text, description=text)
+    parser.add_argument("--images", type=Path, required=True, metavar="DIR")
+    parser.add_argument(
+        "--annotations", type=Path, required=True, metavar="DIR",
+        help=f"the instances files, or {coco.PREPARED.table}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ids", type=Path, metavar="DIR",
+        help="released id files: take all of their images that are there, not those embedded",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="FILE", help="in place of $PRSLIB_DATA/<name>")
+    parser.add_argument("--embed", action="store_true", help="replace the embedded file, too")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (one for each core)")
+    parser.set_defaults(command=run_mini)
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for} of {source.torchvision}, in $PRSLIB_DATA: {source.files}"
         parser = names.add_parser(source.name, help=text, description=text)
@@ -96,6 +111,20 @@ def run_command(options: argparse.Namespace) -> int:
             workers=options.workers,
         )
     except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def run_mini(options: argparse.Namespace) -> int:
+    """Make the embedded features again; return 1 where something is wrong with the input."""
+    try:
+        file = options.out or data_dir() / features.MINI / features.EMBEDDED.name
+        _check_folders(coco.PREPARED, options.annotations, options.images, options.ids)
+        features.remake_mini(
+            options.annotations, options.images, options.ids, file, options.workers, options.embed
+        )
+    except (OSError, ValueError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -55,14 +55,14 @@ class Corpus:
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        _write_arrays(file, columns | {"names": np.array(self.names)})
+        write_arrays(file, columns | {"names": np.array(self.names)})
 
 
 def read_table(file: Path, has_ids: bool) -> Corpus:
     """Read a corpus from a table of labels; without ids the key is an image's row in its half."""
     names = ("split", "labels", "names", *(("image_id",) if has_ids else ()))
     try:
-        stored = _read_arrays(file, names)
+        stored = read_arrays(file, names)
     except BROKEN as error:
         raise ValueError(
             f"expected {file} as a table of labels with {', '.join(names)}, but it cannot be read "
@@ -79,12 +79,14 @@ def read_table(file: Path, has_ids: bool) -> Corpus:
     )
 
 
-def _read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+def read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Read some arrays of an npz file."""
     with open(file, "rb") as stream, np.load(stream) as stored:
         return {name: stored[name] for name in names}
 
 
-def _write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
+def write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write an npz file whole or not at all."""
     with replacing(file) as stream:
         np.savez_compressed(stream, **arrays)
 
@@ -125,15 +127,15 @@ class Selection:
             bounds=before[self.bounds],
         )
 
-    def save(self, file: Path) -> None:
-        """Write an npz file, which `load` reads."""
-        _write_arrays(file, {field.name: getattr(self, field.name) for field in fields(self)})
+    def save(self, file: Path, **more: np.ndarray) -> None:
+        """Write an npz file, which `load` reads, with more arrays in it."""
+        write_arrays(file, {field.name: getattr(self, field.name) for field in fields(self)} | more)
 
     @classmethod
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote; ValueError where it cannot be read."""
         try:
-            values = _read_arrays(file, [field.name for field in fields(cls)])
+            values = read_arrays(file, [field.name for field in fields(cls)])
         except BROKEN as error:
             raise ValueError(
                 f"expected {file} as `python -m prslib prepare` writes it, but it cannot be read "
