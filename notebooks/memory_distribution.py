@@ -62,8 +62,8 @@ settings
 # rarest. The grey bars are the stream. With $\rho$ near 0 the target partition is about the
 # same share for every class. ExStream divides its memory among the classes in advance; its vectors
 # count once each, however many images are merged in them. PRS exceeds the target at classes that
-# occur together with others: an image with several labels counts for several classes, and its rare label
-# keeps it in memory.
+# occur together with others: an image with several labels counts for several classes, and its rare
+# label keeps it in memory.
 
 # %%
 import matplotlib.pyplot as plt
