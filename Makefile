@@ -26,7 +26,7 @@ RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -new
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
-	@echo "PROFILE=smoke|quick|seeds|paper chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "PROFILE=smoke|quick|seeds|laptop|paper chooses the experiments' size, PYTHON=python your own environment,"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
 

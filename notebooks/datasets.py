@@ -23,15 +23,16 @@
 # sets (Appendix, Algorithm 2): classes that occur together come into one task, and images whose
 # labels still span two tasks are dropped.
 #
-# `digits70seq` and `digits49seq` are made in the same way, from scenes of handwritten digits. They
+# `cocoseq-mini` holds 6 % of the real COCOseq, as features without pictures. `digits70seq` and
+# `digits49seq` are made in the same way as the real sets, from scenes of handwritten digits. They
 # have the class frequencies of COCOseq and NUS-WIDEseq divided by 4 and by 6. The paper profile
-# shows the real sets; it needs their labels (`make figures PROFILE=paper DATA=/path`).
+# shows the real sets whole; it needs their labels (`make figures PROFILE=paper DATA=/path`).
 #
 # *Half a minute.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
-dataset: list = ["digits70seq", "digits49seq"]  # one or more data sets
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+dataset: list = ["cocoseq-mini", "digits70seq", "digits49seq"]  # one or more data sets
 samples: int = 8  # images of each task on the sheet, 0 where only labels are at hand
 seed: int = 0  # which images the sheet shows
 
@@ -100,9 +101,9 @@ settings.save(figure, frame, "labels")
 # frames are the tasks that the clustering found. Images outside the frames are dropped.
 
 # %%
-sources = {name: DATASETS[name].clustering() for name in settings.dataset}
-for name, data in sets.items():
-    matrix = datasets.cooccurrence(data, sources[name])
+sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
+for name, source in sources.items():
+    data, matrix = sets[name], datasets.cooccurrence(sets[name], source)
     figure, ax = plt.subplots(figsize=(9, 7.6))
     task = datasets.class_statistics(data)["task"].to_numpy()
     datasets.plot_cooccurrence(matrix, task, ax).set_title(name)
@@ -123,7 +124,7 @@ for name, data in sets.items():
 # %%
 followed = {name: datasets.clustering_steps(source) for name, source in sources.items()}
 frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items()])
-figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
+figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     datasets.plot_clustering_steps(steps, ax).set_title(name)
 settings.save(figure, frame, "clustering")
@@ -143,7 +144,7 @@ for name, steps in followed.items():
 
 # %%
 for name, data in sets.items():
-    if settings.samples:
+    if settings.samples and data.train.images.ndim == 4:  # not features
         frame = datasets.sample_images(data, settings.samples, settings.seed)
         shape = (data.num_tasks, settings.samples)
         figure, axes = plt.subplots(*shape, figsize=(11, 1.6 * shape[0]), squeeze=False)

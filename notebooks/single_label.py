@@ -33,7 +33,7 @@
 # a minute the second time.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["imbal-digits", "imbal-colour-digits"]  # single-label data sets
 method: list = ["Finetune", "CRS", "PRS"]  # methods of the tables
 orders: list = ["drawn"]  # orders of the classes, drawn is from the seed

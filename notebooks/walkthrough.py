@@ -30,7 +30,7 @@
 # *A quarter of a minute; ten seconds more the first time, for the compiler. No network is trained.*
 
 # %% tags=["parameters"]
-profile: str = "quick"  # smoke, quick, seeds or paper: whose folder the figures go to
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 rho: float = 0.0  # power of allocation on the forty samples, any finite number
 memory_size: int = 12  # samples in memory on the forty samples
 seed: int = 73  # of the streams and the samplers

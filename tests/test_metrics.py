@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
-from prslib.metrics import average_precision, class_scores, evaluate, forgetting, score
+from prslib.metrics import (
+    average_precision,
+    class_scores,
+    evaluate,
+    forgetting,
+    image_weights,
+    resampled,
+    score,
+)
 
 GROUPS = ("majority", "moderate", "minority")
 
@@ -298,3 +306,23 @@ def test_bad_frames_are_refused():
         gap = scores[~((scores["task"] == "0") & (scores["trained_tasks"] == trained))]
         with pytest.raises(ValueError, match="evaluate all tasks seen so far"):
             forgetting(gap)
+
+
+def test_weighted_scores_are_those_of_scikit_learn_and_plain_with_equal_weights():
+    rng = np.random.default_rng(0)
+    labels, probabilities = rng.random((30, 5)) < 0.3, rng.random((30, 5)).round(1)  # with ties
+    groups, weights = ["majority"] * 2 + ["moderate"] * 3, image_weights(30, 4)
+    plain = [value for _, _, value in score(probabilities, labels, groups)]
+    np.testing.assert_allclose(
+        resampled(probabilities, labels, groups, np.full((1, 30), 0.2))[:, 0], plain, atol=1e-12
+    )
+    for draw, weight in enumerate(weights):
+        found = resampled(probabilities, labels, groups, weights)[:, draw]
+        areas = [
+            average_precision_score(*pair, sample_weight=weight)
+            for pair in zip(labels.T, probabilities.T, strict=True)
+        ]
+        kinds = {"average": "micro", "sample_weight": weight}
+        pooled = precision_recall_fscore_support(labels, probabilities > 0.5, **kinds)[:3]
+        np.testing.assert_allclose(found[3:7], [*pooled, np.mean(areas)])
+        assert np.isnan(found[-7:]).all()  # no minority

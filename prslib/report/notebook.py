@@ -20,7 +20,7 @@ from prslib.paths import figures_dir, params_file, project_root
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
-PROFILES = ("smoke", "quick", "seeds", "paper")
+PROFILES = ("smoke", "quick", "seeds", "laptop", "paper")
 
 
 def _name(known: Iterable[str]) -> Callable:
@@ -105,8 +105,9 @@ def _one_or_several(check: Callable) -> Callable:
 PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
     "dataset": _several(_name(DATASETS)),
+    "thinned": _several(_name(DATASETS), least=0),
     "method": _several(_name(METHODS)),
-    "costly": _several(_name(METHODS), least=0),
+    "costly": _several(_name((*METHODS, *DATASETS)), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
     "model": _several(_name(MODELS)),
     "costly_models": _several(_name(MODELS), least=0),

@@ -6,16 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prslib import published
 from prslib.datasets import load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import EMBEDDED, NONE
 from prslib.report import ledger
 from prslib.report.observations import observe
-from prslib.report.schedules_and_memory import permuted_schedules
 from prslib.report.tables import beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
-from prslib.training.methods import METHODS
 
 SCENES_SEED = 0  # of the example scenes
 
@@ -30,28 +27,16 @@ TRAINING = {
 }
 
 
-def with_memory(methods: Sequence[str]) -> list[str]:
-    """Return the methods that keep a memory; the paper trains only these in other settings."""
-    return [name for name in methods if METHODS[name].sampler]
-
-
-def other_settings(own: dict, schedules: int, unbalanced_rho: float | None) -> list[dict]:
-    """List further settings in which weights are compared: other schedules, the unbalanced test.
-
-    ``own`` has the data set and the rho of Table 1. The paper has one unbalanced test set only.
-    """
-    orders = permuted_schedules(own["dataset"], schedules)
-    found = [own | {"schedule": orders}] if orders else []
-    stands_for = load_dataset(own["dataset"], images=False).stands_for
-    tested = set(published.load("imbalanced_test")["dataset"])
-    if unbalanced_rho is not None and stands_for in tested:
-        found.append(own | {"rho": unbalanced_rho, "test_set": "imbalanced"})
-    return found
+def beginning(config: RunConfig) -> str:
+    """Name what a run's network begins with, and whether all but its head stays as it began."""
+    settings = config.resolved
+    return settings["weights"] + ", frozen" * (settings["frozen_stages"] > 0)
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Return final scores by weights, beside the paper's, which starts from ImageNet (Table 1)."""
-    return beside(final(scores_of(runs, "weights")), "main")
+    frames = [scores_of([run]).assign(weights=beginning(run.config)) for run in runs]
+    return beside(final(pd.concat(frames, ignore_index=True)), "main")
 
 
 def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
@@ -73,8 +58,8 @@ def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
 def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     parts = []
-    for weights in dict.fromkeys(config.resolved["weights"] for config in wanted):
-        asked = [config for config in wanted if config.resolved["weights"] == weights]
+    for weights in dict.fromkeys(map(beginning, wanted)):
+        asked = [config for config in wanted if beginning(config) == weights]
         hashes = {config.hash for config in asked}
         found = observe([run for run in runs if run.config.hash in hashes], asked)
         parts.append(ledger.decide(found, asked, level).assign(weights=weights))
@@ -105,7 +90,7 @@ def example_scenes(
     data, rng = load_dataset(dataset), np.random.default_rng(SCENES_SEED)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
     drawn = [(dataset, data.class_names, data.train.images[rows], data.train.labels[rows])]
-    for name in weights:
+    for name in dict.fromkeys(weights):
         if name in TURNS:
             scenes, labels = draw_scenes(name, count, rng)
             drawn.append((name, CLASS_NAMES, scenes, labels))

@@ -374,7 +374,7 @@ def configs_of(
     seeds : sequence of int
         One run of every method for each.
     costly : sequence of str
-        The methods that take ``costly_seeds`` instead; names that are not in methods are ignored.
+        The methods and data sets that take ``costly_seeds`` instead; other names are ignored.
     costly_seeds : sequence of int
         Their seeds.
     **fields
@@ -396,13 +396,17 @@ def configs_of(
     >>> [(config.method, config.seed) for config in made]
     [('GSS', 0), ('CRS', 0), ('CRS', 1)]
     """
-    slow = [name for name in methods if name in costly]
+    datasets = fields.get("dataset")
+    if isinstance(datasets, list):
+        given = (methods, seeds, costly, costly_seeds)
+        return [c for name in datasets for c in configs_of(*given, **fields | {"dataset": name})]
+    slow = [name for name in methods if name in costly or datasets in costly]
     if slow and not costly_seeds:
         raise ValueError(
             f"expected at least one seed for {', '.join(slow)}, got none; give costly_seeds, or "
             "leave costly empty"
         )
-    usual = [name for name in methods if name not in costly]
+    usual = [name for name in methods if name not in slow]
     made = configs(**fields, method=slow, seed=list(costly_seeds))
     return made + configs(**fields, method=usual, seed=list(seeds))
 

@@ -164,6 +164,10 @@ def test_costly_methods_take_their_own_seeds_and_come_first():
     assert [(c.method, c.seed) for c in made] == [("GSS", 4), ("CRS", 0), ("CRS", 1), ("CRS", 2)]
     plain = configs_of(["CRS", "PRS"], [0], dataset=[TINY, "digits49tiny"])
     assert plain == configs(dataset=[TINY, "digits49tiny"], method=["CRS", "PRS"], seed=0)
+    both = configs_of(
+        ["CRS"], [0, 1], ["digits49tiny"], [5], dataset=["digits70tiny", "digits49tiny"]
+    )
+    assert [config.seed for config in both] == [0, 1, 5]
     with pytest.raises(ValueError, match="at least one seed for GSS, got none; give costly_seeds"):
         configs_of(["GSS"], [0], ["GSS"], [])
 

@@ -46,8 +46,8 @@ class LateBuffer:
 
     made: ClassVar[list] = []
 
-    def __init__(self, shape, device):
-        self.host, self.there = (torch.zeros(shape, dtype=torch.uint8) for _ in "12")
+    def __init__(self, shape, kind, device):
+        self.host, self.there = (torch.zeros(shape, dtype=kind) for _ in "12")
         self.length, self.read, self.sent, self.arrivals = None, True, 0, 0
         self.made.append(self)
 

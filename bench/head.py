@@ -1,0 +1,127 @@
+"""Choose the head on frozen features, and measure what a run of it costs.
+
+Run ``python bench/head.py``. It chooses width, step size and optimiser on the training stream of
+cocoseq-mini alone: a fifth of its images is held out as a test set, the seeds are none of the
+report's, and the score is the mAP of Multitask and CRS, averaged. The best is one setting for all
+methods; it writes figures/bench/head_choice.csv. Then it times whole runs of every method, beside
+the bare step of PyTorch (forward, backward, Adam) on the same batches: figures/bench/head.csv. One
+thread, the contestants taking turns; the clock counts that thread's own time.
+"""
+
+import argparse
+import dataclasses
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tqdm import tqdm
+
+from prslib import METHODS, RunConfig, load_dataset, run
+from prslib.datasets import DATASETS, Entry, SequentialDataset, Split
+from prslib.models import MODELS, networks
+from prslib.paths import figures_dir
+from prslib.training.replay import plan
+from prslib.training.run import make_learner
+
+DATA, HELD_OUT = "cocoseq-mini", 5  # every fifth image of a task is held out
+WIDTHS, SEEDS, JUDGES = (0, 128, 256, 512), (100, 101, 102), ("Multitask", "CRS")
+STEPS = {"adam": (0.0005, 0.001, 0.002, 0.004), "sgd": (0.03, 0.1, 0.3)}
+REPETITIONS = 3
+
+
+def held_out(images: bool) -> SequentialDataset:
+    """Return the training stream without a fifth of each task, which becomes its test set."""
+    dataset = load_dataset(DATA, images)
+    order = np.argsort(dataset.train.task, kind="stable")
+    test = np.sort(order[::HELD_OUT])
+    rest = np.setdiff1d(order, test)
+    train = dataset.train
+
+    def part(rows: np.ndarray) -> Split:
+        pixels = train.images[rows] if images else None
+        return Split(pixels, train.labels[rows], train.task[rows])
+
+    return dataclasses.replace(
+        dataset, name="held-out", train=part(rest), tests={"balanced": part(test)}
+    )
+
+
+def choice() -> pd.DataFrame:
+    """Return the mean mAP of every setting on what is held out, the best first."""
+    recipe = dataclasses.replace(DATASETS[DATA].recipe, test_resamples=0)
+    rows = []
+    settings = [(w, name, lr) for w in WIDTHS for name, steps in STEPS.items() for lr in steps]
+    for width, optimizer, step in tqdm(settings, desc="settings", unit="setting"):
+        networks.tried = partial(networks.MLP, widths=(width,) if width else ())
+        MODELS["tried"] = dataclasses.replace(
+            MODELS["head"], made_by="networks:tried", stages=1 + (width > 0)
+        )
+        own = dataclasses.replace(recipe, model="tried", optimizer=optimizer, learning_rate=step)
+        DATASETS["held-out"] = Entry(held_out, own)
+        scores = {}
+        for method in JUDGES:
+            found = [run(RunConfig("held-out", method, seed)).scores for seed in SEEDS]
+            ends = [s[(s["trained_tasks"] == s["trained_tasks"].max())] for s in found]
+            cells = [
+                s.query("task == 'seen' and group == 'overall' and metric == 'mAP'") for s in ends
+            ]
+            scores[method] = 100 * np.mean([cell["value"].item() for cell in cells])
+        row = {"width": width, "optimizer": optimizer, "learning_rate": step, **scores}
+        rows.append(row | {"mean": np.mean(list(scores.values()))})
+    return pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+
+
+def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
+    """Take the steps of a run with PyTorch alone: no clipping, no memory, no scores."""
+    model = make_learner(config, dataset).model
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.resolved["learning_rate"])
+    images = torch.from_numpy(dataset.train.images)
+    labels = torch.from_numpy(dataset.train.labels).float()
+    for part in plan(config, dataset)[0]:
+        for batch in part.batches:
+            rows = torch.from_numpy(batch)
+            loss = torch.nn.functional.multilabel_soft_margin_loss(
+                model(images[rows]), labels[rows]
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def times() -> pd.DataFrame:
+    """Return the seconds of whole runs, scores included, and of the bare steps of one."""
+    dataset = load_dataset(DATA)
+    contestants = {name: partial(run, RunConfig(DATA, name)) for name in METHODS}
+    contestants["bare steps of CRS"] = partial(bare_steps, RunConfig(DATA, "CRS"), dataset)
+    rows = []
+    for repetition in range(-1, REPETITIONS):  # the first warms up
+        for name, take in contestants.items():
+            start = time.process_time()
+            take()
+            if repetition >= 0:
+                rows.append((name, time.process_time() - start))
+    found = pd.DataFrame(rows, columns=["contestant", "seconds"])
+    return found.groupby("contestant", sort=False)["seconds"].median().round(3).reset_index()
+
+
+def main() -> None:
+    """Choose, measure, print and write both tables."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    torch.set_num_threads(1)
+    folder = figures_dir("bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in {"head_choice": choice().round(2), "head": times()}.items():
+        print(table.to_string(index=False))
+        table.to_csv(folder / f"{name}.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
