@@ -1,4 +1,4 @@
-"""Keep arrays on disk: a cache of what is drawn, and arrays that are filled row by row."""
+"""Keep arrays on disk: a cache of what is drawn, and arrays with a row for each image of a set."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tqdm import tqdm
 from prslib.paths import cache_dir, replacing
 
 RESOLUTION = 256  # pixels of each side; the released code's size
+PIXELS = (RESOLUTION, RESOLUTION, 3)
 WAITING, DONE, MOVED = 0, 1, 2  # values of the status file, one for each row
 BATCH = 64  # images that a process decodes before it reports
 
@@ -59,7 +60,7 @@ def _fingerprint(makers: tuple[ModuleType, ...]) -> str:
 
 def read_image(file: str | os.PathLike) -> np.ndarray:
     """Decode an image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1."""
-    from PIL import Image  # here, as data sets that hold features need no pillow
+    from PIL import Image  # here, as loading features needs no pillow
 
     size = (RESOLUTION, RESOLUTION)
     try:
@@ -72,21 +73,33 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
         raise OSError(f"cannot decode {file}: {error}") from error
 
 
-class RowArray:
-    """Fill ``<stem>.npy`` in a folder, row by row; an interrupted run is resumed.
+class ImageArray:
+    """Fill ``images.npy`` in a folder, a row an image; an interrupted run is resumed.
 
-    The unfinished array has files beside it: the status of every row, and the fingerprint of what
-    was asked for. It is written in place and not through `replacing`, as it has gigabytes and is to
-    be resumed.
+    The files, one a row, say what the rows are of. A stem, shape and type of their own make an
+    array of something else that is computed image by image. The unfinished array has files
+    beside it: the status of every row, the fingerprint of the files asked for, and, once decoded
+    rows are moved together, which rows stay. It is written in place and not through `replacing`,
+    as it has gigabytes and is to be resumed.
     """
 
-    def __init__(self, folder: Path, stem: str, shape: tuple[int, ...], dtype: type, asked: str):
-        self.folder, self.shape, self.dtype = folder, shape, np.dtype(dtype)
+    def __init__(
+        self,
+        folder: Path,
+        files: Sequence[str],
+        stem: str = "images",
+        shape: tuple[int, ...] = PIXELS,
+        dtype: type = np.uint8,
+    ):
+        self.files = list(files)
+        self.folder = folder
+        self.shape, self.dtype = (len(self.files), *shape), np.dtype(dtype)
         self.finished = folder / f"{stem}.npy"
         self._array = folder / f"{stem}.part.npy"
         self._status = folder / f"{stem}.status.npy"
+        self._kept = folder / f"{stem}.kept.npy"
         self._asked = folder / f"{stem}.files.txt"
-        self._fingerprint = hashlib.sha256(asked.encode()).hexdigest()
+        self._fingerprint = hashlib.sha256("\n".join(self.files).encode()).hexdigest()
         self._refuse_other_work()
 
     def _refuse_other_work(self) -> None:
@@ -94,7 +107,7 @@ class RowArray:
             return
         if self._asked.read_text().strip() != self._fingerprint:
             raise ValueError(
-                f"expected {self.folder} to be empty or to hold these {self.shape[0]} images, "
+                f"expected {self.folder} to be empty or to hold these {len(self.files)} images, "
                 "got the work on another selection (other ids, another seed or other "
                 "annotations); move it away or delete it"
             )
@@ -107,31 +120,48 @@ class RowArray:
         return self.finished.is_file() and self._asked.is_file()
 
     @property
+    def is_decoded(self) -> bool:
+        """Tell whether decoding is over and rows are being moved together."""
+        return self._kept.is_file()
+
+    @property
     def waiting(self) -> np.ndarray:
         """Rows that are not filled yet, int64."""
         if not self._status.is_file():
-            return np.arange(self.shape[0])
+            return np.arange(len(self.files))
         return np.flatnonzero(_open(self._status) == WAITING)
 
+    def decode(self, root: Path, workers: int | None = None) -> dict[int, str]:
+        """Decode the waiting rows; return the rows that failed, and why."""
+        if self.is_decoded:
+            return {}
+        return self.fill([root / file for file in self.files], workers, "decoding", read_image)
+
     def fill(
-        self, items: Sequence, read: Callable, compute: Callable, workers: int | None, doing: str
+        self,
+        items: Sequence,
+        workers: int | None,
+        doing: str,
+        read: Callable,
+        compute: Callable = np.stack,
+        at_once: int = 1,
     ) -> dict[int, str]:
         """Fill the waiting rows in parallel; return the rows that failed, and why.
 
-        ``read`` takes the item of a row, ``compute`` what was read of several rows. Rows that
+        ``read`` takes the item of a row, ``compute`` what was read of ``at_once`` rows. Rows that
         failed stay waiting and are tried again next time.
         """
         self._reserve()
         waiting = self.waiting
         tasks = (
             delayed(_fill_rows)(
-                self._array, self._status, rows, [items[i] for i in rows], read, compute
+                self._array, self._status, rows, [items[i] for i in rows], read, compute, at_once
             )
             for rows in np.split(waiting, range(BATCH, len(waiting), BATCH))
             if len(rows)
         )
         problems: dict[int, str] = {}
-        count = self.shape[0]
+        count = len(self.files)
         with tqdm(total=count, initial=count - len(waiting), desc=doing, unit="image") as bar:
             pool = Parallel(n_jobs=workers or cpu_count(), return_as="generator_unordered")
             for tried, failed in pool(tasks):
@@ -149,7 +179,7 @@ class RowArray:
         free = shutil.disk_usage(self.folder).free
         if free < needed:
             raise OSError(
-                f"expected {needed / 1e9:.1f} GB free for {self.shape[0]} images in "
+                f"expected {needed / 1e9:.1f} GB free for {len(self.files)} images in "
                 f"{self.folder}, got {free / 1e9:.1f} GB; free some, or set PRSLIB_DATA to a "
                 "folder on a larger disk"
             )
@@ -162,37 +192,7 @@ class RowArray:
         except BaseException:
             self._array.unlink(missing_ok=True)
             raise
-        _save(self._status, np.full(self.shape[0], WAITING, dtype=np.uint8))
-
-    def finish(self) -> None:
-        """Give the filled array its name."""
-        os.replace(self._array, self.finished)
-        self._status.unlink()
-
-
-class ImageArray(RowArray):
-    """Decode images into ``images.npy``; the files are relative to a folder, one a row.
-
-    Once decoded rows are moved together, a file beside it says which rows stay.
-    """
-
-    def __init__(self, folder: Path, files: Sequence[str]):
-        self.files = list(files)
-        self._kept = folder / "images.kept.npy"
-        shape = (len(self.files), RESOLUTION, RESOLUTION, 3)
-        super().__init__(folder, "images", shape, np.uint8, "\n".join(self.files))
-
-    @property
-    def is_decoded(self) -> bool:
-        """Tell whether decoding is over and rows are being moved together."""
-        return self._kept.is_file()
-
-    def decode(self, root: Path, workers: int | None = None) -> dict[int, str]:
-        """Decode the waiting rows; return the rows that failed, and why."""
-        if self.is_decoded:
-            return {}
-        files = [root / file for file in self.files]
-        return self.fill(files, read_image, np.stack, workers, "decoding")
+        _save(self._status, np.full(len(self.files), WAITING, dtype=np.uint8))
 
     def move_together(self) -> np.ndarray:
         """Move the decoded rows to the front; return which rows stay, bool (N,)."""
@@ -212,6 +212,15 @@ class ImageArray(RowArray):
 
     def finish(self) -> None:
         """Cut the array to the rows that stay and give it its name."""
+        if self.is_decoded:
+            self._cut()
+        with open(self._array, "r+b") as file:
+            os.fsync(file.fileno())
+        os.replace(self._array, self.finished)
+        self._status.unlink()
+        self._kept.unlink(missing_ok=True)
+
+    def _cut(self) -> None:
         kept = np.load(self._kept)
         before = np.lib.format.open_memmap(self._array, mode="r")
         header = io.BytesIO()
@@ -228,8 +237,6 @@ class ImageArray(RowArray):
         with open(self._array, "r+b") as file:
             file.write(header.getvalue())
             file.truncate(offset + int(np.prod(shape)))
-        super().finish()
-        self._kept.unlink()
 
 
 def _fill_rows(
@@ -239,21 +246,24 @@ def _fill_rows(
     items: Sequence,
     read: Callable,
     compute: Callable,
+    at_once: int,
 ) -> tuple[int, dict[int, str]]:
     """Fill some rows in place; return how many were tried, and the problems by row."""
     array = np.load(array_file, mmap_mode="r+")
     status = np.load(status_file, mmap_mode="r+")
-    found, problems = {}, {}
-    for row, item in zip(rows.tolist(), items, strict=True):
-        try:
-            found[row] = read(item)
-        except FileNotFoundError:
-            problems[row] = "missing"
-        except OSError as error:
-            problems[row] = f"broken: {error}"
-    if found:
-        array[list(found)] = compute(list(found.values()))
-        status[list(found)] = DONE
+    problems = {}
+    for start in range(0, len(rows), at_once):
+        found, part = {}, slice(start, start + at_once)
+        for row, item in zip(rows[part].tolist(), items[part], strict=True):
+            try:
+                found[row] = read(item)
+            except FileNotFoundError:
+                problems[row] = "missing"
+            except OSError as error:
+                problems[row] = f"broken: {error}"
+        if found:
+            array[list(found)] = compute(list(found.values()))
+            status[list(found)] = DONE
     return len(rows), problems
 
 
@@ -293,7 +303,7 @@ def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
             f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
             f"run `python -m prslib prepare {name}` again"
         ) from error
-    check_rows(array, file)
+    check_rows(array, file, PIXELS, np.uint8)
     if len(array) != count:
         raise ValueError(
             f"expected {count} images in {file}, one a row of labels.npz, got "
@@ -302,16 +312,11 @@ def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
     return array
 
 
-def check_rows(
-    array: np.ndarray,
-    file: Path,
-    shape: tuple[int, ...] = (RESOLUTION, RESOLUTION, 3),
-    dtype: type = np.uint8,
-) -> None:
-    """Raise ValueError unless an array holds rows such as RGB images of 256 x 256 pixels."""
+def check_rows(array: np.ndarray, file: Path, shape: tuple[int, ...], dtype: type) -> None:
+    """Raise ValueError unless an array has rows of a shape and type."""
     if array.dtype != dtype or array.shape[1:] != shape:
         raise ValueError(
-            f"expected {file} to hold {np.dtype(dtype)} rows of shape {shape}, got {array.dtype} "
+            f"expected {file} to hold {np.dtype(dtype)} images of shape {shape}, got {array.dtype} "
             f"of {array.shape[1:]}; delete it and run `python -m prslib prepare` again"
         )
 

@@ -6,14 +6,13 @@ import contextlib
 import io
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from prslib.datasets import curation
 from prslib.datasets.base import Entry, Recipe
-from prslib.datasets.prepared import Corpus, PreparedSet, read_table
+from prslib.datasets.prepared import Corpus, PreparedSet
 
 HALVES = ("train2014", "val2014")
 IGNORED = "person"  # left out before the clustering
@@ -69,17 +68,6 @@ def read_annotations(folder: Path) -> Corpus:
         names=halves[0].names,
         left_out=dict(left_out),
     )
-
-
-def read_labels(folder: Path) -> Corpus:
-    """Read the instances files or, where a folder has none, the table of all labels."""
-    table = folder / PREPARED.table
-    if not table.is_file() or (folder / f"instances_{HALVES[0]}.json").is_file():
-        return read_annotations(folder)
-    corpus = read_table(table, has_ids=True)
-    halves = np.array(HALVES)[corpus.is_test.astype(int)].tolist()
-    pairs = zip(halves, corpus.key.tolist(), strict=True)
-    return replace(corpus, files=np.array([f"{h}/COCO_{h}_{key:012d}.jpg" for h, key in pairs]))
 
 
 def _read_half(file: Path, half: str) -> Corpus:

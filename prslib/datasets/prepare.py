@@ -7,6 +7,9 @@ import csv
 import hashlib
 import sys
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
@@ -69,65 +72,74 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         parser.add_argument(
             "--workers", type=int, metavar="N", help="processes (one for each core)"
         )
-        parser.set_defaults(command=run_command, name=name)
-    text = "the embedded features of 6 %% of COCOseq, made again from images of COCO 2014"
-    parser = names.add_parser(features.MINI, help=text, description=text)
-    parser.add_argument("--images", type=Path, required=True, metavar="DIR")
-    parser.add_argument(
-        "--annotations", type=Path, required=True, metavar="DIR",
-        help=f"the instances files, or {coco.PREPARED.table}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--ids", type=Path, metavar="DIR",
-        help="released id files: take all of their images that are there, not those embedded",
-    )  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="FILE", help="in place of $PRSLIB_DATA/<name>")
-    parser.add_argument("--embed", action="store_true", help="replace the embedded file, too")
+        parser.set_defaults(command=partial(_reporting, run_command), name=name)
+    parser = names.add_parser(features.MINI, help="make the features that come with prslib again")
+    for option, placeholder in {"--images": "DIR", "--annotations": "DIR", "--out": "FILE"}.items():
+        parser.add_argument(option, type=Path, required=placeholder == "DIR", metavar=placeholder)
+    parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (one for each core)")
-    parser.set_defaults(command=run_mini)
+    parser.set_defaults(command=partial(_reporting, run_mini))
+    parser = names.add_parser("features", help="what a frozen network sees in a prepared set")
+    parser.add_argument("name", choices=SETS)
+    parser.add_argument(
+        "--backbone", default=features.DEFAULT, metavar="NETWORK",
+        help="this or a classifier of torchvision, such as resnet50 (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--weights", metavar="FILE", help="in place of the published ones")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (one for each core)")
+    parser.set_defaults(command=partial(_reporting, run_features))
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for} of {source.torchvision}, in $PRSLIB_DATA: {source.files}"
         parser = names.add_parser(source.name, help=text, description=text)
         parser.add_argument(
             "--download", action="store_true", help="fetch with torchvision what is not there"
         )
-        parser.set_defaults(command=run_single_label, source=source)
+        parser.set_defaults(command=partial(_reporting, run_single_label), source=source)
 
 
-def run_command(options: argparse.Namespace) -> int:
-    """Prepare a set and print what was made; return 1 where something is wrong with the input."""
+def _reporting(command: Callable, options: argparse.Namespace) -> int:
+    """Run a command; where something is wrong with the input, print that and return 1."""
     try:
-        ids = options.ids
-        if getattr(options, "download_ids", False):
-            ids = data_dir() / f"{options.name}_ids"
-            download_ids(SETS[options.name], ids)
-        prepare(
-            SETS[options.name],
-            options.annotations,
-            options.images,
-            ids,
-            per_class=options.test_per_class,
-            allow_missing=options.allow_missing,
-            workers=options.workers,
-        )
-    except (OSError, ValueError) as error:
+        command(options)
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def run_mini(options: argparse.Namespace) -> int:
-    """Make the embedded features again; return 1 where something is wrong with the input."""
-    try:
-        file = options.out or data_dir() / features.MINI / features.EMBEDDED.name
-        _check_folders(coco.PREPARED, options.annotations, options.images, options.ids)
-        features.remake_mini(
-            options.annotations, options.images, options.ids, file, options.workers, options.embed
-        )
-    except (OSError, ValueError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+def run_command(options: argparse.Namespace) -> None:
+    """Prepare a set and print what was made."""
+    ids = options.ids
+    if getattr(options, "download_ids", False):
+        ids = data_dir() / f"{options.name}_ids"
+        download_ids(SETS[options.name], ids)
+    prepare(
+        SETS[options.name],
+        options.annotations,
+        options.images,
+        ids,
+        per_class=options.test_per_class,
+        allow_missing=options.allow_missing,
+        workers=options.workers,
+    )
+
+
+def run_mini(options: argparse.Namespace) -> None:
+    """Make the embedded features again."""
+    _check_folders(coco.PREPARED, options.annotations, options.images, None)
+    file = options.out or data_dir() / features.MINI / features.EMBEDDED.name
+    given = options.annotations, options.images, file
+    features.remake_mini(*given, options.workers, options.embed)
+
+
+def run_features(options: argparse.Namespace) -> None:
+    """Compute the features of a prepared set."""
+    folder = data_dir() / options.name
+    if not (folder / "labels.npz").is_file():
+        raise SETS[options.name].not_prepared()
+    with _alone(folder):
+        backbone = features.Backbone(options.backbone, options.weights)
+        features.extract_prepared(folder, backbone, options.workers)
 
 
 def download_ids(prepared: PreparedSet, folder: Path) -> None:
@@ -190,9 +202,16 @@ def prepare(
     for reason, count in (corpus.left_out | left_out).items():
         print(f"  {count} images {reason}")
     folder.mkdir(exist_ok=True)
+    with _alone(folder):
+        return _make(folder, corpus, selection, images, allow_missing, workers)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing into a folder."""
     try:
         with FileLock(folder / "prepare.lock", timeout=0):
-            return _make(folder, corpus, selection, images, allow_missing, workers)
+            yield
     except Timeout as error:
         raise TimeoutError(
             f"another prepare is at work in {folder}; run the command again when it has ended"
@@ -306,20 +325,15 @@ def _check_problems(
     print(said)
 
 
-def run_single_label(options: argparse.Namespace) -> int:
-    """Download where asked to, check the files and print the counts; return 1 on bad input."""
+def run_single_label(options: argparse.Namespace) -> None:
+    """Download where asked to, check the files and print the counts."""
     source = options.source
-    try:
-        if options.download:
-            download(source, data_dir(f"{source.name}: {source.files}"))
-        dataset = single_label.load_source(source, images=True)
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    if options.download:
+        download(source, data_dir(f"{source.name}: {source.files}"))
+    dataset = single_label.load_source(source, images=True)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
     print(f"{source.name}: {len(dataset.train)} training images, {counts} of the classes 0 to 9")
     print(f"{source.name}: {len(dataset.tests['full'])} test images")
-    return 0
 
 
 def download(source: single_label.Source, folder: Path) -> None:

@@ -191,7 +191,9 @@ class PreparedSet:
     folders: tuple[str, ...] = ()  # must be among the images
     some_images_lost: bool = False  # a derived split is made of the images that are there
 
-    def load(self, images: bool) -> SequentialDataset:
+    def load(
+        self, images: bool, open_rows: Callable = open_images, suffix: str = ""
+    ) -> SequentialDataset:
         """Load the prepared set or, for labels alone, split the table of labels now.
 
         A derived split comes with a warning.
@@ -201,12 +203,12 @@ class PreparedSet:
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
             if images:
-                array = open_images(folder, len(selection), selection.origin == "released")
+                array = open_rows(folder, len(selection), selection.origin == "released")
             why = f"{folder} was prepared without released id files"
         else:
             table, ids = data_dir() / self.table, data_dir() / f"{self.name}_ids"
             if images or not table.is_file():
-                raise self._not_prepared()
+                raise self.not_prepared()
             corpus = read_table(table, not self.ids_are_rows)
             selection, _ = self.select(corpus, ids if ids.is_dir() else None)
             why = f"no released id files in {ids}"
@@ -216,18 +218,19 @@ class PreparedSet:
                 "one",
                 stacklevel=3,
             )
-        return selection.dataset(self.name, self.stands_for, array)
+        return selection.dataset(self.name + suffix, self.stands_for, array)
 
     def load_clustering(self) -> Clustering:
         """Load what the classes are clustered from: the training half's labels."""
         places = (data_dir() / self.name / "corpus.npz", data_dir() / self.table)
         found = next((place for place in places if place.is_file()), None)
         if found is None:
-            raise self._not_prepared()
+            raise self.not_prepared()
         labels, names = self._labels_to_cluster(read_table(found, not self.ids_are_rows))
         return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
-    def _not_prepared(self) -> FileNotFoundError:
+    def not_prepared(self) -> FileNotFoundError:
+        """Return the error that says how to prepare the set."""
         return FileNotFoundError(
             f"expected {self.name} in {data_dir() / self.name}, got nothing; run `python -m "
             f"prslib prepare {self.name} --annotations DIR --images DIR [--ids DIR]` (without "
