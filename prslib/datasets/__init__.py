@@ -37,6 +37,8 @@ DATASETS: dict[str, Entry] = {
     **features.ENTRIES,
     "imbal-mnistseq": single_label.IMBAL_MNISTSEQ,
     "imbal-svhnseq": single_label.IMBAL_SVHNSEQ,
+    "imbal-mnistseq-first": single_label.IMBAL_MNISTSEQ_FIRST,
+    "imbal-svhnseq-first": single_label.IMBAL_SVHNSEQ_FIRST,
     "imbal-digits": single_label.IMBAL_DIGITS,
     "imbal-colour-digits": single_label.IMBAL_COLOUR_DIGITS,
     "imbal-digits-tiny": single_label.IMBAL_DIGITS_TINY,

@@ -204,7 +204,7 @@ class Recipe:
     batch_size, replay_batch_size : int
         New and replayed samples of a step.
     norm_penalty : float
-        Weight of the sum of the parameters' 2-norms, which is added to the loss.
+        Weight of the sum of the parameters' squared 2-norms, which is added to the loss.
     tasks_at_once : int
         Tasks that are trained together: 2 where every class is a task and the paper trains pairs.
     schedule_drawn : bool
@@ -266,6 +266,7 @@ class Entry:
     clustering: Callable[[], Clustering] | None = None  # None where tasks are not clustered
     # What tells apart runs on features that different networks gave for the same images.
     identity: Callable[[], str] = str
+    tests_on_pretrained: bool = False  # the embedded weights have learned some of its test images
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:

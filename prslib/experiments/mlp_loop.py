@@ -7,18 +7,21 @@ loop against the learner. It returns the accuracy after every task and nothing e
 """
 
 import hashlib
+import os
 import sys
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
+from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.arrays import cached_arrays
 from prslib.datasets.base import tasks_together
 from prslib.training.config import RunConfig, check_all
+from prslib.training.portable import CHOICES
 from prslib.training.replay import plan
 from prslib.training.run import initial_model
 
@@ -68,10 +71,7 @@ class Network:
         self._update()
 
     def _update(self) -> None:
-        for tensor, gradient in zip(self.tensors, self.gradients, strict=True):
-            norm = np.sqrt(np.vdot(tensor, tensor))
-            if norm > 0:
-                gradient += (self.norm_penalty / norm) * tensor
+        self.gradient += (2 * self.norm_penalty) * self.flat
         np.clip(self.gradient, -self.clip_value, self.clip_value, out=self.gradient)
         self.velocity *= np.float32(MOMENTUM)
         self.velocity += self.gradient
@@ -164,8 +164,10 @@ def progressions(configs: Sequence[RunConfig], workers: int | None = None) -> pd
 
 def _train(configs: list[RunConfig], workers: int) -> np.ndarray:
     chunks = [configs[start : start + CHUNK] for start in range(0, len(configs), CHUNK)]
-    done = Parallel(n_jobs=min(workers, len(chunks)))(delayed(_train_chunk)(c) for c in chunks)
-    return np.concatenate(done)
+    # numpy's products round as its variable says when numpy is loaded: only in new processes
+    chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
+    pool = get_reusable_executor(min(workers, len(chunks)), env=chosen)
+    return np.concatenate(list(pool.map(_train_chunk, chunks)))
 
 
 def _train_chunk(configs: list[RunConfig]) -> np.ndarray:
