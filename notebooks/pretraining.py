@@ -27,8 +27,9 @@
 #
 # Two others are compared with `digits`. `none` are random weights. `turned_digits` were trained on
 # the same scenes with every digit turned by a quarter, so that the stream's shapes are new to them.
-# Both trained ones are part of the package; `python -m prslib pretrain` trains them again. The
-# paper profile compares random weights with ImageNet's, on COCOseq.
+# `digits` are five such pretrainings, one a seed in turn, so that the intervals over seeds hold
+# their chance; `turned_digits` are one. All are part of the package; `python -m prslib pretrain`
+# trains them again. The paper profile compares random weights with ImageNet's, on COCOseq.
 #
 # *Half a minute on four cores after `main_results`, nothing the second time.*
 
