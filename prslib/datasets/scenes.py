@@ -1,7 +1,4 @@
-"""Draw pictures of handwritten digits: scenes of several coloured ones, and single ones.
-
-Pixels are computed in integers, so that every processor and library draws the same bytes.
-"""
+"""Draw handwritten digits, coloured scenes and single ones, in integers: alike everywhere."""
 
 from __future__ import annotations
 

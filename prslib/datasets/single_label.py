@@ -134,6 +134,7 @@ class Source:
     torchvision: str  # name of the original in `torchvision.datasets`
     parts: tuple[dict, ...]  # arguments there that fetch all files
     files: str  # what a user puts where, for errors
+    shape: tuple[int, int, int]  # height, width, channels
     read: Callable[[Path, bool], dict[str, Part]]  # takes a folder, and whether images are wanted
     train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
@@ -151,6 +152,7 @@ MNIST = Source(
     torchvision="MNIST",
     parts=({"train": True},),
     files=MNIST_FILES,
+    shape=(28, 28, 1),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     test_freq=(980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
@@ -161,6 +163,7 @@ SVHN = Source(
     torchvision="SVHN",
     parts=({"split": "train"}, {"split": "test"}),
     files=SVHN_FILES,
+    shape=(32, 32, 3),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
     test_freq=(1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595),
@@ -182,15 +185,14 @@ def load_source(source: Source, images: bool) -> SequentialDataset:
                 f"images of the digits 0 to 9, got {found}; download it again"
             )
     pixels, digits = parts["train"]
+    kept = curation.first_of_each_class(digits, source.train_counts)
     if source.released:
         kept = released_images(source)
-    else:
-        kept = curation.first_of_each_class(digits, source.train_counts)
-    if np.bincount(digits[kept], minlength=CLASSES).tolist() != source.train_counts.tolist():
-        raise ValueError(
-            f"expected the training images of {source.torchvision} in their original order, which "
-            "the released indices count, got another order; download them again"
-        )
+        if np.bincount(digits[kept]).tolist() != source.train_counts.tolist():
+            raise ValueError(
+                f"expected the training images of {source.torchvision} in their original order, "
+                "in which the released ones are counted, got another; download them again"
+            )
     train = None if pixels is None else pixels[kept], digits[kept]
     return one_class_a_task(source.name, train, parts["test"], source.stands_for)
 
@@ -271,21 +273,19 @@ SGD = {"optimizer": "sgd", "learning_rate": 0.01}
 
 
 def _stand_in(source: Source, colour: bool, divisor: int, name: str, **recipe) -> Entry:
-    return Entry(
-        partial(load_stand_in, source, colour, divisor, name),
-        Recipe(**PAIRS, **recipe),
-        tests_on_pretrained=True,  # its split of the originals is not the scenes' one
-    )
+    load = partial(load_stand_in, source, colour, divisor, name)
+    # its split of the originals into training and test is not the scenes'
+    return Entry(load, Recipe(**PAIRS, **recipe), tests_on_pretrained=True)
 
 
-MLP = Recipe(model="mlp", memory_size=300, **SGD, **PAIRS)
-RESNET = Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS)
-IMBAL_MNISTSEQ, IMBAL_MNISTSEQ_FIRST = (
-    Entry(partial(load_source, source), MLP) for source in (MNIST, MNIST_FIRST)
-)
-IMBAL_SVHNSEQ, IMBAL_SVHNSEQ_FIRST = (
-    Entry(partial(load_source, source), RESNET) for source in (SVHN, SVHN_FIRST)
-)
+RECIPES = {
+    "MNIST": Recipe(model="mlp", memory_size=300, **SGD, **PAIRS),
+    "SVHN": Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
+}
+DOWNLOADED = {
+    name: Entry(partial(load_source, source), RECIPES[source.torchvision])
+    for name, source in SOURCES.items()
+}
 IMBAL_DIGITS = _stand_in(MNIST, False, 1, "imbal-digits", model="mlp", memory_size=300, **SGD)
 IMBAL_DIGITS_TINY = _stand_in(
     MNIST, False, 10, "imbal-digits-tiny", model="mlp", memory_size=30, **SGD

@@ -37,10 +37,7 @@ from prslib.training.run import conditions, make_learner
 IMAGE_SHAPES = {  # height, width, channels of data sets whose files may be missing
     "cocoseq": (RESOLUTION, RESOLUTION, 3),
     "nuswideseq": (RESOLUTION, RESOLUTION, 3),
-    "imbal-mnistseq": (28, 28, 1),
-    "imbal-svhnseq": (32, 32, 3),
-    "imbal-mnistseq-first": (28, 28, 1),
-    "imbal-svhnseq-first": (32, 32, 3),
+    **{name: source.shape for name, source in single_label.SOURCES.items()},
 }
 MULTI_LABEL = {  # their tasks, and test images a class
     "cocoseq": (digits.COCOSEQ, coco.PER_CLASS),

@@ -104,11 +104,8 @@ def example_scenes(
 
 
 def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict:
-    """Train the small network on scenes and return its state; "digits-3" has a seed of its own.
-
-    The same PyTorch gives the same bytes on every x86-64 processor. ``seen`` wraps the list of
-    batches, to show progress.
-    """
+    """Train the small network on scenes and return its state; "digits-3" has a seed of its own."""
+    # The same PyTorch gives the same bytes on every x86-64 processor. ``seen`` wraps the batches.
     import torch
 
     from prslib.models.networks import make_model

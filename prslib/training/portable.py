@@ -27,9 +27,8 @@ def round_alike() -> None:
     step is another training after a thousand. Variables that are set already stay.
     """
     # PyTorch reads them before its first sum. Numpy reads its own when it is loaded, mostly before
-    # this: the search in numpy (`prslib.experiments.mlp_loop`) and the notebooks of `make figures`
-    # are processes started afterwards, and images are drawn in integers (`prslib.datasets.scenes`).
-    # Other processors keep their own order, and GPUs are not concerned.
+    # this: so `prslib.experiments.mlp_loop` and `make figures` start new processes, and images are
+    # drawn in integers. Other processors keep their own order, and GPUs are not concerned.
     if get_host_cpu_features().get("avx2", False):
         for name, choice in CHOICES.items():
             os.environ.setdefault(name, choice)

@@ -10,15 +10,8 @@ import pytest
 import scipy.io
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, draw_schedule, load_dataset
-from prslib.datasets.single_label import (
-    MNIST,
-    SVHN,
-    at_hand,
-    read_mnist,
-    read_svhn,
-    released_images,
-)
+from prslib.datasets import DATASETS, draw_schedule, load_dataset, single_label
+from prslib.datasets.single_label import MNIST, SVHN, at_hand, read_mnist, read_svhn
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig
 from prslib.training.replay import plan
@@ -152,15 +145,13 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def mnist_file(tmp_path_factory):
     """MNIST's counts with blank pictures; a picture's first two pixels say which it is."""
-    arrays, kept = {}, released_images(MNIST)
+    arrays, rng, kept = {}, np.random.default_rng(1), single_label.released_images(MNIST)
     rest = np.setdiff1d(np.arange(60000), kept)
     for part, freq in (("train", MNIST.train_freq), ("test", MNIST.test_freq)):
         digits = np.repeat(np.arange(10), freq)
         if part == "train":  # the released images are of their classes
             digits[rest] = np.repeat(np.arange(10), np.subtract(freq, MNIST_COUNTS))
-            digits[kept] = np.random.default_rng(1).permutation(
-                np.repeat(np.arange(10), MNIST_COUNTS)
-            )
+            digits[kept] = rng.permutation(np.repeat(np.arange(10), MNIST_COUNTS))
         images = np.zeros((len(digits), 28, 28), np.uint8)
         images[:, 0, 0], images[:, 0, 1] = np.divmod(np.arange(len(digits)), 256)
         arrays |= {f"x_{part}": images, f"y_{part}": digits.astype(np.uint8)}
@@ -184,7 +175,7 @@ def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(full_mnist):
     assert dataset.class_group == GROUPS
     first = load_dataset("imbal-mnistseq-first").train
     corner, other = (s.images[:, 0, :2, 0].astype(int) @ [256, 1] for s in (dataset.train, first))
-    np.testing.assert_array_equal(corner, released_images(MNIST))
+    np.testing.assert_array_equal(corner, single_label.released_images(MNIST))
     nines = np.flatnonzero(full_mnist["y_train"] == 9)[:153]
     np.testing.assert_array_equal(other[first.labels[:, 9]], nines)
     hashes = [RunConfig(dataset=name).hash for name in ("imbal-mnistseq", "imbal-mnistseq-first")]
