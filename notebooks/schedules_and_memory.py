@@ -170,7 +170,7 @@ settings.save(figure, overall, "sizes_overall")
 # %%
 import pandas as pd
 
-both = pd.concat([by_schedule, by_memory]).drop(columns="published")
+both = pd.concat([by_schedule, by_memory]).drop(columns=["published", "draws"], errors="ignore")
 both = both.rename(columns={"table_2": "published"}).dropna(subset="published")
 cells = average(both[both["measure"] == "score"].drop_duplicates())
 settings.save(None, cells, "table_2")

@@ -173,6 +173,7 @@ class Settings:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
+        frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
         if figure is not None:
             self._show(figure, file.with_name(f"{file.name}.png"))

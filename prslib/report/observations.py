@@ -11,7 +11,9 @@ The columns:
   "memory_size,schedule" for two;
 - seed, run (the hash of its configuration);
 - trained_tasks, last (whether all tasks are trained), task, group, measure, metric;
-- value: in percent, or in the unit that the metric's name gives.
+- value: in percent, or in the unit that the metric's name gives;
+- draws: the value under each resample of the test images, an array or NaN; only where a run of the
+  rows has some.
 
 The standard of a data set is the first configuration that is asked for on it.
 """
@@ -29,6 +31,7 @@ from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import separation
+from prslib.report.tables import with_draws
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
@@ -118,17 +121,23 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     columns = ["schedule", "trained_tasks", "task", "group", "metric", "value"]
-    parts = [_without_classes(run.scores)[columns].assign(run=name) for name, run in runs.items()]
+    columns += ["draws"] if any(run.resampled is not None for run in runs.values()) else []
+    parts = [
+        _without_classes(with_draws(run)).reindex(columns=columns).assign(run=name)
+        for name, run in runs.items()
+    ]
     rows = pd.concat(parts, ignore_index=True)
     trained = rows.groupby("run")["trained_tasks"].max()
     online = rows[rows["schedule"] != ""]  # Multitask has no earlier tasks to forget
+    online = online.drop(columns="draws", errors="ignore")
     rows = rows.assign(measure="score", last=rows["trained_tasks"] == rows["run"].map(trained))
     rows = rows[rows["last"] | rows["task"].isin(["seen", "all"])]
     if len(online):
         lost = forgetting(online).assign(measure="forget", last=True, task="seen")
         lost["trained_tasks"] = lost["run"].map(trained)
         rows = pd.concat([rows, lost], ignore_index=True)
-    return rows[["run", *CELL, "value"]].assign(value=100 * rows["value"])
+    values = [name for name in ("value", "draws") if name in rows]
+    return rows[["run", *CELL]].join(100 * rows[values])
 
 
 def _without_classes(scores: pd.DataFrame) -> pd.DataFrame:

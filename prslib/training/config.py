@@ -286,6 +286,10 @@ class Run:
         Tidy: the first six columns of the scores, images (of the stream so far), samples (in
         memory), value (`prslib.training.gradients.gradient_variance`). None where the configuration
         asks for none or the method has no memory.
+    resampled : DataFrame or None
+        trained_tasks, task ("seen" alone), group, metric, and draws: the same score, in [0, 1],
+        under each of B resamples of the test images, a float32 array (B,). Runs on one test set
+        share the resamples. None where the data set asks for none.
     """
 
     config: RunConfig
@@ -293,6 +297,7 @@ class Run:
     memory_labels: np.ndarray
     features: np.ndarray | None = None
     gradient_variance: pd.DataFrame | None = None
+    resampled: pd.DataFrame | None = None
 
 
 def configs(**fields) -> list[RunConfig]:
