@@ -94,6 +94,8 @@ class SequentialDataset:
         One of `GROUPS` for each class.
     stands_for : str or None
         The paper's data set that this one is compared with.
+    part_of_it : bool
+        Whether its images are some of that data set's own.
 
     Raises
     ------
@@ -118,6 +120,7 @@ class SequentialDataset:
     class_task: np.ndarray
     class_group: tuple[str, ...]
     stands_for: str | None = None
+    part_of_it: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""

@@ -173,7 +173,8 @@ def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDatas
         of_task = order[task[order] == number]
         kept[of_task[len(of_task) * part // whole :]] = False
     features = stored["features"][kept] * stored["scale"] if images else None
-    return selection.keep(kept).dataset(name, "COCOseq", features)
+    dataset = selection.keep(kept).dataset(name, "COCOseq", features)
+    return replace(dataset, part_of_it=True)
 
 
 def mini_identity() -> str:

@@ -120,7 +120,6 @@ PARAMETERS: dict[str, Callable] = {
     "balanced_rho": power,
     "rhos": _several(power),
     "memory_size": _optional(_integer(least=1)),
-    "ewc_lambdas": _several(finite),
     "samples": _integer(least=0),
     "per_class": _integer(least=1),
     "neighbours": _integer(least=1),
@@ -172,6 +171,7 @@ class Settings:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
+        frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
         if figure is not None:
             self._show(figure, file.with_name(f"{file.name}.png"))
