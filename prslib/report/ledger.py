@@ -18,7 +18,7 @@ from prslib.report.observations import SETTING, observe, published_observations
 from prslib.report.statistics import VERDICTS, holm
 from prslib.report.style import INK, MARKERS, in_order
 from prslib.report.tables import PRECISION_RECALL
-from prslib.training.config import RunConfig
+from prslib.training.config import Run, RunConfig
 
 # fields that the paper's tables vary
 VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
@@ -219,6 +219,15 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
         for row in decided.itertuples()
     ]
     return pd.DataFrame(rows)
+
+
+def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
+    """Lay out some claims, each decided by itself on a notebook's own runs, as Markdown."""
+    claims = {name: CLAIMS[name] for name in names}
+    decided = decide(observe(runs, wanted), wanted, claims=claims)
+    table = account(decided[decided["alone"] != "not run"])
+    table = table.assign(verdict=table["by itself"])
+    return as_markdown(table[["claim", "data", "effect", "paper", "verdict"]])
 
 
 def as_markdown(table: pd.DataFrame) -> str:

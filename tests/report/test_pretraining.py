@@ -242,23 +242,11 @@ def test_the_paper_stands_apart():
     assert found["weights"].iloc[-1] == "ImageNet [paper]"
 
 
-def test_other_settings_are_those_of_the_paper():
-    own = {"dataset": TINY, "rho": -0.1}
-    assert pretraining.other_settings(own, 0, None) == []
-    schedules, test_set = pretraining.other_settings(own, 2, 0.5)
-    assert schedules["schedule"] == [(0, 1, 3, 2), (2, 3, 0, 1)] and schedules["rho"] == -0.1
-    assert test_set["test_set"] == "imbalanced" and test_set["rho"] == 0.5
-    (alone,) = pretraining.other_settings({"dataset": "digits49tiny"}, 1, 0.5)
-    assert pretraining.with_memory(["Multitask", "EWC", "CRS", "PRS"]) == ["CRS", "PRS"]
-    assert "test_set" not in alone  # the paper has COCOseq's only
-
-
 def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     """From random weights PRS is below CRS, from learned ones above, and both forget alike."""
     fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": list(range(5))}
     table = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
-    (fields,) = pretraining.other_settings({"dataset": TINY}, 1, None)
-    wanted = table + configs(**{**fixed, **fields}, weights=[NONE, "digits"])
+    wanted = table + configs(**fixed, schedule=[(0, 1, 3, 2)], weights=[NONE, "digits"])
 
     def score(config):
         lead = (-0.05 if config.weights == NONE else 0.03) * (config.method == "PRS")
