@@ -76,11 +76,11 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
 class ImageArray:
     """Fill ``images.npy`` in a folder, a row an image; an interrupted run is resumed.
 
-    The files, one a row, say what the rows are of. A stem, shape and type of their own make an
-    array of something else that is computed image by image. The unfinished array has files
-    beside it: the status of every row, the fingerprint of the files asked for, and, once decoded
-    rows are moved together, which rows stay. It is written in place and not through `replacing`,
-    as it has gigabytes and is to be resumed.
+    The files are relative to the folder of images, one a row. A stem, shape and type of its own
+    make an array of something else, such as features. The unfinished array has files beside it:
+    the status of every row, the fingerprint of the files asked for, and, once decoded rows are
+    moved together, which rows stay. It is written in place and not through `replacing`, as it has
+    gigabytes and is to be resumed.
     """
 
     def __init__(
@@ -137,26 +137,15 @@ class ImageArray:
             return {}
         return self.fill([root / file for file in self.files], workers, "decoding", read_image)
 
-    def fill(
-        self,
-        items: Sequence,
-        workers: int | None,
-        doing: str,
-        read: Callable,
-        compute: Callable = np.stack,
-        at_once: int = 1,
-    ) -> dict[int, str]:
-        """Fill the waiting rows in parallel; return the rows that failed, and why.
+    def fill(self, items: Sequence, workers: int | None, doing: str, *how) -> dict[int, str]:
+        """Fill the waiting rows from an item each, in parallel; return those that failed, and why.
 
-        ``read`` takes the item of a row, ``compute`` what was read of ``at_once`` rows. Rows that
-        failed stay waiting and are tried again next time.
+        They stay waiting and are tried again next time. For how, see `_fill_rows`.
         """
         self._reserve()
         waiting = self.waiting
         tasks = (
-            delayed(_fill_rows)(
-                self._array, self._status, rows, [items[i] for i in rows], read, compute, at_once
-            )
+            delayed(_fill_rows)(self._array, self._status, rows, [items[i] for i in rows], *how)
             for rows in np.split(waiting, range(BATCH, len(waiting), BATCH))
             if len(rows)
         )
@@ -212,15 +201,6 @@ class ImageArray:
 
     def finish(self) -> None:
         """Cut the array to the rows that stay and give it its name."""
-        if self.is_decoded:
-            self._cut()
-        with open(self._array, "r+b") as file:
-            os.fsync(file.fileno())
-        os.replace(self._array, self.finished)
-        self._status.unlink()
-        self._kept.unlink(missing_ok=True)
-
-    def _cut(self) -> None:
         kept = np.load(self._kept)
         before = np.lib.format.open_memmap(self._array, mode="r")
         header = io.BytesIO()
@@ -237,6 +217,15 @@ class ImageArray:
         with open(self._array, "r+b") as file:
             file.write(header.getvalue())
             file.truncate(offset + int(np.prod(shape)))
+        self.close()
+        self._kept.unlink()
+
+    def close(self) -> None:
+        """Give the whole array its name, once it is on the disk."""
+        with open(self._array, "r+b") as file:
+            os.fsync(file.fileno())
+        os.replace(self._array, self.finished)
+        self._status.unlink()
 
 
 def _fill_rows(
@@ -245,10 +234,10 @@ def _fill_rows(
     rows: np.ndarray,
     items: Sequence,
     read: Callable,
-    compute: Callable,
-    at_once: int,
+    compute: Callable = np.stack,
+    at_once: int = 1,
 ) -> tuple[int, dict[int, str]]:
-    """Fill some rows in place; return how many were tried, and the problems by row."""
+    """Read items and compute rows of them in place; return how many were tried, and problems."""
     array = np.load(array_file, mmap_mode="r+")
     status = np.load(status_file, mmap_mode="r+")
     problems = {}
@@ -296,13 +285,7 @@ def open_images(folder: Path, count: int, released: bool) -> np.ndarray:
             + f" `python -m prslib prepare {name} --images DIR --annotations DIR{ids}` (what is "
             "decoded stays), or load the set with images=False"
         )
-    try:
-        array = np.load(file, mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"expected {file} as a whole array, but it cannot be read ({error}); delete it and "
-            f"run `python -m prslib prepare {name}` again"
-        ) from error
+    array = _open(file, "r")
     check_rows(array, file, PIXELS, np.uint8)
     if len(array) != count:
         raise ValueError(

@@ -75,34 +75,25 @@ class Backbone:
             "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, all of it; {scaled}",
         }
 
-    def extract(
-        self,
-        folder: Path,
-        made_of: str,
-        files: Sequence[str],
-        items: Sequence,
-        read: Callable,
-        dtype: type,
-        workers: int | None,
-    ) -> Path:
-        """Fill an array in a folder; its name holds all that decides it, so none is stale."""
-        about, pixels = self.describe(), hashlib.sha256(made_of.encode()).hexdigest()
-        scaling = "127" if self.name == DEFAULT else "imagenet"
-        parts = (self.name, about["weights"][7:19], "pooled", SIZE, scaling, pixels[:12])
+    def array(self, folder: Path, files: Sequence[str], pixels: str, dtype: type) -> ImageArray:
+        """Return the array of images' features; its name holds all that decides it."""
+        weights, scaling = self.describe()["weights"], "127" if self.name == DEFAULT else "imagenet"
+        decided = f"{self.name}-{weights[7:19]}-pooled-{SIZE}-{scaling}"
         width = self(np.zeros((1, *PIXELS), dtype=np.uint8)).shape[1:]
-        stem = "-".join(["features", *map(str, parts)])
-        array = ImageArray(folder, files, stem, width, dtype)
+        return ImageArray(folder, files, f"features-{decided}-{pixels[:12]}", width, dtype)
+
+    def fill(self, array: ImageArray, items: Sequence, read: Callable, workers: int | None) -> None:
+        """Compute an array's features, those that it lacks; ValueError lists images that fail."""
         if array.is_finished:
             print(f"nothing to do: {array.finished} is there")
-            return array.finished
-        if problems := array.fill(items, workers, "features", read, self, AT_ONCE):
-            listed = "".join(f"\n  {files[row]}: {why}" for row, why in problems.items())
+        elif problems := array.fill(items, workers, "features", read, self, AT_ONCE):
+            listed = "".join(f"\n  {array.files[row]}: {why}" for row, why in problems.items())
             raise ValueError(
-                f"expected {len(files)} images, but {len(problems)} are missing or broken; put "
+                f"expected {len(items)} images, but {len(problems)} are missing or broken; put "
                 f"them in place and run the command again:{listed}"
             )
-        array.finish()
-        return array.finished
+        else:
+            array.close()
 
 
 @lru_cache(maxsize=1)
@@ -183,24 +174,16 @@ def mini_identity() -> str:
     return hashlib.sha256(stored["features"].tobytes() + stored["scale"].tobytes()).hexdigest()
 
 
-def save_mini(file: Path, selection: Selection, features: np.ndarray, about: dict) -> None:
-    """Write features as one byte a value; 255 is the largest of a column."""
-    scale = np.maximum(features.max(axis=0), np.finfo(np.float32).tiny) / np.float32(255)
-    values = {"features": to_bytes(features, scale), "scale": scale}
-    selection.save(file, **values, about=np.array(json.dumps(about)))
-
-
 def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Round features, float32 (N, D), to whole multiples of their columns' scale."""
     return np.rint(features / scale).clip(0, 255).astype(np.uint8)
 
 
-def remake_mini(
-    annotations: Path, images: Path, file: Path, workers: int | None, embed: bool
-) -> None:
+def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
     """Make the embedded file again, and say how far the result is from what is embedded."""
     selection, stored = read_mini()
-    table, backbone = annotations / coco.PREPARED.table, Backbone()
+    folder, backbone = data_dir() / MINI, Backbone()
+    table = annotations / coco.PREPARED.table
     corpus = read_table(table, True) if table.is_file() else coco.read_annotations(annotations)
     row = dict(zip(corpus.key.tolist(), range(len(corpus.key)), strict=True))
     rows = [row.get(int(name[-16:-4]), -1) for name in selection.files]  # an id ends a name
@@ -212,10 +195,10 @@ def remake_mini(
     labels = corpus.columns(selection.class_names.tolist())[rows]
     paths = [images / name for name in selection.files]
     made_of = "".join(f"{path} {stamp(path)}" for path in paths)
-    done = backbone.extract(
-        file.parent, made_of, selection.files, paths, read_image, np.float32, workers
-    )
-    features, scale = np.load(done), stored["scale"]
+    pixels = hashlib.sha256(made_of.encode()).hexdigest()
+    array = backbone.array(folder, selection.files, pixels, np.float32)
+    backbone.fill(array, paths, read_image, workers)
+    features, scale = np.load(array.finished), stored["scale"]
     apart = np.abs(to_bytes(features, scale).astype(int) - stored["features"])
     both = [(x - x.mean(axis=0)) / x.std(axis=0) for x in (features, stored["features"] * scale)]
     alike = (both[0] * both[1]).mean(axis=0)
@@ -224,10 +207,11 @@ def remake_mini(
         f"{apart.max()}; correlation by column: least {alike.min():.4f}, median "
         f"{np.median(alike):.4f}; {(labels != selection.labels).sum()} labels differ"
     )
-    for target in (file, EMBEDDED) if embed else (file,):
-        about = backbone.describe() | {"source": SOURCE}
-        save_mini(target, replace(selection, labels=labels), features, about)
-        print(target)
+    scale = features.max(axis=0) / np.float32(255)  # one byte a value; 255 is a column's largest
+    arrays = {"features": to_bytes(features, scale), "scale": scale}
+    about = np.array(json.dumps(backbone.describe() | {"source": SOURCE}))
+    replace(selection, labels=labels).save(folder / EMBEDDED.name, **arrays, about=about)
+    return folder / EMBEDDED.name
 
 
 def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> None:
@@ -238,15 +222,11 @@ def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> N
     record = {**backbone.describe(), "images": stamp(file)}
     with open(file, "rb") as stream:
         pixels = hashlib.file_digest(stream, "sha256").hexdigest()
-    rows, read = range(len(files)), partial(_row, file)
-    done = backbone.extract(folder, pixels, files, rows, read, np.float16, workers)
+    array = backbone.array(folder, files, pixels, np.float16)
+    backbone.fill(array, images, np.asarray, workers)  # processes read the rows from the file
     with replacing(folder / RECORD) as stream:
-        stream.write(json.dumps(record | {"file": done.name}, indent=1).encode())
-    print(done)
-
-
-def _row(file: Path, row: int) -> np.ndarray:
-    return np.load(file, mmap_mode="r")[row]
+        stream.write(json.dumps(record | {"file": array.finished.name}, indent=1).encode())
+    print(array.finished)
 
 
 def open_features(folder: Path, count: int, released: bool) -> np.ndarray:

@@ -73,9 +73,10 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             "--workers", type=int, metavar="N", help="processes (one for each core)"
         )
         parser.set_defaults(command=partial(_reporting, run_command), name=name)
-    parser = names.add_parser(features.MINI, help="make the features that come with prslib again")
-    for option, placeholder in {"--images": "DIR", "--annotations": "DIR", "--out": "FILE"}.items():
-        parser.add_argument(option, type=Path, required=placeholder == "DIR", metavar=placeholder)
+    text = "make the features that come with prslib again, and compare them"
+    parser = names.add_parser(features.MINI, help=text, description=text)
+    for option in ("--annotations", "--images"):
+        parser.add_argument(option, type=Path, required=True, metavar="DIR")
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (one for each core)")
     parser.set_defaults(command=partial(_reporting, run_mini))
@@ -125,11 +126,13 @@ def run_command(options: argparse.Namespace) -> None:
 
 
 def run_mini(options: argparse.Namespace) -> None:
-    """Make the embedded features again."""
+    """Make the embedded features again and, where asked to, put them in their place."""
     _check_folders(coco.PREPARED, options.annotations, options.images, None)
-    file = options.out or data_dir() / features.MINI / features.EMBEDDED.name
-    given = options.annotations, options.images, file
-    features.remake_mini(*given, options.workers, options.embed)
+    made = features.remake_mini(options.annotations, options.images, options.workers)
+    print(made)
+    if options.embed:
+        with replacing(features.EMBEDDED) as file:
+            file.write(made.read_bytes())
 
 
 def run_features(options: argparse.Namespace) -> None:
