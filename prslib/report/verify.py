@@ -83,7 +83,8 @@ def _runs_anew(profile: str, tables: dict[str, str]) -> dict[str, float]:
         both = part.merge(then, on=[*CELLS, "seed"], suffixes=("", "_then"))
         anew = pd.read_csv(StringIO(both.to_csv(float_format="%.6g")))["value"]  # as it was saved
         methods = ", ".join(dict.fromkeys(part["method"]))
-        found[f"{methods} on {name}, trained anew"] = _distance(anew - both["value_then"], both["sd"])
+        apart = _distance(anew - both["value_then"], both["sd"])
+        found[f"{methods} on {name}, trained anew"] = apart
     return found
 
 

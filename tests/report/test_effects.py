@@ -42,14 +42,14 @@ def test_leads(effect, expected):
 
 def test_runner_up_takes_the_second_best_of_each_cell():
     lower = {**LEVEL, ("PRS", "C-F1"): 39.0}  # third in C-F1, where CRS and GSS are ahead
-    assert -1 == value(effects.runner_up("PRS", "CRS", "GSS", "EWC"), means(lower))
+    assert value(effects.runner_up("PRS", "CRS", "GSS", "EWC"), means(lower)) == -1
 
 
 def test_groups():
     scores = {"PRS": (70.0, 60.0, 50.0), "CRS": (75.0, 56.0, 35.0)}
     groups = ("majority", "moderate", "minority")
     row = means({(m, groups[i], "mAP"): v[i] for m, v in scores.items() for i in range(3)})
-    assert 40 - 20 == value(effects.gap_closes("PRS", "CRS", "majority", "minority"), row)
+    assert value(effects.gap_closes("PRS", "CRS", "majority", "minority"), row) == 40 - 20
 
 
 def test_steadier_compares_variances_over_schedules():
@@ -60,7 +60,7 @@ def test_steadier_compares_variances_over_schedules():
         for schedule, value in zip("abc", values, strict=True)
         for metric, shift in (("C-F1", -1.0), ("mAP", 1.0))
     }
-    assert 10**2 - 2**2 == value(effects.steadier("PRS", "CRS"), means(cells))
+    assert value(effects.steadier("PRS", "CRS"), means(cells)) == 10**2 - 2**2
 
 
 def test_steadier_leaves_the_noise_of_the_seeds_out():
@@ -68,20 +68,20 @@ def test_steadier_leaves_the_noise_of_the_seeds_out():
     table = pd.concat([means({("CRS", s, "mAP"): v * s for s in (-1, 0, 1)}) for v in (1.0, 3.0)])
     steady = pd.concat([means({("PRS", s, "mAP"): 5.0 for s in (-1, 0, 1)})] * 2)
     both = pd.concat([table, steady], axis=1).reset_index(drop=True)
-    assert 1 * 3 == value(effects.steadier("PRS", "CRS"), both)
+    assert value(effects.steadier("PRS", "CRS"), both) == 1 * 3
 
 
 def test_two_that_differ_by_less_than_a_share_are_alike():
-    assert 0.1 * 47 - 3 == value(effects.alike("PRS", "CRS", 0.1), means(LEVEL))
-    assert -20 == value(effects.falls(), means({("a", "mAP"): 20.0, ("b", "mAP"): -5.0}))
+    assert value(effects.alike("PRS", "CRS", 0.1), means(LEVEL)) == 0.1 * 47 - 3
+    assert value(effects.falls(), means({("a", "mAP"): 20.0, ("b", "mAP"): -5.0})) == -20
 
 
 def test_lead_grows_and_flattens():
     cells = {("PRS", 1, "mAP"): 60.0, ("PRS", 2, "mAP"): 57.0, ("PRS", 4, "mAP"): 50.0}
     cells |= {("CRS", 1, "mAP"): 59.0, ("CRS", 2, "mAP"): 50.0, ("CRS", 4, "mAP"): 45.0}
-    assert 5 - 1 == value(effects.lead_grows("PRS", "CRS"), means(cells))
+    assert value(effects.lead_grows("PRS", "CRS"), means(cells)) == 5 - 1
     sizes = {(0.5, "mAP"): 50.0, (1.0, "mAP"): 56.0, (1.5, "mAP"): 58.0}
-    assert 6 - 2 == value(effects.flattens(0.5, 1.0, 1.5), means(sizes))
+    assert value(effects.flattens(0.5, 1.0, 1.5), means(sizes)) == 6 - 2
 
 
 RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 56.0)}
@@ -89,19 +89,19 @@ RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 5
 
 def test_rho():
     cells = {(rho, m): v for rho, row in RHOS.items() for m, v in zip("ab", row, strict=True)}
-    assert 55 - 56 == value(effects.near_balance(), means(cells))
-    assert 55 - 56 == value(effects.declines(), means(cells))
+    assert value(effects.near_balance(), means(cells)) == 55 - 56
+    assert value(effects.declines(), means(cells)) == 55 - 56
     cells[0.5, "b"] = 54.5
-    assert 0.5 == value(effects.near_balance(), means(cells))
-    assert 0.5 == value(effects.declines(), means(cells))
+    assert value(effects.near_balance(), means(cells)) == 0.5
+    assert value(effects.declines(), means(cells)) == 0.5
 
 
 def test_the_first_task_can_be_left_out():
     cells = {(m, task, "mAP"): 0.0 for m in ("PRS", "CRS") for task in (1, 2, 3)}
     cells |= {("PRS", 1, "mAP"): -5.0, ("PRS", 2, "mAP"): 3.0, ("PRS", 3, "mAP"): 4.0}
     effect = effects.beats("PRS", "CRS")
-    assert -5 == value(effect, means(cells))
-    assert 3 == value(effects.after_the_first(effect), means(cells))
+    assert value(effect, means(cells)) == -5
+    assert value(effects.after_the_first(effect), means(cells)) == 3
 
 
 def test_near_balance_needs_values_on_both_sides():
