@@ -13,7 +13,7 @@ from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report import observations as observed
-from prslib.report.claims import CLAIMS, Claim
+from prslib.report.claims import CLAIMS, QUESTIONS, Claim
 from prslib.report.observations import SETTING, observe, published_observations
 from prslib.report.statistics import VERDICTS, holm
 from prslib.report.style import INK, MARKERS, in_order
@@ -237,7 +237,7 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def sentences(decided: pd.DataFrame) -> list[str]:
-    """Say how many claims hold, and of each that does not by how much it fails."""
+    """Count the verdicts, and say of each claim that does not hold by how much it fails."""
     counts = decided["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
     said = [f"Of {len(decided)} rows, {decided['claim'].nunique()} claims, {listed}."]
@@ -249,6 +249,31 @@ def sentences(decided: pd.DataFrame) -> list[str]:
             f"{_effect(row)} over {row.seeds} seeds{'' if np.isnan(gap) else paper}."
         )
     return said
+
+
+def in_words(decided: pd.DataFrame) -> list[str]:
+    """Say for each of `QUESTIONS` which of its claims hold, which do not, and which are open."""
+    said = []
+    for question, names in QUESTIONS.items():
+        rows = decided[decided["claim"].isin(names)]
+        parts = [f"**{question}**"]
+        for verdict in VERDICTS:
+            found = rows[rows["verdict"] == verdict].groupby("statement", sort=False)
+            each = [f"{statement} ({_where(part)})" for statement, part in found]
+            if each:
+                parts.append(f"{verdict.capitalize()}: {'; '.join(each)}.")
+        said += [" ".join(parts)] if len(rows) else []
+    return said
+
+
+def _where(rows: pd.DataFrame) -> str:
+    """Say on which data sets a verdict was found, and with which effect: "digits70seq +0.6"."""
+    run = [
+        f"{row.dataset} {row.effect:+.{1 if abs(row.effect) >= 1 else 2}f}"
+        for row in rows.itertuples()
+        if row.verdict != "not run"
+    ]
+    return ", ".join(run or rows["stands_for"])
 
 
 def _data(row) -> str:
