@@ -22,7 +22,7 @@ RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -new
 	then $(PYTHON) -m prslib readme && touch README.md; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help figures report test lab lint bench clean
+.PHONY: help figures report verify test lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
@@ -36,6 +36,9 @@ figures: $(READY)  ## train what is missing and draw every figure into figures/P
 
 report: figures  ## the README and the executed notebooks as web pages in cache/report/PROFILE
 	$(PYTHON) -m prslib report --profile $(PROFILE)
+
+verify: $(READY)  ## train a few runs anew, compare them and what was drawn with the commit
+	$(PYTHON) -m prslib verify --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .

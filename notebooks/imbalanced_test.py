@@ -143,4 +143,3 @@ pairs = [("overall", metric) for metric in METRICS]
 between = contrasts(renamed, *names, pairs, by=["test_set"])
 settings.save(None, between, "power_against_power")
 display(Markdown("\n".join(f"- {sentence}" for sentence in between["sentence"])))
-

@@ -117,4 +117,3 @@ pairs = [(group, metric) for group in groups for metric in ["C-P", "C-R", "O-P"]
 gaps = contrasts(rows, "PRS", "CRS", pairs)
 settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
-

@@ -173,4 +173,3 @@ decided = pretraining.decide(runs, wanted)
 settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))
-

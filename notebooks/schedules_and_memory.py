@@ -171,7 +171,7 @@ settings.save(figure, overall, "sizes_overall")
 # %%
 import pandas as pd
 
-both = pd.concat([by_schedule, by_memory]).drop(columns="published")
+both = pd.concat([by_schedule, by_memory]).drop(columns=["published", "draws"], errors="ignore")
 both = both.rename(columns={"table_2": "published"}).dropna(subset="published")
 cells = average(both[both["measure"] == "score"].drop_duplicates())
 settings.save(None, cells, "table_2")
@@ -194,4 +194,3 @@ settings.save(None, gaps, "sizes_prs_minus_crs")
 settings.save(None, gains, "sizes_gains")
 sentences = [*gaps["sentence"], *gain_sentences(gains)]
 display(Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
-

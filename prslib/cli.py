@@ -58,7 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("notebook", nargs="*", help="names; by default all of the profile")
     plan.set_defaults(command=show_plan)
-    for command in (figures, report, plan):
+    check = commands.add_parser(
+        "verify",
+        help="train a few runs anew and compare them, and what was drawn, with the commit",
+        description="Train a handful of a profile's runs in a folder that is removed again, a "
+        "minute or two. Compare their scores, and the profile's CSV files, with the committed ones.",
+    )
+    check.set_defaults(command=verify_results)
+    for command in (figures, report, plan, check):
         command.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     pretrain = commands.add_parser(
         "pretrain",
@@ -155,6 +162,21 @@ def show_plan(options: argparse.Namespace) -> int:
 
     print(as_text(*plan(names, runs_and_device, Store())))
     return 0
+
+
+def verify_results(options: argparse.Namespace) -> int:
+    """Print how far results are from the committed ones; 1 beyond the limit or without them."""
+    from prslib.report.verify import verify
+
+    options.notebook = []
+    if _notebooks(options) is None:
+        return 1
+    try:
+        lines, within = verify(options.profile)
+    except FileNotFoundError as error:
+        return _error(error)
+    print("\n".join(lines))
+    return 0 if within else 1
 
 
 def write_weights(options: argparse.Namespace) -> int:

@@ -94,6 +94,8 @@ class SequentialDataset:
         One of `GROUPS` for each class.
     stands_for : str or None
         The paper's data set that this one is compared with.
+    part_of_it : bool
+        Whether its images are some of that data set's own.
 
     Raises
     ------
@@ -118,6 +120,7 @@ class SequentialDataset:
     class_task: np.ndarray
     class_group: tuple[str, ...]
     stands_for: str | None = None
+    part_of_it: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -204,7 +207,7 @@ class Recipe:
     batch_size, replay_batch_size : int
         New and replayed samples of a step.
     norm_penalty : float
-        Weight of the sum of the parameters' 2-norms, which is added to the loss.
+        Weight of the sum of the parameters' squared 2-norms, which is added to the loss.
     tasks_at_once : int
         Tasks that are trained together: 2 where every class is a task and the paper trains pairs.
     schedule_drawn : bool
@@ -216,7 +219,8 @@ class Recipe:
     weights : str or None
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, for the stand-ins, the best that was tried.
+        Strength of EWC's penalty: the paper's or, for the stand-ins, what `bench/ewc_strength.py`
+        chooses on seeds and images that no result is reported on.
     test_resamples : int
         How often the test images are drawn anew, so that intervals hold their chance too; 0 where
         they are many.
@@ -266,6 +270,7 @@ class Entry:
     clustering: Callable[[], Clustering] | None = None  # None where tasks are not clustered
     # What tells apart runs on features that different networks gave for the same images.
     identity: Callable[[], str] = str
+    tests_on_pretrained: bool = False  # the embedded weights have learned some of its test images
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:

@@ -165,7 +165,8 @@ def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDatas
         of_task = order[task[order] == number]
         kept[of_task[len(of_task) * part // whole :]] = False
     features = stored["features"][kept] * stored["scale"] if images else None
-    return selection.keep(kept).dataset(name, "COCOseq", features)
+    dataset = selection.keep(kept).dataset(name, "COCOseq", features)
+    return replace(dataset, part_of_it=True)
 
 
 def mini_identity() -> str:
@@ -260,11 +261,15 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-HEAD = {"model": "head", "learning_rate": 0.002, "clip_value": 0.5, "precision": "fp32"}
+# `bench/head.py` chose the step size on a part of the training stream
+HEAD = {"model": "head", "learning_rate": 0.004, "clip_value": 0.5, "precision": "fp32"}
+TEST_RESAMPLES = 100  # of a few hundred test images
 
 
 def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:
-    recipe = Recipe(**HEAD, memory_size=memory_size, schedule=coco.COCOSEQ.recipe.schedule)
+    schedule = coco.COCOSEQ.recipe.schedule
+    own = {"memory_size": memory_size, "schedule": schedule, "test_resamples": TEST_RESAMPLES}
+    recipe = Recipe(**HEAD, **own)
     return Entry(partial(load_mini, name=name, part=part, whole=whole), recipe, None, mini_identity)
 
 

@@ -1,4 +1,4 @@
-"""Draw pictures of handwritten digits: scenes of several coloured ones, and single ones."""
+"""Draw handwritten digits, coloured scenes and single ones, in integers: alike everywhere."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ NOISE = 32  # background pixels are below this, of 255
 GRIDS = {2: (16, 16, 9, 14), 3: (11, 10, 8, 10)}
 
 PICTURE_SEED = 20200824  # of the pictures of single digits, not of a run
-SHEAR = 0.25  # largest slant, pixels sideways a pixel of height
+SHEAR = 250  # largest slant, pixels sideways in a thousand of height
 GREY = {"side": 28, "smallest": 18, "largest": 22, "shift": 2}  # pixels
 COLOUR = {"side": 32, "smallest": 20, "largest": 26, "shift": 3}
 CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
 PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
 
-Originals = tuple[np.ndarray, np.ndarray]  # pictures (M, 8, 8) from 0 to 1, and their digits (M,)
+FULL = 16  # the brightest pixel of an original
+Originals = tuple[np.ndarray, np.ndarray]  # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
@@ -52,7 +53,7 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
 
     data = load_digits()
     parts = zip(("train", "test"), split_originals(data.target, rng), strict=True)
-    return {part: (data.images[use] / 16, data.target[use]) for part, use in parts}
+    return {part: (data.images[use].astype(np.int64), data.target[use]) for part, use in parts}
 
 
 def split_originals(digits: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +100,7 @@ def render_scenes(
     labels: np.ndarray,  # bool (N, C), at most nine an image
     class_digit: np.ndarray,  # (C,)
     class_colour: np.ndarray,  # uint8 (C, 3)
-    originals: np.ndarray,  # (M, S, S), 0 to 1
+    originals: np.ndarray,  # integers (M, S, S), 0 to 16
     original_digit: np.ndarray,  # (M,)
     rng: np.random.Generator,
 ) -> np.ndarray:
@@ -113,8 +114,9 @@ def render_scenes(
     original = _choose_originals(class_digit[label], original_digit, rng)
     for side in np.unique(size).tolist():
         now = np.flatnonzero(size == side)
-        ink = resize(originals, side)[original[now]]  # (L', side, side)
-        drawn = (ink[..., None] * class_colour[label[now], None, None, :]).astype(np.uint8)
+        ink, full = resize(originals, side)
+        colour = class_colour[label[now], None, None, :]
+        drawn = (ink[original[now], ..., None] * colour // full).astype(np.uint8)
         where = (image[now, None, None], *_square(top[now], left[now], side))
         scenes[where] = np.maximum(scenes[where], drawn)
     return scenes
@@ -157,15 +159,18 @@ def _square(top: np.ndarray, left: np.ndarray, side: int) -> tuple[np.ndarray, n
     return top[:, None, None] + np.arange(side)[:, None], left[:, None, None] + np.arange(side)
 
 
-def resize(originals: np.ndarray, size: int) -> np.ndarray:
-    """Resize square pictures (M, S, S) by bilinear interpolation, pixel centres aligned."""
-    side = originals.shape[1]
-    centre = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
-    low = np.minimum(centre.astype(np.int64), side - 2)
-    weights = np.zeros((size, side))
-    weights[np.arange(size), low] = 1 - (centre - low)
-    weights[np.arange(size), low + 1] = centre - low
-    return weights @ originals @ weights.T
+def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
+    """Resize square pictures (M, S, S) by bilinear interpolation, pixel centres aligned.
+
+    Returns integers (M, size, size) and the one that stands for the brightest pixel.
+    """
+    side, unit = originals.shape[1], 2 * size  # positions are in pixels / unit
+    centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
+    low = np.minimum(centre // unit, side - 2)
+    weight = centre - unit * low  # (size,)
+    rows = (unit - weight)[:, None] * originals[:, low] + weight[:, None] * originals[:, low + 1]
+    ink = (unit - weight) * rows[..., low] + weight * rows[..., low + 1]
+    return ink, FULL * unit**2
 
 
 def cached_pictures(
@@ -180,7 +185,7 @@ def _draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.
     pictures = {}
     for part, originals in read_originals(rng).items():
         ink = _draw_ink(digits[part], *originals, COLOUR if colour else GREY, rng)
-        pictures[part] = _colour_ink(ink, rng) if colour else _to_bytes(255 * ink[..., None])
+        pictures[part] = _colour_ink(ink, rng) if colour else ink[..., None]
     return pictures
 
 
@@ -191,9 +196,9 @@ def _draw_ink(
     layout: dict[str, int],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw digits (N,) in random size, slant and place, as ink (N, side, side) from 0 to 1."""
+    """Draw digits (N,) in random size, slant and place, as ink, uint8 (N, side, side)."""
     side = layout["side"]
-    ink = np.zeros((len(digits), side, side))
+    ink = np.zeros((len(digits), side, side), np.uint8)
     original = _choose_originals(digits, original_digit, rng)
     sizes = rng.integers(layout["smallest"], layout["largest"] + 1, size=len(digits))
     shift = layout["shift"]
@@ -202,26 +207,25 @@ def _draw_ink(
     for size in np.unique(sizes).tolist():
         now = np.flatnonzero(sizes == size)
         where = (now[:, None, None], *_square(top[now], left[now], size))
-        ink[where] = resize(originals, size)[original[now]]
-    slant = rng.uniform(-SHEAR, SHEAR, len(digits))
-    sideways = np.rint(slant[:, None] * (np.arange(side) - side / 2)).astype(np.int64)  # (N, side)
+        large, full = resize(originals, size)
+        ink[where] = ((510 * large + full) // (2 * full))[original[now]]  # rounded
+    slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
+    sideways = (slant * (2 * np.arange(side) - side) + 1000) // 2000  # (N, side), rounded
     source = np.clip(np.arange(side) - sideways[..., None], 0, side - 1)  # (N, side, side)
     return np.take_along_axis(ink, source, axis=2)
 
 
 def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Paint ink and ground in two random colours, with noise, uint8 (N, side, side, 3)."""
-    pair = rng.uniform(0, 255, (2, len(ink), 3))  # ground, ink; either may be the brighter one
-    while (close := np.abs(np.diff(pair.mean(axis=2), axis=0)[0]) < CONTRAST).any():
-        pair[:, close] = rng.uniform(0, 255, (2, int(close.sum()), 3))
+    pair = rng.integers(0, 256, (2, len(ink), 3))  # ground, ink; either may be the brighter one
+    while (close := abs(np.diff(pair.sum(axis=2), axis=0)[0]) < 3 * CONTRAST).any():
+        pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)
     for start in range(0, len(ink), 1000):  # a thousand at a time, to spare memory
         part = slice(start, start + 1000)
         ground, top = pair[:, part, None, None, :]
-        mixed = ground + ink[part, ..., None] * (top - ground)
-        pictures[part] = _to_bytes(mixed + rng.uniform(-PICTURE_NOISE, PICTURE_NOISE, mixed.shape))
+        share = ink[part, ..., None].astype(np.int64)
+        mixed = (share * top + (255 - share) * ground + 127) // 255
+        mixed += rng.integers(-PICTURE_NOISE, PICTURE_NOISE + 1, mixed.shape)
+        pictures[part] = np.clip(mixed, 0, 255)
     return pictures
-
-
-def _to_bytes(values: np.ndarray) -> np.ndarray:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)

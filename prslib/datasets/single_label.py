@@ -6,7 +6,7 @@ import gzip
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +14,12 @@ import numpy as np
 
 from prslib.datasets import curation, scenes
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
-from prslib.paths import data_dir
+from prslib.paths import PACKAGE, data_dir
 
 Part = tuple[np.ndarray | None, np.ndarray]  # uint8 (N, H, W, channels), and digits int64 (N,)
 
 CLASSES = 10
+RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"  # it names the authors' repository
 TEST_PER_CLASS = 200  # of the stand-ins
 MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
 SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
@@ -133,9 +134,11 @@ class Source:
     torchvision: str  # name of the original in `torchvision.datasets`
     parts: tuple[dict, ...]  # arguments there that fetch all files
     files: str  # what a user puts where, for errors
+    shape: tuple[int, int, int]  # height, width, channels
     read: Callable[[Path, bool], dict[str, Part]]  # takes a folder, and whether images are wanted
     train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
+    released: bool = True  # keep the training images that the authors kept, else each class's first
 
     @property
     def train_counts(self) -> np.ndarray:
@@ -149,6 +152,7 @@ MNIST = Source(
     torchvision="MNIST",
     parts=({"train": True},),
     files=MNIST_FILES,
+    shape=(28, 28, 1),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     test_freq=(980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
@@ -159,11 +163,15 @@ SVHN = Source(
     torchvision="SVHN",
     parts=({"split": "train"}, {"split": "test"}),
     files=SVHN_FILES,
+    shape=(32, 32, 3),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
     test_freq=(1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595),
 )
-SOURCES = {source.name: source for source in (MNIST, SVHN)}
+MNIST_FIRST, SVHN_FIRST = (
+    replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVHN)
+)
+SOURCES = {source.name: source for source in (MNIST, SVHN, MNIST_FIRST, SVHN_FIRST)}
 
 
 def load_source(source: Source, images: bool) -> SequentialDataset:
@@ -178,8 +186,21 @@ def load_source(source: Source, images: bool) -> SequentialDataset:
             )
     pixels, digits = parts["train"]
     kept = curation.first_of_each_class(digits, source.train_counts)
+    if source.released:
+        kept = released_images(source)
+        if np.bincount(digits[kept]).tolist() != source.train_counts.tolist():
+            raise ValueError(
+                f"expected the training images of {source.torchvision} in their original order, "
+                "in which the released ones are counted, got another; download them again"
+            )
     train = None if pixels is None else pixels[kept], digits[kept]
-    return one_class_a_task(source.name, train, parts["test"], source.stands_for, divisor=1)
+    return one_class_a_task(source.name, train, parts["test"], source.stands_for)
+
+
+def released_images(source: Source) -> np.ndarray:
+    """Return which training images the authors kept, int64 (N,), rising."""
+    with np.load(RELEASED) as file:
+        return file[source.torchvision.lower()].astype(np.int64)
 
 
 def at_hand(names: Iterable[str]) -> list[str]:
@@ -198,12 +219,10 @@ def at_hand(names: Iterable[str]) -> list[str]:
     return found
 
 
-def one_class_a_task(
-    name: str, train: Part, test: Part, stands_for: str, divisor: int
-) -> SequentialDataset:
+def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full".
 
-    The thresholds of the class groups are those of a stream that is `divisor` times larger.
+    The groups are the released code's, by n_c / n_0: majority from 0.7, minority below 0.1.
     """
     num_classes = int(train[1].max()) + 1
     splits = [
@@ -217,7 +236,7 @@ def one_class_a_task(
         tests={"full": splits[1]},
         class_names=tuple(map(str, range(num_classes))),
         class_task=np.arange(num_classes),
-        class_group=curation.class_groups(freq, 200 / divisor, 900 / divisor),
+        class_group=curation.class_groups(freq, 0.1 * freq[0], 0.7 * freq[0]),
         stands_for=stands_for,
     )
 
@@ -238,7 +257,7 @@ def load_stand_in(
     if images:
         pixels = scenes.cached_pictures(name, digits, colour)
     train, test = ((pixels[part], digits[part]) for part in ("train", "test"))
-    return one_class_a_task(name, train, test, source.stands_for, divisor)
+    return one_class_a_task(name, train, test, source.stands_for)
 
 
 PAIRS = {
@@ -254,19 +273,19 @@ SGD = {"optimizer": "sgd", "learning_rate": 0.01}
 
 
 def _stand_in(source: Source, colour: bool, divisor: int, name: str, **recipe) -> Entry:
-    return Entry(
-        partial(load_stand_in, source, colour, divisor, name),
-        Recipe(**PAIRS, **recipe),
-    )
+    load = partial(load_stand_in, source, colour, divisor, name)
+    # its split of the originals into training and test is not the scenes'
+    return Entry(load, Recipe(**PAIRS, **recipe), tests_on_pretrained=True)
 
 
-IMBAL_MNISTSEQ = Entry(
-    partial(load_source, MNIST), Recipe(model="mlp", memory_size=300, **SGD, **PAIRS)
-)
-IMBAL_SVHNSEQ = Entry(
-    partial(load_source, SVHN),
-    Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
-)
+RECIPES = {
+    "MNIST": Recipe(model="mlp", memory_size=300, **SGD, **PAIRS),
+    "SVHN": Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
+}
+DOWNLOADED = {
+    name: Entry(partial(load_source, source), RECIPES[source.torchvision])
+    for name, source in SOURCES.items()
+}
 IMBAL_DIGITS = _stand_in(MNIST, False, 1, "imbal-digits", model="mlp", memory_size=300, **SGD)
 IMBAL_DIGITS_TINY = _stand_in(
     MNIST, False, 10, "imbal-digits-tiny", model="mlp", memory_size=30, **SGD

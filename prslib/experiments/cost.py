@@ -37,8 +37,7 @@ from prslib.training.run import conditions, make_learner
 IMAGE_SHAPES = {  # height, width, channels of data sets whose files may be missing
     "cocoseq": (RESOLUTION, RESOLUTION, 3),
     "nuswideseq": (RESOLUTION, RESOLUTION, 3),
-    "imbal-mnistseq": (28, 28, 1),
-    "imbal-svhnseq": (32, 32, 3),
+    **{name: source.shape for name, source in single_label.SOURCES.items()},
 }
 MULTI_LABEL = {  # their tasks, and test images a class
     "cocoseq": (digits.COCOSEQ, coco.PER_CLASS),
@@ -411,7 +410,7 @@ def blank_dataset(name: str) -> SequentialDataset:
         source, classes = single_label.SOURCES[name], np.arange(single_label.CLASSES)
         counts = (source.train_counts, source.test_freq)
         train, test = ((None, np.repeat(classes, count)) for count in counts)
-        return single_label.one_class_a_task(name, train, test, source.stands_for, divisor=1)
+        return single_label.one_class_a_task(name, train, test, source.stands_for)
     tasks, per_class = MULTI_LABEL[name]
     class_task = np.repeat(np.arange(len(tasks)), [task.num_classes for task in tasks])
     train = _blank(class_task, [sum(task.labels_per_image) for task in tasks])

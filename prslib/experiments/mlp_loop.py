@@ -6,19 +6,19 @@ of every run, while here runs that begin with the same tasks share these steps. 
 loop against the learner. It returns the accuracy after every task and nothing else.
 """
 
-import hashlib
-import sys
+import os
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
+from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.datasets.arrays import cached_arrays
-from prslib.datasets.base import tasks_together
+from prslib.datasets.base import task_name, tasks_together
 from prslib.training.config import RunConfig, check_all
+from prslib.training.portable import CHOICES
 from prslib.training.replay import plan
 from prslib.training.run import initial_model
 
@@ -68,10 +68,7 @@ class Network:
         self._update()
 
     def _update(self) -> None:
-        for tensor, gradient in zip(self.tensors, self.gradients, strict=True):
-            norm = np.sqrt(np.vdot(tensor, tensor))
-            if norm > 0:
-                gradient += (self.norm_penalty / norm) * tensor
+        self.gradient += (2 * self.norm_penalty) * self.flat
         np.clip(self.gradient, -self.clip_value, self.clip_value, out=self.gradient)
         self.velocity *= np.float32(MOMENTUM)
         self.velocity += self.gradient
@@ -90,7 +87,7 @@ class Loop:
     def accuracies(self, config: RunConfig) -> np.ndarray:
         """Train and return the accuracy on the whole test set after every task."""
         settings = config.resolved
-        for name, known in KNOWN.items():
+        for name, known in ({"dataset": self.dataset.name} | KNOWN).items():
             if settings[name] != known:
                 raise ValueError(
                     f"expected {name} {known!r}, which is all this loop knows, got "
@@ -99,7 +96,9 @@ class Loop:
         state = initial_model(config, self.dataset).state_dict()
         training = {k: settings[k] for k in ("learning_rate", "clip_value", "norm_penalty")}
         network = Network([tensor.numpy() for tensor in state.values()], **training)
-        self._forget_unless((training, settings["test_set"], network.flat.tobytes()))
+        start = training, settings["test_set"], network.flat.tobytes()
+        if start != self._start:
+            self._start, self._trail = start, []
         at_once = settings["tasks_at_once"]
         values = np.full(len(tasks_together(settings["schedule"], at_once)), np.nan)
         for depth, part in enumerate(plan(config, self.dataset)[0]):
@@ -107,10 +106,6 @@ class Loop:
                 network, depth, part.batches, settings["test_set"]
             )
         return values
-
-    def _forget_unless(self, start: tuple) -> None:
-        if start != self._start:
-            self._start, self._trail = start, []
 
     def _fit(self, network: Network, depth: int, batches, test_set: str) -> float:
         """Take the steps of one part, or take over what the run before reached by the same ones."""
@@ -138,34 +133,28 @@ def as_vectors(dataset: SequentialDataset) -> tuple[np.ndarray, dict[str, np.nda
 
 
 def progressions(configs: Sequence[RunConfig], workers: int | None = None) -> pd.DataFrame:
-    """Return the accuracy of many runs after every task, in percent; results are cached."""
+    """Return the accuracy of many runs on one data set after every task, in percent."""
     check_all(configs)
     rows = []
-    for name in dict.fromkeys(config.dataset for config in configs):
-        wanted = [config for config in configs if config.dataset == name]
-        digest = hashlib.sha256("".join(config.hash for config in wanted).encode())
-        values = cached_arrays(
-            f"progressions-{name}-{digest.hexdigest()[:12]}",
-            (sys.modules[__name__],),
-            lambda wanted=wanted: {"values": _train(wanted, workers or cpu_count())},
-        )["values"]
-        for config, run in zip(wanted, values, strict=True):
-            settings, variant = config.resolved, config.identity.get("variant", "")
-            groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
-            schedule = ",".join("+".join(map(str, group)) for group in groups)
-            rows += [
-                (name, config.method, variant, schedule, config.seed, i + 1, 100 * value)
-                for i, value in enumerate(run)
-                if np.isfinite(value)
-            ]
+    for config, run in zip(configs, _train(configs, workers or cpu_count()), strict=True):
+        settings, variant = config.resolved, config.identity.get("variant", "")
+        groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
+        schedule = ",".join(map(task_name, groups))
+        rows += [
+            (config.dataset, config.method, variant, schedule, config.seed, i + 1, 100 * value)
+            for i, value in enumerate(run)
+            if np.isfinite(value)
+        ]
     columns = ["dataset", "method", "variant", "schedule", "seed", "trained_tasks", "value"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _train(configs: list[RunConfig], workers: int) -> np.ndarray:
+def _train(configs: Sequence[RunConfig], workers: int) -> np.ndarray:
     chunks = [configs[start : start + CHUNK] for start in range(0, len(configs), CHUNK)]
-    done = Parallel(n_jobs=min(workers, len(chunks)))(delayed(_train_chunk)(c) for c in chunks)
-    return np.concatenate(done)
+    # numpy's products round as its variable says when numpy is loaded: only in new processes
+    chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
+    pool = get_reusable_executor(min(workers, len(chunks)), env=chosen)
+    return np.concatenate(list(pool.map(_train_chunk, chunks)))
 
 
 def _train_chunk(configs: list[RunConfig]) -> np.ndarray:

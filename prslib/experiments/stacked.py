@@ -43,7 +43,7 @@ class Stack(nn.Module):
 
         def one(weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
             value = loss(functional_call(self._pattern[0], weights, (inputs,)), targets)
-            return value + self.norm_penalty * sum(w.norm() for w in weights.values())
+            return value + self.norm_penalty * sum(w.square().sum() for w in weights.values())
 
         weights = dict(zip(self.names, self.rows, strict=True))
         batches = (tensor.unflatten(0, (self.count, -1)) for tensor in (inputs, targets))

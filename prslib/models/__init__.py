@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
 
-from prslib.models.weights import EMBEDDED, NONE, check_weights
+from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Architecture:
 _IMAGENET = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
 _RESNET101 = {"published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"), **_IMAGENET}
 _SMALL = {"gpu_share": 1 / 8}
-_CONVNET = {"published_weights": tuple(EMBEDDED), **_SMALL}
+_CONVNET = {"published_weights": (*IN_TURN, *EMBEDDED), **_SMALL}
 _MULTILABEL = {"objective_for": "multilabel_soft_margin"}
 _RESNET, _CONSISTENCY, _RECURRENT = (
     {"stands_for": name} for name in ("ResNet101", "Attention Consistency", "RNN-Attention")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from prslib.checks import one_of
 from prslib.models import MODELS
-from prslib.models.weights import NONE, check_weights, load_weights
+from prslib.models.weights import NONE, check_weights, load_weights, of_seed
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of images in [0, 1]
 
@@ -260,7 +260,7 @@ def make_model(
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row, options = MODELS[name], {}
     if row.published_weights:
-        options["weights"] = row.default_weights if weights is None else weights
+        options["weights"] = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, options["weights"], row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

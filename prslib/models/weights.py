@@ -12,10 +12,17 @@ if TYPE_CHECKING:  # a configuration needs these names, and no torch
     from torch import nn
 
 NONE = "none"
+IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}  # pretrainings, one a seed in turn
 EMBEDDED = {  # weights of the convnet, written by `python -m prslib pretrain`
     name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
-    for name in ("digits", "turned_digits")
+    for name in (*IN_TURN["digits"], "turned_digits")
 }
+
+
+def of_seed(weights: str, seed: int) -> str:
+    """Return which of several pretrainings a seed begins with, else the weights themselves."""
+    names = IN_TURN.get(weights, (weights,))
+    return names[seed % len(names)]
 
 
 def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
@@ -94,7 +101,18 @@ def _read(path: Path) -> dict:
             f"weights {path}: expected a state dict, got {type(given).__name__}; save "
             "network.state_dict() instead"
         )
-    return given
+    return {k: v[0] * v[1] if isinstance(v, tuple) else v for k, v in given.items()}
+
+
+def packed(state: dict) -> dict:
+    """Round weights to int8 with a scale for each output channel; vectors stay as they are."""
+    small = {}
+    for name, value in state.items():
+        if value.dim() > 1:
+            scale = value.abs().amax(tuple(range(1, value.dim())), keepdim=True) / 127
+            value = (value / scale).round().char(), scale
+        small[name] = value
+    return small
 
 
 def _published(name: str, weights: str) -> dict:

@@ -39,12 +39,12 @@ def offline_configs(
 ) -> list[RunConfig]:
     """Make the runs of the table of base architectures, Multitask, the longest first (Appendix).
 
-    The ``costly_models`` take the fewest epochs and the first test set alone.
+    The ``costly_models`` take the fewest epochs alone.
     """
     made = []
     for count in sorted(epochs):
+        used = [row for row in networks if not made or row["model"] not in costly_models]
         for test_set in test_sets:
-            used = [row for row in networks if not made or row["model"] not in costly_models]
             fields = {"method": OFFLINE, "epochs": count, "test_set": test_set} | fixed
             made += [config for row in used for config in configs(**fields, **row)]
     return sorted(made, key=lambda config: -config.epochs)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from prslib.datasets import GROUPS
 from prslib.report import effects
 from prslib.report.observations import EXTRAS, settings_of
-from prslib.report.statistics import Effect
+from prslib.report.statistics import Effect, Interval, has_draws, interval, mean_draws
 from prslib.report.tables import METRICS
 from prslib.training.config import RunConfig
+from prslib.training.methods import METHODS
 
 # the rows that a claim is about, where it does not say otherwise
 USUAL = {
@@ -32,7 +32,7 @@ class Claim:
     statement: str  # in words of our own
     source: str  # section, table or figure of the paper
     test: str  # what is measured, in words; above 0 speaks for the claim
-    effect: Effect  # the same as a function of the mean of every cell, in `unit`
+    effect: Effect  # the same as a function of a table (seeds, cells), in `unit`
     on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")  # the paper's data sets
     # columns of the observations that tell the cells apart; the first is what is compared
     columns: tuple[str, ...] = ("method", "metric")
@@ -75,12 +75,27 @@ class Claim:
         single = self.several and len(levels[self.several]) < 2
         return table.iloc[:0] if missing or gaps or single else table
 
+    def interval(self, rows: pd.DataFrame, level: float = 0.95) -> Interval:
+        """Return the effect on one data set, with the chance of its test images if that is known.
+
+        Under each resample of the images the seeds' scores are averaged.
+        """
+        table, draws = self.table(rows).dropna(), None
+        rows = self.select(rows)
+        rows = rows[rows["seed"].isin(table.index)]
+        if len(table) > 1 and has_draws(rows):
+            cells = dict(list(rows.groupby(list(self.columns))))
+            draws = pd.DataFrame({cell: mean_draws(cells[cell]) for cell in table})
+            draws.columns = table.columns
+        return interval(table, self.effect, level, draws)
+
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
 PLAIN, ATTENTION = "ResNet101", ("Attention Consistency", "RNN-Attention")
 RIVALS = ("CRS", "GSS", "ExStream")  # that the text names where it says "all the baselines"
 ALL = ("Finetune", "EWC", *RIVALS)
+ALIKE = 0.05  # share of the one that two may differ by and still be "identical"
 
 # values of `where` that several claims share
 AT_EVERY_TASK = {"last": (True, False)}
@@ -89,6 +104,13 @@ SIZES = {"varied": ("", "memory_size"), "memory": (0.5, 1.0, 1.5)}
 # a network of its own may freeze stages and have a step size of its own
 ATTENTIVE = ("model", "frozen_stages,model", "learning_rate,model")
 MODELS = {"varied": ("", *ATTENTIVE), "architecture": (PLAIN, *ATTENTION)}
+# on both test sets; the table of base architectures freezes a stage of the plain network
+TESTED = {
+    "test_set": ("balanced", "imbalanced"),
+    "varied": tuple(
+        name + also for name in ("frozen_stages", *ATTENTIVE) for also in ("", ",test_set")
+    ),
+}
 ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
 IMBALANCED = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
 ANY_RHO = {"varied": ("", "rho"), "method": ("PRS",), "power": None}
@@ -163,16 +185,34 @@ def forgets_the_tail(method: str) -> Claim:
     )
 
 
+def forgets_the_small(method: str, metric: str) -> Claim:
+    """Return the claim that a method forgets small classes more, task by task (Figure 1)."""
+    memory = {"memory": (0.5,), "varied": ("memory_size",)} if METHODS[method].sampler else {}
+    return Claim(
+        f"{method} forgets small classes more than large ones, in {metric}",
+        "Sec. 2, Fig. 1",
+        f"rank correlation of a class's size with its forgetting of {metric}, mean over tasks, "
+        "sign reversed; half the memory",
+        effects.falls(),
+        on=(COCO,),
+        columns=("metric",),
+        where={"method": (method,), "measure": ("order",), "metric": (metric,), **memory},
+        unit="of a correlation",
+    )
+
+
 def steadier_than(method: str) -> Claim:
     """Return the claim that PRS depends less on the schedule than another method (Table 2)."""
     return Claim(
         f"PRS varies less from schedule to schedule than {method}",
         PERMUTED,
-        f"s.d. over schedules of {method} less that of PRS; mean of C-F1, O-F1 and mAP, overall",
+        f"variance over schedules of {method} less that of PRS, the seeds' noise left out of ours; "
+        "mean of C-F1, O-F1 and mAP, overall",
         effects.steadier("PRS", method),
         columns=("method", "schedule", "metric"),
         where={"method": ("PRS", method), **SCHEDULES},
         several="schedule",
+        unit="square points",
     )
 
 
@@ -223,7 +263,7 @@ def at_any_time(statement: str, *others: str) -> Claim:
     )
 
 
-def more_varied_than(method: str) -> Claim:
+def more_varied_than(method: str, on: tuple = (COCO, MNIST)) -> Claim:
     """Return the claim that PRS has a higher gradient variance than another method."""
     return Claim(
         f"PRS keeps a higher gradient variance than {method}",
@@ -231,7 +271,7 @@ def more_varied_than(method: str) -> Claim:
         "geometric mean over the stream of the memory's gradient variance, "
         f"PRS over {method}, less 100 %",
         effects.times("PRS", method),
-        on=(COCO, MNIST),
+        on=on,
         where={
             "method": ("PRS", method),
             "measure": ("variance",),
@@ -241,9 +281,47 @@ def more_varied_than(method: str) -> Claim:
     )
 
 
+# a question, and the claims that answer it: each claim once
+QUESTIONS = {
+    "Are the rare classes forgotten first?": (
+        *("tail_crs", "tail_ewc", "order_crs_ap", "order_crs_f1", "order_ewc_ap", "order_ewc_f1"),
+    ),
+    "What is in the memory?": (
+        *("crs_follows", "crs_head", "rho_one", "prs_balances", "exstream_balances"),
+        *("gss_moderate", "gss_minority"),
+    ),
+    "Who has the best scores?": (
+        *("best", "above_crs", "above_gss", "above_exstream", "lower_bound", "upper_bound"),
+    ),
+    "Who gains, and who pays?": (
+        *("majority", "crs_majority", "crs_majority_c_f1", "crs_sacrifices", "best_on_tail"),
+        *("head_and_tail", "smallest_task_crs", "smallest_task"),
+    ),
+    "Does the order of the tasks matter?": (
+        *("steadier_crs", "steadier_gss", "steadier_exstream", "schedules_crs", "schedules"),
+    ),
+    "Does the size of the memory matter?": ("memory_crs", "memory", "memory_flattens"),
+    "Is balance best?": ("rho_best", "rho_declines"),
+    "What do features and gradients show?": (
+        *("features", "variance_crs", "variance_gss", "variance_exstream"),
+    ),
+    "Does it hold with one label an image?": ("single_crs", "single_gss", "after_four"),
+    "Does it hold at any time?": ("any_time_crs", "any_time", "lead_grows"),
+    "Does it hold on unbalanced test images?": (
+        *("imbalanced_crs", "imbalanced_o_f1", "imbalanced", "imbalanced_majority"),
+    ),
+    "Does it hold with other networks?": (
+        *("architectures_crs", "architectures", "architectures_gss", "plain_multitask"),
+        *("plain_online", "balanced_is_harder", "balanced_is_harder_for_all"),
+    ),
+}
 CLAIMS: dict[str, Claim] = {
     "tail_crs": forgets_the_tail("CRS"),
     "tail_ewc": forgets_the_tail("EWC"),
+    "order_crs_ap": forgets_the_small("CRS", "AP"),
+    "order_crs_f1": forgets_the_small("CRS", "F1"),
+    "order_ewc_ap": forgets_the_small("EWC", "AP"),
+    "order_ewc_f1": forgets_the_small("EWC", "F1"),
     "crs_follows": nearer_to(
         *("to stream", "to equal", "CRS"),
         "CRS's memory is as long-tailed as the stream",
@@ -264,6 +342,21 @@ CLAIMS: dict[str, Claim] = {
             "measure": ("share",),
         },
         unit="points of memory",
+    ),
+    "rho_one": Claim(
+        "With rho 1 PRS is identical to CRS",
+        "Sec. 3.4",
+        f"labels a held sample: the difference is less than {ALIKE:.0%} of CRS's",
+        effects.alike("PRS", "CRS", ALIKE),
+        on=(COCO,),
+        where={
+            "method": ("PRS", "CRS"),
+            "varied": ("", "rho"),
+            "power": ("", "1"),
+            "measure": ("share",),
+            "metric": ("labels",),
+        },
+        unit="labels",
     ),
     "prs_balances": nearer_to(
         *("to equal", "to stream", "PRS"), "PRS's memory is balanced without task information"
@@ -314,20 +407,18 @@ CLAIMS: dict[str, Claim] = {
         effects.gains("CRS", "PRS"),
         where={"method": ("CRS", "PRS"), "group": ("majority",)},
     ),
+    "crs_majority_c_f1": Claim(
+        "CRS may be better than PRS on the majority, in C-F1",
+        f"{MEMORIES}; Table 1",
+        "lead of CRS over PRS in C-F1; majority",
+        effects.gains("CRS", "PRS"),
+        where={"method": ("CRS", "PRS"), "group": ("majority",), "metric": ("C-F1",)},
+    ),
     "crs_sacrifices": leads(
         "CRS pays for it on the moderate and minority classes", MEMORIES, "CRS", **ON_THE_TAIL
     ),
     "best_on_tail": leads(
         "PRS is best on the moderate and the minority classes", INTRA_TASK, *ALL, **ON_THE_TAIL
-    ),
-    "gains_most": Claim(
-        "The gain is largest on the minority",
-        "Sec. 6.2, Table 1",
-        "gain of PRS over CRS on the minority less the larger one of the other two groups, mean "
-        "of C-F1, O-F1 and mAP",
-        effects.gains_most("PRS", "CRS", "minority"),
-        columns=("method", "group", "metric"),
-        where={"method": ("PRS", "CRS"), "group": GROUPS},
     ),
     "head_and_tail": Claim(
         "PRS keeps the knowledge of head and tail balanced",
@@ -409,6 +500,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "variance_crs": more_varied_than("CRS"),
     "variance_gss": more_varied_than("GSS"),
+    "variance_exstream": more_varied_than("ExStream", on=(COCO,)),
     "single_crs": leads(
         "With one label an image PRS is above CRS too", SINGLE_LABEL, "CRS", **WITH_ONE_LABEL
     ),
@@ -438,6 +530,13 @@ CLAIMS: dict[str, Claim] = {
         on=(COCO,),
         where=IMBALANCED,
     ),
+    "imbalanced_o_f1": leads(
+        "With rho 0.5 PRS is above CRS on the imbalanced test set, in O-F1",
+        IMBALANCED_TEST,
+        "CRS",
+        on=(COCO,),
+        where=IMBALANCED | {"metric": ("O-F1",)},
+    ),
     "imbalanced": leads(
         "With rho 0.5 PRS is above all on the imbalanced test set",
         IMBALANCED_TEST,
@@ -459,6 +558,14 @@ CLAIMS: dict[str, Claim] = {
     "architectures": leads(
         "PRS is above ExStream on every architecture", NETWORKS, "ExStream", **ON_EVERY_NETWORK
     ),
+    "architectures_gss": leads(
+        "PRS is above GSS with Attention Consistency",
+        NETWORKS,
+        "GSS",
+        place="overall",
+        on=(COCO,),
+        where={"architecture": ATTENTION[:1], "varied": ATTENTIVE},
+    ),
     "plain_multitask": Claim(
         "In one offline epoch the plain network is the best architecture",
         NETWORKS,
@@ -477,15 +584,20 @@ CLAIMS: dict[str, Claim] = {
         where={"method": ("PRS",), **MODELS},
     ),
     "balanced_is_harder": Claim(
-        "A balanced test set is harder than one as it comes",
+        "A balanced test set is harder than one as it comes, for the plain network",
         NETWORKS,
         "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1 and mAP",
         effects.beats("imbalanced", "balanced"),
         columns=("test_set", "metric"),
-        where={
-            "method": ("Multitask",),
-            "test_set": ("balanced", "imbalanced"),
-            "varied": ("frozen_stages", "frozen_stages,test_set"),
-        },
+        where={"method": ("Multitask",), "architecture": (PLAIN,), **TESTED},
+    ),
+    "balanced_is_harder_for_all": Claim(
+        "A balanced test set is harder than one as it comes, for all architectures",
+        NETWORKS,
+        "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1 and mAP; "
+        "plain net and both attention nets",
+        effects.beats("imbalanced", "balanced"),
+        columns=("test_set", "architecture", "metric"),
+        where={"method": ("Multitask",), **MODELS, **TESTED},
     ),
 }

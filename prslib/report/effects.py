@@ -1,7 +1,8 @@
 """Compute the quantities that decide the paper's claims: above 0 where a claim is right.
 
-Each takes means over seeds, a row a resample, and returns a number a row. The columns are what is
-compared (methods, sizes, values of rho), perhaps a group or a task, and the metric.
+Each takes a table (seeds, cells) and returns the parts of an `Effect`. The columns are what is
+compared (methods, sizes, values of rho), perhaps a group or a task, and the metric. All parts but
+those of `times` and `steadier` are means over seeds of differences.
 """
 
 from itertools import pairwise
@@ -9,134 +10,165 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from prslib.report.statistics import Effect, Least
+from prslib.report.statistics import Effect
 
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 
 
-def _leads(means: pd.DataFrame, first: str, others: tuple[str, ...]) -> pd.DataFrame:
-    return pd.concat([means[first] - means[other] for other in others], axis=1)
-
-
-def _over_metrics(means: pd.DataFrame) -> pd.DataFrame:
+def _over_metrics(means: pd.Series) -> pd.Series:
     """Average over metrics, the last level of two; the first stays."""
-    return means.T.groupby(level=0).mean().T
+    return means.groupby(level=0).mean()
 
 
 def beats(first: str, *others: str) -> Effect:
-    """Return the least lead of one over others in any cell: right only if it leads everywhere."""
-    return Least(lambda means: _leads(means, first, others))
+    """Return the leads of one over others in every cell: right only if it leads everywhere."""
+
+    def leads(table):
+        means = table.mean()
+        return np.concatenate([(means[first] - means[other]).to_numpy() for other in others])
+
+    return leads
 
 
 def gains(first: str, other: str) -> Effect:
     """Return the mean lead of one over another, over all cells."""
-    return lambda means: _leads(means, first, (other,)).mean(axis=1)
+    return lambda table: (table.mean()[first] - table.mean()[other]).mean()
 
 
 def times(first: str, other: str) -> Effect:
     """Return by how many percent one is larger than another, in the mean of the cells."""
-    return lambda means: 100 * (means[first].mean(axis=1) / means[other].mean(axis=1) - 1)
+    return lambda table: 100 * (table.mean()[first].mean() / table.mean()[other].mean() - 1)
+
+
+def alike(first: str, other: str, share: float) -> Effect:
+    """Return how far two differences lie inside a share of the other's value (equivalence)."""
+
+    def inside(table):
+        means = table.mean()
+        gap, room = means[first] - means[other], share * means[other]
+        return np.concatenate([room - gap, room + gap])
+
+    return inside
 
 
 def runner_up(first: str, *others: str) -> Effect:
-    """Return the least lead, over cells, on the second best of the others."""
+    """Return the leads on all others but one, whichever, in every cell: (cells, others, rest)."""
 
-    def leads(means):
-        rivals = np.stack([means[other].to_numpy() for other in others])  # (others, R, cells)
-        return means[first] - np.sort(rivals, axis=0)[-2]
+    def leads(table):
+        means = table.mean()
+        lead = np.stack([(means[first] - means[other]).to_numpy() for other in others], axis=1)
+        return np.stack([np.delete(lead, left, axis=1) for left in range(len(others))], axis=1)
 
-    return Least(leads)
+    return leads
 
 
 def above_floor(floor: str, *others: str) -> Effect:
-    """Return the least lead, over cells, of any of the others on the floor."""
-    return Least(lambda means: -_leads(means, floor, others))
+    """Return the leads of all the others on the floor in every cell."""
+    return lambda table: -np.asarray(beats(floor, *others)(table))
 
 
 def gap_closes(first: str, other: str, high: str, low: str) -> Effect:
     """Return how much smaller the gap between two groups is for one method than for another."""
 
-    def effect(means):
-        gaps = [(means[m][high] - means[m][low]).mean(axis=1) for m in (other, first)]
+    def effect(table):
+        means = table.mean()
+        gaps = [(means[m][high] - means[m][low]).mean() for m in (other, first)]
         return gaps[0] - gaps[1]
 
     return effect
 
 
-def gains_most(first: str, other: str, where: str) -> Effect:
-    """Return how much larger the gain in one group is than the largest in any other group."""
-
-    def leads(means):
-        gain = _over_metrics(means[first] - means[other])
-        return gain.drop(columns=where).rsub(gain[where], axis=0)
-
-    return Least(leads)
-
-
 def steadier(first: str, other: str) -> Effect:
-    """Return how much less one method's score varies from schedule to schedule than another's."""
+    """Return how much less one method's score varies from schedule to schedule than another's.
 
-    def effect(means):
-        spreads = [_over_metrics(means[m]).T.std() for m in (other, first)]
-        return spreads[0] - spreads[1]
+    A difference of variances over schedules, averaged over metrics. The covariances of different
+    seeds hold none of the seeds' noise, whose variance over schedules would speak against the
+    noisier method. One row is taken as it is: means, as the paper prints them, with their noise.
+    """
+
+    def effect(table):
+        schedules = table[first].columns.unique(0)
+        values = [np.stack([table[m][s] for s in schedules], axis=1) for m in (other, first)]
+        return schedule_variance(values[0]) - schedule_variance(values[1])
 
     return effect
+
+
+def schedule_variance(scores: np.ndarray) -> np.ndarray:
+    """Average the covariances over schedules of all pairs of different seeds.
+
+    Takes (seeds, schedules, ..., metrics) and returns (...).
+    """
+    seeds, schedules = scores.shape[:2]
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    total, pairs = (scores.sum(axis=0) ** 2).sum(axis=0), seeds**2
+    if seeds > 1:  # without the pairs of a seed and itself
+        total, pairs = total - (scores**2).sum(axis=(0, 1)), seeds * (seeds - 1)
+    return (total / pairs / (schedules - 1)).mean(axis=-1)
 
 
 def lead_grows(first: str, other: str) -> Effect:
     """Return how much larger a lead is after the last task than after the first."""
 
-    def effect(means):
-        lead = _over_metrics(means[first] - means[other])
-        return lead[lead.columns.max()] - lead[lead.columns.min()]
+    def effect(table):
+        lead = _over_metrics(table.mean()[first] - table.mean()[other])
+        return lead[lead.index.max()] - lead[lead.index.min()]
 
     return effect
 
 
-def after_the_first(effect: Least) -> Least:
+def after_the_first(effect: Effect) -> Effect:
     """Return an effect on all trained tasks but the first.
 
     A first task that fits into the memory leaves the same samples to all methods that fill it.
     """
 
-    def parts(means):
-        tasks = means.columns.get_level_values(1)
-        return effect.parts(means.loc[:, tasks > tasks.min()])
+    def later(table):
+        tasks = table.columns.get_level_values(1)
+        return effect(table.loc[:, tasks > tasks.min()])
 
-    return Least(parts)
+    return later
 
 
 def flattens(low: float, middle: float, high: float) -> Effect:
     """Return how much less is gained by the second of two steps than by the first."""
 
-    def effect(means):
-        at = [means[value].mean(axis=1) for value in (low, middle, high)]
+    def effect(table):
+        at = [table[value].mean().mean() for value in (low, middle, high)]
         return (at[1] - at[0]) - (at[2] - at[1])
 
     return effect
 
 
 def near_balance() -> Effect:
-    """Return the least lead, over metrics, of the best rho within [-0.2, 0.2] on the best outside.
+    """Return the leads of each rho within [-0.2, 0.2] on each outside: (metrics, within, outside).
 
     The first level of the columns is rho.
     """
 
-    def leads(means):
-        near = means.columns.get_level_values(0).map(abs) <= BALANCED
-        inside, outside = (means.loc[:, part].T.groupby(level=1).max().T for part in (near, ~near))
-        return inside - outside
+    def leads(table):
+        means = table.mean().unstack()  # (rho, metrics)
+        near = abs(means.index) <= BALANCED
+        if near.all() or not near.any():
+            return np.nan
+        inside, outside = means[near].to_numpy().T, means[~near].to_numpy().T
+        return inside[:, :, None] - outside[:, None, :]
 
-    return Least(leads)
+    return leads
 
 
 def declines() -> Effect:
-    """Return the least loss, over metrics, by any step of rho on the way from 0 to both ends."""
+    """Return the losses, in each metric, by every step of rho on the way from 0 to both ends."""
 
-    def losses(means):
-        rhos = sorted(set(means.columns.get_level_values(0)))
-        sides = [[r for r in rhos if r >= 0], [r for r in reversed(rhos) if r <= 0]]
-        steps = [means[a] - means[b] for side in sides for a, b in pairwise(side)]
-        return pd.concat(steps, axis=1)
+    def losses(table):
+        means = table.mean().unstack()
+        sides = [[r for r in means.index if r >= 0], [r for r in means.index[::-1] if r <= 0]]
+        steps = [(means.loc[a] - means.loc[b]) for side in sides for a, b in pairwise(side)]
+        return np.concatenate(steps)
 
-    return Least(losses)
+    return losses
+
+
+def falls() -> Effect:
+    """Return by how much every cell is below 0."""
+    return lambda table: -table.mean().to_numpy()

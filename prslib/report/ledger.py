@@ -12,12 +12,13 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
 from prslib.report import notebook
-from prslib.report.claims import CLAIMS, Claim
+from prslib.report import observations as observed
+from prslib.report.claims import CLAIMS, QUESTIONS, Claim
 from prslib.report.observations import SETTING, observe, published_observations
-from prslib.report.statistics import VERDICTS, paired_bootstrap
+from prslib.report.statistics import VERDICTS, holm
 from prslib.report.style import INK, MARKERS, in_order
 from prslib.report.tables import PRECISION_RECALL
-from prslib.training.config import RunConfig
+from prslib.training.config import Run, RunConfig
 
 # fields that the paper's tables vary
 VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
@@ -44,14 +45,15 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
 
     Ours is the mean over seeds of the runs of the same method, architecture, schedule, epochs, test
     set, group and metric, with the same memory relative to the standard. Where several data sets
-    stand for one of the paper's, its own counts, else the first. Where the paper's first residual
-    block is frozen, ours is too.
+    stand for one of the paper's, its own counts, then a part of it, then the first stand-in. Where
+    the paper's first residual block is frozen, ours is too.
     """
     ours = observations[observations["varied"].map(_alike).astype(bool)]
-    ours = ours[ours["dataset"] == ours["stands_for"].map(first_dataset(ours))]
+    first = in_turn(ours).drop_duplicates("stands_for")["dataset"]
+    ours = ours[ours["dataset"].isin(first)]
     keys = {"dropna": False, "sort": False}
     ours = ours.drop_duplicates([*MATCH, "seed"])
-    found = ours.groupby([*MATCH, "dataset", "stand_in"], **keys)["value"]
+    found = ours.groupby([*MATCH, "dataset", "data"], **keys)["value"]
     found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
     both = theirs.merge(found, how="left", on=MATCH)
@@ -65,7 +67,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     setting = ["method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
     cell = ["trained_tasks", "group", "measure", "metric", "kind"]
     values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
-    origin = ["dataset", "stand_in", "profile", "note"]
+    origin = ["dataset", "data", "profile", "note"]
     return both[["table", "stands_for", *setting, *cell, *values, *origin]]
 
 
@@ -79,10 +81,13 @@ def _kind(measure: str, metric: str) -> str:
     return "forgetting" if measure == "forget" else kind.get(metric, metric)
 
 
-def first_dataset(rows: pd.DataFrame) -> dict[str, str]:
-    """Return which data set counts for each of the paper's: its own, else the first."""
-    rows = rows.drop_duplicates("dataset").sort_values("stand_in", kind="stable")
-    return rows.drop_duplicates("stands_for").set_index("stands_for")["dataset"].to_dict()
+def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each data set: the paper's own, then parts of these, then stand-ins."""
+    rank = rows["data"].map(observed.KINDS.index)
+    rows = rows.assign(rank=rank.groupby(rows["dataset"]).transform("max"))  # the humblest
+    rows = rows.drop_duplicates("dataset").sort_values("rank", kind="stable")
+    data = [observed.KINDS[number] for number in rows["rank"]]
+    return rows.assign(data=data)[["stands_for", "dataset", "data"]]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +107,7 @@ def _sum_up(table: str, rows: pd.DataFrame) -> dict:
         "table": table,
         "cells": len(rows),
         "run": len(run),
-        "stand_ins": int(run["stand_in"].fillna(False).astype(bool).sum()),
+        "stand_ins": int((run["data"] == observed.KINDS[-1]).sum()),
         "mean_difference": scores["difference"].abs().mean(),
         "rank_correlation": np.mean(found) if found else np.nan,
         "columns": len(found),
@@ -168,39 +173,33 @@ def decide(
     level: float = 0.95,
     claims: dict[str, Claim] = CLAIMS,
 ) -> pd.DataFrame:
-    """Decide every claim on every data set it is about, by a paired bootstrap over seeds.
+    """Decide every claim on every data set it is about, by t intervals over seeds.
 
-    Returns a row for each: the claim, its effect with interval and verdict, published (the effect
-    in the paper's own cells, NaN where it prints none) and runs (how many the claim looks at).
+    Returns a row for each claim and data set, those of the paper before their stand-ins: the
+    effect, its interval, p and alone, the verdict of these; verdict, which counts how many rows are
+    tested (Holm); published (the effect in the paper's own cells, NaN where it prints none); runs
+    (how many the claim looks at).
     """
     printed = published_observations()
     printed = printed.drop_duplicates(MATCH)  # the main table comes first
     printed = dict(list(printed.groupby("stands_for")))
-    first = observations["stands_for"].map(first_dataset(observations))
-    found = dict(list(observations[observations["dataset"] == first].groupby("stands_for")))
-    rows = []
+    ours, rows = dict(list(observations.groupby("dataset"))), []
+    turns = dict(list(in_turn(observations).groupby("stands_for", sort=False)))
+    nowhere = pd.DataFrame([{"dataset": "", "data": ""}])
     for name, claim in claims.items():
         needed = claim.needs(wanted)
         for paper in claim.on:
             said = {"claim": name, "statement": claim.statement, "source": claim.source}
             said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
-            said["published"] = paired_bootstrap(claim.table(printed[paper]), claim.effect).effect
-            ours = found.get(paper, observations.iloc[:0])
-            rows.append(said | _decided(claim, ours, level) | _origin(ours, needed))
-    return pd.DataFrame(rows)
-
-
-def _decided(claim: Claim, rows: pd.DataFrame, level: float) -> dict:
-    found = paired_bootstrap(claim.table(rows), claim.effect, level)
-    values = {"effect": found.effect, "low": found.low, "high": found.high}
-    sure = {"seeds": found.seeds, "resamples": found.resamples, "level": found.level}
-    return values | sure | {"coverage": found.coverage, "verdict": found.verdict}
-
-
-def _origin(rows: pd.DataFrame, needed: Sequence[RunConfig]) -> dict:
-    dataset = rows["dataset"].iloc[0] if len(rows) else ""
-    runs = sum(config.dataset == dataset for config in needed)
-    return {"dataset": dataset, "stand_in": bool(rows["stand_in"].any()), "runs": runs}
+            said["published"] = claim.interval(printed[paper]).effect
+            for dataset, data in turns.get(paper, nowhere)[["dataset", "data"]].to_numpy():
+                found = claim.interval(ours.get(dataset, observations.iloc[:0]), level)
+                runs = sum(config.dataset == dataset for config in needed)
+                origin = {"dataset": dataset, "data": data, "runs": runs}
+                rows.append(said | vars(found) | {"alone": found.verdict} | origin)
+    decided = pd.DataFrame(rows)
+    lost = (holm(decided["p"]) >= 1 - level) & (decided["alone"] != "not run")
+    return decided.assign(verdict=decided["alone"].mask(lost, "undecided"))
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
@@ -211,13 +210,24 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
             "where": row.source,
             "data": _data(row),
             "effect": _effect(row),
+            "p": "" if np.isnan(row.p) else f"{row.p:.2g}",
             "paper": "" if np.isnan(row.published) else f"{row.published:+.1f}",
             "seeds": row.seeds or "",
+            "by itself": row.alone,
             "verdict": row.verdict,
         }
         for row in decided.itertuples()
     ]
     return pd.DataFrame(rows)
+
+
+def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
+    """Lay out some claims, each decided by itself on a notebook's own runs, as Markdown."""
+    claims = {name: CLAIMS[name] for name in names}
+    decided = decide(observe(runs, wanted), wanted, claims=claims)
+    table = account(decided[decided["alone"] != "not run"])
+    table = table.assign(verdict=table["by itself"])
+    return as_markdown(table[["claim", "data", "effect", "paper", "verdict"]])
 
 
 def as_markdown(table: pd.DataFrame) -> str:
@@ -227,7 +237,7 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def sentences(decided: pd.DataFrame) -> list[str]:
-    """Say how many claims hold, and of each that does not by how much it fails."""
+    """Count the verdicts, and say of each claim that does not hold by how much it fails."""
     counts = decided["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
     said = [f"Of {len(decided)} rows, {decided['claim'].nunique()} claims, {listed}."]
@@ -241,8 +251,36 @@ def sentences(decided: pd.DataFrame) -> list[str]:
     return said
 
 
+def in_words(decided: pd.DataFrame) -> list[str]:
+    """Say for each of `QUESTIONS` which of its claims hold, which do not, and which are open."""
+    said = []
+    for question, names in QUESTIONS.items():
+        rows = decided[decided["claim"].isin(names)]
+        parts = [f"**{question}**"]
+        for verdict in VERDICTS:
+            found = rows[rows["verdict"] == verdict].groupby("statement", sort=False)
+            each = [f"{statement} ({_where(part)})" for statement, part in found]
+            if each:
+                parts.append(f"{verdict.capitalize()}: {'; '.join(each)}.")
+        said += [" ".join(parts)] if len(rows) else []
+    return said
+
+
+def _where(rows: pd.DataFrame) -> str:
+    """Say on which data sets a verdict was found, and with which effect: "digits70seq +0.6"."""
+    run = [
+        f"{row.dataset} {row.effect:+.{1 if abs(row.effect) >= 1 else 2}f}"
+        for row in rows.itertuples()
+        if row.verdict != "not run"
+    ]
+    return ", ".join(run or rows["stands_for"])
+
+
 def _data(row) -> str:
-    return f"{row.dataset} [{row.stands_for}]" if row.stand_in else row.stands_for
+    if row.data in ("", observed.KINDS[0]):
+        return row.stands_for
+    part = "part of " if row.data == observed.KINDS[1] else ""
+    return f"{row.dataset} [{part}{row.stands_for}]"
 
 
 def _effect(row) -> str:
@@ -255,7 +293,7 @@ def _effect(row) -> str:
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw our value of every published cell against the paper's, for cells that were run.
 
-    Columns method, theirs, ours (percent) and stand_in. Marks are open for stand-ins; on the dashed
+    Columns method, theirs, ours (percent) and data. Marks are open for stand-ins; on the dashed
     line ours is the paper's. Marks below `FLOOR` stand on it, and are counted.
     """
     below = int((frame["ours"] < FLOOR).sum())
@@ -263,8 +301,8 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     if below:
         ax.text(103, FLOOR, f"{below} lower", ha="right", va="center", color="0.35", fontsize=8)
     for method in in_order(frame["method"]):
-        for stand_in, rows in frame[frame["method"] == method].groupby("stand_in"):
-            fill = "none" if stand_in else INK[method]
+        for data, rows in frame[frame["method"] == method].groupby("data"):
+            fill = "none" if data == observed.KINDS[-1] else INK[method]
             style = {"marker": MARKERS[method], "edgecolors": INK[method], "facecolors": fill}
             ax.scatter(rows["theirs"], rows["ours"], s=16, linewidths=0.9, **style)
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
@@ -273,7 +311,7 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
     ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
     marks = {name: (MARKERS[name], INK[name], "none") for name in in_order(frame["method"])}
-    marks |= {"paper's data": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
+    marks |= {"paper's data, or a part": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
     handles = [
         Line2D([], [], marker=marker, color=colour, markerfacecolor=fill, ls="", markersize=5)
         for marker, colour, fill in marks.values()
@@ -286,14 +324,15 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the effect of every claim of `decide` with its interval, coloured by verdict.
 
     The data sets of a claim are below each other in one row, of about a quarter of an inch; a tick
-    is the effect in the paper's own numbers.
+    is the effect in the paper's own numbers. The letters of stand-ins are small.
     """
     labels = {}
     for name, rows in frame.groupby("claim", sort=False):
-        middle, letters = (len(rows) - 1) / 2, " ".join(map(_letter, rows["stands_for"]))
+        middle, letters = (len(rows) - 1) / 2, " ".join(map(_letter, rows.itertuples()))
         labels[name] = f"{rows['statement'].iloc[0]} [{letters}]"
+        gap = min(ROW_GAP, 0.8 / len(rows))
         for i, row in enumerate(rows.itertuples()):
-            _draw_claim(row, len(labels) - 1 + ROW_GAP * (i - middle), ax)
+            _draw_claim(row, len(labels) - 1 + gap * (i - middle), ax)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
     low, high = _limits(frame)
@@ -303,8 +342,8 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set_yticks(range(len(labels)), labels.values())
     ax.set(ylim=(len(labels) - 0.4, -0.6), xlim=(low, high))
     ax.set_xlabel(
-        "against the claim < 0 < for it: effect in points, of the\n"
-        f"gradient variance in %; logarithmic beyond {LINEAR} either side"
+        "against the claim < 0 < for it: effect in its unit, mostly points; marks of a claim from\n"
+        f"the top in the order of their letters; logarithmic beyond {LINEAR} either side"
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
@@ -325,8 +364,9 @@ def _draw_claim(row, y: float, ax: Axes) -> None:
     ax.plot(row.effect, y, marker=marker, color=colour, markerfacecolor=fill, ms=5, zorder=4)
 
 
-def _letter(stands_for: str) -> str:
-    return stands_for.removeprefix("Imbal-")[0]
+def _letter(row) -> str:
+    letter = row.stands_for.removeprefix("Imbal-")[0]
+    return letter.lower() if row.data == observed.KINDS[-1] else letter
 
 
 def _limits(frame: pd.DataFrame) -> tuple[float, float]:
@@ -346,9 +386,9 @@ def _explain(frame: pd.DataFrame, ax: Axes) -> None:
     open_mark = {"color": "#777777", "marker": "D", "markerfacecolor": "white", "linestyle": ""}
     handles["open: one seed"] = Line2D([], [], markersize=5, **open_mark)
     handles["paper's own numbers"] = Line2D([], [], color="black", marker="|", linestyle="")
-    names = [f"{_letter(name)} {name}" for name in frame["stands_for"].unique()]
-    handles["from the top: " + ", ".join(names[:2])] = Line2D([], [], linestyle="")
-    handles[", ".join(names[2:])] = Line2D([], [], linestyle="")
+    names = [f"{_letter(row)} {_data(row)}" for row in frame.itertuples()]
+    for name in dict.fromkeys(names):
+        handles[name] = Line2D([], [], linestyle="")
     ax.legend(
         handles.values(), handles.keys(), ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0)
     )

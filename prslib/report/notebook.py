@@ -118,10 +118,8 @@ PARAMETERS: dict[str, Callable] = {
     "epochs": _several(_integer(least=1)),
     "rho": _one_or_several(power),
     "balanced_rho": power,
-    "unbalanced_rho": _optional(power),
     "rhos": _several(power),
     "memory_size": _optional(_integer(least=1)),
-    "ewc_lambdas": _several(finite),
     "samples": _integer(least=0),
     "per_class": _integer(least=1),
     "neighbours": _integer(least=1),
@@ -133,7 +131,6 @@ PARAMETERS: dict[str, Callable] = {
     "seeds": _several(_integer(least=0)),
     "varied_seeds": _several(_integer(least=0)),
     "schedules": _integer(least=1),
-    "permuted": _integer(least=0),
     "sized": _several(_name(METHODS)),
     "shares": _several(_positive),
     "orders": _several(_order),
@@ -174,6 +171,7 @@ class Settings:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
+        frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
         if figure is not None:
             self._show(figure, file.with_name(f"{file.name}.png"))

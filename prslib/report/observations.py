@@ -2,8 +2,8 @@
 
 The columns:
 
-- stands_for: the paper's data set; dataset, stand_in: ours, and whether it, or the network, only
-  stands in for the paper's;
+- stands_for: the paper's data set; dataset, data: ours, and one of `KINDS`, what it is of the
+  paper's; a small network makes it a stand-in, too;
 - method, architecture (in the paper's words), memory (relative to the standard), schedule, epochs,
   test_set, rho, power ("own" for the standard's rho, otherwise its value);
 - frozen (whether the first stages stay as they began, for every method alike);
@@ -11,7 +11,9 @@ The columns:
   "memory_size,schedule" for two;
 - seed, run (the hash of its configuration);
 - trained_tasks, last (whether all tasks are trained), task, group, measure, metric;
-- value: in percent, or in the unit that the metric's name gives.
+- value: in percent, or in the unit that the metric's name gives;
+- draws: the value under each resample of the test images, an array or NaN; only where a run of the
+  rows has some.
 
 The standard of a data set is the first configuration that is asked for on it.
 """
@@ -29,14 +31,18 @@ from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import separation
+from prslib.report.tables import with_draws
+from prslib.report.tail_forgetting import class_forgetting, size_correlations
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
 # what a run may measure beside its scores, and the field that asks for it
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
+KINDS = ("paper's", "part", "stand-in")  # of data; the first that was run counts
+FIGURE_1 = ("CRS", "EWC")
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
-COLUMNS = ["dataset", "stand_in", *SETTING, "frozen", "rho", "power", "varied"]
+COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied"]
 COLUMNS += ["seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
@@ -60,14 +66,15 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
     varied |= {"model"} if model != usual_model else set()
     name = _labels(config.dataset).stands_for
     plain = standard_of(name)["architecture"]
-    own = config.dataset.replace("-", "") == name.lower().replace("-", "")
+    own = config.dataset.removesuffix("-features").replace("-", "") == name.lower().replace("-", "")
+    part = _labels(config.dataset).part_of_it
     small = model != recipe.model and MODELS[model].default_weights == NONE
     memory = ours.get("memory_size", np.nan) / standard.resolved["memory_size"]
     drawn = recipe.schedule_drawn and "schedule" not in varied
     return {
         "stands_for": name,
         "dataset": config.dataset,
-        "stand_in": not own or small,
+        "data": KINDS[2 if small or not (own or part) else int(part)],
         "method": config.method,
         "architecture": plain if model == recipe.model else MODELS[model].stands_for or model,
         "memory": np.round(20 * memory) / 20,  # a third or half of an odd size is rounded
@@ -96,7 +103,7 @@ def standard_of(stands_for: str) -> dict:
 
 
 def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather what finished runs say: scores, forgetting, the mix of the memory, features, variance.
+    """Gather what finished runs say: scores, forgetting, memory, features, gradient variance.
 
     `wanted` holds all configurations that were asked for, the standards first. What two runs say of
     the same cell and seed, such as a run with features and the same run without, stands there once.
@@ -107,7 +114,7 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     parts = [_scores(found)]
     for name, run in found.items():
-        frames = [_memory(run), _features(run), _variance(run)]
+        frames = [_memory(run), _order(run), _features(run), _variance(run)]
         trained = run.scores["trained_tasks"].max()
         extra = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
         parts += [frame.assign(**extra) for frame in frames if frame is not None]
@@ -118,17 +125,23 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     columns = ["schedule", "trained_tasks", "task", "group", "metric", "value"]
-    parts = [_without_classes(run.scores)[columns].assign(run=name) for name, run in runs.items()]
+    columns += ["draws"] if any(run.resampled is not None for run in runs.values()) else []
+    parts = [
+        _without_classes(with_draws(run)).reindex(columns=columns).assign(run=name)
+        for name, run in runs.items()
+    ]
     rows = pd.concat(parts, ignore_index=True)
     trained = rows.groupby("run")["trained_tasks"].max()
     online = rows[rows["schedule"] != ""]  # Multitask has no earlier tasks to forget
+    online = online.drop(columns="draws", errors="ignore")
     rows = rows.assign(measure="score", last=rows["trained_tasks"] == rows["run"].map(trained))
     rows = rows[rows["last"] | rows["task"].isin(["seen", "all"])]
     if len(online):
         lost = forgetting(online).assign(measure="forget", last=True, task="seen")
         lost["trained_tasks"] = lost["run"].map(trained)
         rows = pd.concat([rows, lost], ignore_index=True)
-    return rows[["run", *CELL, "value"]].assign(value=100 * rows["value"])
+    values = [name for name in ("value", "draws") if name in rows]
+    return rows[["run", *CELL]].join(100 * rows[values])
 
 
 def _without_classes(scores: pd.DataFrame) -> pd.DataFrame:
@@ -144,10 +157,20 @@ def _memory(run: Run) -> pd.DataFrame | None:
     rows = [
         ("overall", "to equal", np.abs(held - equal).sum() / 2),  # total variation
         ("overall", "to stream", np.abs(held - stream).sum() / 2),
+        ("overall", "labels", run.memory_labels.sum(axis=1).mean()),  # a held sample
     ]
     groups = np.array(dataset.class_group)
     rows += [(group, "memory", held[groups == group].sum()) for group in GROUPS]
     return pd.DataFrame(rows, columns=["group", "metric", "value"]).assign(measure="share")
+
+
+def _order(run: Run) -> pd.DataFrame | None:
+    """Correlate forgetting with class size for the methods of Figure 1 (`size_correlations`)."""
+    if run.config.method not in FIGURE_1 or run.config.resolved["tasks_at_once"] > 1:
+        return None
+    found = size_correlations(class_forgetting([run]))
+    found = found[found["measure"] == "normalised"].groupby("metric")["correlation"].mean()
+    return found.rename("value").reset_index().assign(group="overall", measure="order")
 
 
 def _features(run: Run) -> pd.DataFrame | None:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from prslib.experiments.cost import blanks_for_missing, kind_of, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
-from prslib.report.ledger import account, as_markdown
+from prslib.report.ledger import account, as_markdown, in_words
 from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS
@@ -16,9 +16,9 @@ REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network
 # the claims in the README, in its order; all others are in the ledger
 HEADLINES = (
-    *("tail_crs", "prs_balances", "gains_most", "smallest_task_crs", "above_crs", "schedules_crs"),
-    *("architectures_crs", "single_crs", "best", "rho_best", "crs_sacrifices", "majority"),
-    *("steadier_crs", "imbalanced_crs"),
+    *("tail_crs", "order_ewc_f1", "prs_balances", "rho_one", "smallest_task_crs", "above_crs"),
+    *("schedules_crs", "architectures_crs", "single_crs", "best", "rho_best", "crs_sacrifices"),
+    *("majority", "crs_majority_c_f1", "steadier_crs", "imbalanced_crs", "imbalanced_o_f1"),
 )
 # contestants of bench/samplers.py: ours, in plain numpy, Avalanche's in batches and in one piece
 CONTESTANTS = {
@@ -74,20 +74,21 @@ def _cell(row: pd.Series) -> str:
 
 
 def ledger_counts() -> str:
-    """Count the claims by verdict, those that the quick profile decides, and the cells run."""
+    """Count the claims by verdict, those that the quick profile points at, and the cells run."""
     claims, before = (_numbers(profile, "ledger_claims") for profile in (REPORTED, "quick"))
     cells = _numbers(REPORTED, "ledger_cells")
     count = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     both = before.merge(claims, on=["claim", "dataset"], suffixes=("_before", ""))
-    decided = both[both["verdict_before"].isin(["holds", "does not hold"])]
+    both = both[both["verdict"].isin(["holds", "does not hold"])]
+    alike = (both["effect"] > 0) == (both["effect_before"] > 0)
     return (
         f"Of {len(claims)} rows, {claims['claim'].nunique()} claims on up to "
         f"{claims.groupby('claim')['dataset'].nunique().max()} data sets, {count['holds']} hold, "
         f"{count['does not hold']} do not, {count['undecided']} are undecided and "
         f"{count['not run']} are not run. Of the paper's {len(cells)} numbers "
-        f"{(cells['status'] == 'run').sum()} have one of ours beside them. The quick profile, with "
-        f"three seeds at most, decides {len(decided)} of the rows; ten seeds confirm "
-        f"{(decided['verdict'] == decided['verdict_before']).sum()} of these."
+        f"{(cells['status'] == 'run').sum()} have one of ours beside them. The quick profile has "
+        f"at most {before['seeds'].max()} seeds; its effects have the sign of those above in "
+        f"{alike.sum()} of the {len(both)} decided rows that it has."
     )
 
 
@@ -96,8 +97,13 @@ def headline_claims() -> str:
     claims = _numbers(REPORTED, "ledger_claims").set_index("claim")
     table = account(claims.loc[[name for name in HEADLINES if name in claims.index]])
     table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
-    table = table[["claim", "data", "effect", "paper", "verdict"]]
-    return as_markdown(table.rename(columns={"effect": "ours [interval]"}))
+    table = table[["claim", "data", "effect", "paper", "by itself", "verdict"]]
+    return as_markdown(table.rename(columns={"effect": "ours [95 % interval]"}))
+
+
+def words() -> str:
+    """Say every claim's verdict in a sentence, question by question."""
+    return "\n".join(f"- {said}" for said in in_words(_numbers(REPORTED, "ledger_claims")))
 
 
 def speeds() -> str:
@@ -138,6 +144,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
     "ledger": ledger_counts,
     "claims": headline_claims,
+    "words": words,
     "speeds": speeds,
     "paper cost": paper_cost,
 }

@@ -89,27 +89,9 @@ def train_orders(
     workers: int | None = None,
     **fields,
 ) -> pd.DataFrame:
-    """Train methods on many orders of the classes and set the paper's numbers beside them.
+    """Train methods on many orders of the classes, and set the paper's numbers beside theirs.
 
-    Parameters
-    ----------
-    dataset : str
-        A key of `DATASETS` that is trained with an MLP.
-    orders : sequence of tuple of int
-        Schedules.
-    methods : sequence of str
-        Keys of `METHODS` whose memory looks at labels alone.
-    seeds : sequence of int
-        One run of every method and order for each.
-    workers : int, optional
-        Processes side by side.
-    **fields
-        Further fields of `RunConfig`.
-
-    Returns
-    -------
-    DataFrame
-        As `prslib.experiments.mlp_loop.progressions` gives it, and published.
+    The data set's model must be an MLP, and the methods must look at labels alone.
     """
     wanted = configs(
         dataset=dataset, method=list(methods), seed=list(seeds), schedule=list(orders), **fields

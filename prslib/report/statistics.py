@@ -1,53 +1,34 @@
-"""Compute intervals of differences over seeds by a paired bootstrap, and put them into words."""
+"""Compute t intervals of effects over seeds, and put differences into words."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
-LISTED = 6  # seeds up to which every resample is listed; 6 ** 6 of them are 46656
-DRAWN = 9999  # resamples drawn where there are more seeds
-DECIDING = 3  # seeds; the range of two holds the median of all with a chance of one half
+DECIDING = 5  # seeds; with fewer nothing is decided
+EXACT = 9  # decimals; what lies below is rounding
 VERDICTS = ("holds", "does not hold", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of the verdict that a difference is above 0
 NEITHER = "not clearly apart from"
 
-Effect = Callable[[pd.DataFrame], pd.Series]  # of means, a row a resample, to a number a row
-
-
-@dataclass(frozen=True)
-class Least:
-    """An effect that is the least of several quantities: above 0 only if all of them are."""
-
-    parts: Callable[[pd.DataFrame], pd.DataFrame]  # of means, to a column for each quantity
-
-    def __call__(self, means: pd.DataFrame) -> pd.Series:
-        """Return the least quantity of each resample."""
-        return self.parts(means).min(axis=1, skipna=False)
+# Of a table (seeds, cells) to its parts: a number, (A,) numbers of which the least counts, or
+# (A, B, C): the claim is right if for every a there is a b at which all c are above 0.
+Effect = Callable[[pd.DataFrame], object]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An effect, and how far it moves when other seeds are drawn."""
+    """An effect, and how far it moves when other seeds, and other test images, are drawn."""
 
-    effect: float  # of the mean over all seeds; NaN where there is nothing to measure
+    effect: float  # over all seeds; NaN where there is nothing to measure
     low: float  # NaN, as `high`, for fewer than two seeds
     high: float
+    p: float  # two-sided, of an effect of 0; NaN for fewer than `DECIDING` seeds
     seeds: int  # that have all the cells the effect needs
-    resamples: int
-    level: float  # share of the resamples between `low` and `high`
-
-    @property
-    def coverage(self) -> float:
-        """Return the most that the interval of a mean can promise, whatever its nominal level.
-
-        The range of n seeds holds the median of all seeds with probability 1 - 2 ** (1 - n), and
-        no resample's mean leaves the range: 50 % for two seeds, 75 % for three, 94 % for five.
-        """
-        return min(self.level, 1 - 2.0 ** (1 - self.seeds)) if self.seeds > 1 else math.nan
+    level: float  # of the interval
 
     @property
     def verdict(self) -> str:
@@ -61,73 +42,139 @@ class Interval:
         return "does not hold" if self.high < 0 else "undecided"
 
 
-def paired_bootstrap(table: pd.DataFrame, effect: Effect, level: float = 0.95) -> Interval:
-    """Resample the seeds of a table (seeds, cells) and return the effect's percentile interval.
+def interval(
+    table: pd.DataFrame,
+    effect: Effect,
+    level: float = 0.95,
+    draws: pd.DataFrame | None = None,
+) -> Interval:
+    """Return an effect on a table (seeds, cells) with Student's t interval over the seeds.
 
-    All cells of a seed stay together: they share the order of the stream and the initial weights.
-    Rows with a gap are left out. Up to six seeds all n ** n resamples are listed; at level 0.95
-    three seeds or fewer give the range from the worst seed to the best.
+    Each part of the effect has the standard error that the jackknife over seeds gives it; for a
+    mean that is the ordinary one. All cells of a seed stay together: they share the order of the
+    stream and the initial weights. Rows with a gap are left out. `draws` has a row for each
+    resample of the test images, the mean over these seeds; its variance is added.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}; 0.95 is usual")
     complete = table.dropna()
     seeds = len(complete)
     if seeds == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, 0, level)
-    whole = float(effect(complete.mean().to_frame().T).iloc[0])
+        return Interval(math.nan, math.nan, math.nan, math.nan, 0, level)
+    whole = _parts(effect, complete)
     if seeds == 1:
-        return Interval(whole, math.nan, math.nan, 1, 0, level)
-    chosen = _resamples(seeds)
-    means = pd.DataFrame(complete.to_numpy()[chosen].mean(axis=1), columns=complete.columns)
-    parts = effect.parts(means) if isinstance(effect, Least) else effect(means).to_frame()
-    tail = (1 - level) / 2
-    # the least of several noisy quantities lies below the least of their true values, the more so
-    # the more there are: its low end is cautious. Its high end is the lowest of the quantities'
-    # own high ends, at a level corrected for their number (Bonferroni).
-    low = np.quantile(parts.min(axis=1), tail, method="inverted_cdf")
-    highs = np.quantile(parts, 1 - tail / parts.shape[1], axis=0, method="inverted_cdf")
-    return Interval(whole, float(low), float(highs.min()), seeds, len(chosen), level)
+        return Interval(float(worth(whole)), math.nan, math.nan, math.nan, 1, level)
+    left = np.stack([_parts(effect, complete.drop(index=seed)) for seed in complete.index])
+    images = None
+    if draws is not None:
+        images = np.stack([_parts(effect, draws.iloc[[row]]) for row in range(len(draws))])
+    return between(whole, seeds * whole - (seeds - 1) * left, images, level)
 
 
-def _resamples(seeds: int) -> np.ndarray:
-    """Return the rows of each resample, (resamples, seeds): all there are, or some drawn."""
-    if seeds <= LISTED:
-        return np.array(list(product(range(seeds), repeat=seeds)))
-    return np.random.default_rng(0).integers(seeds, size=(DRAWN, seeds))
+def _parts(effect: Effect, table: pd.DataFrame) -> np.ndarray:
+    """Return an effect's parts as (A, B, C)."""
+    found = np.asarray(effect(table), float)
+    return found.reshape(found.shape + (1,) * (3 - found.ndim))
 
 
-def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+def worth(parts: np.ndarray) -> np.ndarray:
+    """Return the least over A of the largest over B of the least over C, of (..., A, B, C)."""
+    return parts.min(axis=-1).max(axis=-1).min(axis=-1)
+
+
+def between(
+    whole: np.ndarray, seeds: np.ndarray, images: np.ndarray | None = None, level: float = 0.95
+) -> Interval:
+    """Return the interval of the parts `whole`, (A, B, C), from their values seed by seed."""
+    low, high, p = ends(whole, seeds, images, level)
+    p = float(p) if len(seeds) >= DECIDING else math.nan
+    return Interval(float(worth(whole)), float(low), float(high), p, len(seeds), level)
+
+
+def ends(
+    whole: np.ndarray, seeds: np.ndarray, images: np.ndarray | None = None, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the low and the high end of an interval, and the two-sided p value of an effect of 0.
+
+    `whole` is (..., A, B, C); `seeds` and `images` have another axis in front. Each end misses in
+    at most half of `1 - level`. "Every" needs no correction, whoever tests it: each of its parts
+    must pass (intersection-union). "Some" is tested at a share of the level (Bonferroni). The low
+    end needs some b of B; the high end, at which the claim fails, some a of A and some c of C.
+    """
+    every, some, all_ = whole.shape[-3:]
+    whole, count = np.round(whole, EXACT), len(seeds)
+    own = np.round(seeds, EXACT).var(axis=0, ddof=1) / count
+    freedom, variance = np.full(whole.shape, count - 1.0), own
+    if images is not None:  # Satterthwaite's degrees of freedom
+        other = images.var(axis=0, ddof=1)
+        variance = own + other
+        parts = own**2 / (count - 1) + other**2 / (len(images) - 1)
+        np.divide(variance**2, parts, out=freedom, where=parts > 0)
+    error, tail = np.sqrt(variance), (1 - level) / 2
+    low = worth(whole - error * student.isf(tail / some, freedom))
+    high = worth(whole + error * student.isf(tail / (every * all_), freedom))
+    with np.errstate(divide="ignore", invalid="ignore"):  # all seeds alike: certain, or 0
+        size = np.where(whole == 0, 0.0, whole / error)
+    # a part far above 0 has a small p value: the order is turned round
+    above = some * -worth(-student.sf(size, freedom))
+    below = every * all_ * worth(student.cdf(size, freedom))
+    return low, high, np.minimum(1, 2 * np.minimum(above, below))
+
+
+def holm(p: pd.Series) -> pd.Series:
+    """Return p values corrected for their number, by Holm's step-down procedure; NaN stays."""
+    order = p.dropna().sort_values(kind="stable")
+    return (order * np.arange(len(order), 0, -1)).cummax().clip(upper=1).reindex(p.index)
+
+
+def over_seeds(gaps: pd.DataFrame, keys: Sequence[str], level: float = 0.95) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each combination of `keys`.
 
     Returns these in order of appearance with difference (the mean), sd (of the sample), low and
-    high (of `paired_bootstrap`), seeds, coverage, and clearly: "above" or "below" where the whole
-    interval is, else "".
+    high (of the t interval, with the chance of the test images where all rows have `draws`),
+    seeds, and clearly: "above" or "below" where the whole interval of five seeds is, else "".
     """
     rows = []
     for key, part in gaps.groupby(list(keys), sort=False, dropna=False):
-        found = paired_bootstrap(part[["value"]], lambda means: means["value"])
+        values = part["value"].dropna()
+        draws = pd.DataFrame({"value": mean_draws(part)}) if has_draws(part) else None
+        found = interval(values.to_frame().reset_index(drop=True), _mean, level, draws)
         rows.append(
             dict(zip(keys, key, strict=True))
             | {"difference": found.effect, "sd": part["value"].std()}
             | {"low": found.low, "high": found.high, "seeds": found.seeds}
-            | {"coverage": found.coverage, "clearly": WORDS.get(found.verdict, "")}
+            | {"clearly": WORDS.get(found.verdict, "")}
         )
-    columns = ["difference", "sd", "low", "high", "seeds", "coverage", "clearly"]
+    columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def _mean(table: pd.DataFrame) -> float:
+    return table["value"].mean()
+
+
+def has_draws(rows: pd.DataFrame) -> bool:
+    """Tell whether every row has scores under resamples of the test images, in `draws`."""
+    return "draws" in rows and len(rows) > 0 and rows["draws"].notna().all()
+
+
+def mean_draws(rows: pd.DataFrame) -> np.ndarray:
+    """Average `draws`, arrays of (B,), over rows that were resampled alike."""
+    return np.stack(list(rows["draws"])).mean(axis=0, dtype=np.float64)
 
 
 def spread(row: pd.Series | dict, digits: int = 1) -> str:
     """Say the interval of a row of `over_seeds`: "95 % interval +1.2 to +3.4 over 10 seeds"."""
     if row["seeds"] == 1:
         return "one seed"
-    ends = f"{row['low']:+.{digits}f} to {row['high']:+.{digits}f} over {row['seeds']} seeds"
-    return ends if row["seeds"] < DECIDING else f"{100 * row['coverage']:.0f} % interval {ends}"
+    low, high = (f"{row[name]:+.{digits}f}" for name in ("low", "high"))
+    return f"95 % interval {low} to {high} over {row['seeds']} seeds"
 
 
 def compared(row: pd.Series | dict, method: str, than: str) -> str:
     """Say a row of `over_seeds` in points: "PRS is above CRS, by +3.1 points (...)".
 
-    Of fewer than three seeds it says only who is ahead.
+    Of fewer than five seeds it says only who is ahead.
     """
     by = f", by {row['difference']:+.1f} points"
     word = row["clearly"] or NEITHER

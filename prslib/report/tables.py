@@ -15,16 +15,31 @@ from prslib.training.methods import METHODS
 GROUPS = (*datasets.GROUPS, "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
-_CELL = ["trained_tasks", "task", "group", "metric", "value"]  # all other columns tell runs apart
+# all other columns tell runs apart
+_CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
+_VALUES = ("value", "draws", "published")
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
 def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
-    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
+    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns.
+
+    Where runs have `resampled` the column draws has its arrays, NaN where it has none.
+    """
     frames = [
-        run.scores.assign(**{name: run.config.resolved[name] for name in fields}) for run in runs
+        with_draws(run).assign(**{name: run.config.resolved[name] for name in fields})
+        for run in runs
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def with_draws(run: Run) -> pd.DataFrame:
+    """Return a run's scores, and beside them those under resamples of the test images, if any."""
+    if run.resampled is None:
+        return run.scores
+    return run.scores.merge(
+        run.resampled, how="left", on=["trained_tasks", "task", "group", "metric"]
+    )
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -43,6 +58,7 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFram
     both = [scored.assign(measure="score")]
     online = scores[scores["schedule"] != ""]  # Multitask has no earlier tasks to forget
     if len(online):
+        online = online.drop(columns="draws", errors="ignore")
         both.append(forgetting(online).assign(measure="forget"))
     both = pd.concat(both, ignore_index=True)
     return _percent(both, [*run, "measure", "group", "metric", "value"], metrics)
@@ -57,7 +73,9 @@ def progression(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _percent(rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]) -> pd.DataFrame:
     rows = rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
-    return rows.assign(value=100 * rows["value"])[columns].reset_index(drop=True)
+    also = [name for name in ("draws",) if name in rows]
+    percent = rows.assign(**{name: 100 * rows[name] for name in ("value", *also)})
+    return percent[[*columns, *also]].reset_index(drop=True)
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -65,7 +83,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
     Methods, groups and metrics come in the paper's order.
     """
-    keys = [column for column in rows if column not in ("seed", "value")]
+    keys = [column for column in rows if column not in ("seed", "value", "draws")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
@@ -133,7 +151,7 @@ def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()
     """
     if "measure" in rows:
         rows = rows[rows["measure"] == "score"]
-    keys, values = [*_keys(rows, by), "seed"], [v for v in ("value", "published") if v in rows]
+    keys, values = [*_keys(rows, by), "seed"], [name for name in _VALUES if name in rows]
     first, second = (
         rows[rows["method"] == name].set_index(keys)[values] for name in (method, than)
     )

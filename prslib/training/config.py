@@ -22,13 +22,13 @@ from prslib.datasets import (
 )
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models import MODELS
-from prslib.models.weights import NONE, identity_of
+from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
 from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision` makes them
 TEST_SETS, VARIANTS = ("balanced", "imbalanced", "full"), ("paper", "authors")
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
-PROTOCOL = 3  # part of every hash; rises when a change of the code changes results
+PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
 # Fields that a hash leaves out at these values: runs kept their hashes when the fields were added.
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0, "test_resamples": 0}
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points")  # do not change the training
@@ -87,9 +87,10 @@ class RunConfig:
         A key of `MODELS`.
     weights : str or None
         The model's first weights: "none", a name of its `Architecture.published_weights`
-        (ImageNet's are fetched once), or a file with its state dict. The default is what the data
-        set's recipe names, if the model has it, else `Architecture.default_weights`. Models
-        without published weights ignore it.
+        (ImageNet's are fetched once), or a file with its state dict. "digits" are five
+        pretrainings, one a seed in turn: "digits-0" for the seeds 0, 5, ... The default is what
+        the data set's recipe names, if the model has it, else `Architecture.default_weights`.
+        Models without published weights ignore it.
     frozen_stages : int
         How many of the model's stages are frozen for every method; the paper's table of
         architectures freezes the first residual block. A method may freeze more.
@@ -186,6 +187,12 @@ class RunConfig:
                 f"{kinds[not row.on_features]}; choose one of {', '.join(fit)}"
             )
         row.check(name, settings["loss"], settings["weights"])
+        begins_with = file_of(of_seed(settings["weights"], self.seed))
+        if DATASETS[self.dataset].tests_on_pretrained and begins_with in EMBEDDED.values():
+            raise ValueError(
+                f"weights {settings['weights']!r} have learned from images that {self.dataset} "
+                f"tests on; choose weights {NONE!r} or another data set"
+            )
         if method.looks_at_gradients or self.variance_points:
             row.check_gradients(
                 name, self.method if method.looks_at_gradients else "variance_points"
@@ -218,7 +225,7 @@ class RunConfig:
             for name, value in self.resolved.items()
             if name not in others and (name, value) not in PLAIN.items()
         }
-        fields["weights"] = identity_of(fields["weights"])
+        fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property

@@ -48,7 +48,7 @@ class Learner:
 
     The model maps float images in [0, 1], (B, channels, H, W), to logits (B, C). Every component of
     the gradient is clipped to ``clip_value``; ``norm_penalty`` weighs the sum of the parameters'
-    2-norms in the loss. The names are keys of `OPTIMIZERS`, `LOSSES` and `PRECISIONS`.
+    squared 2-norms in the loss. The names are keys of `OPTIMIZERS`, `LOSSES` and `PRECISIONS`.
     """
 
     # On a GPU the step is captured as a CUDA graph. EWC, whose penalty grows, goes without.
@@ -138,7 +138,7 @@ class Learner:
             else:
                 loss = self._loss_of(self.upper(inputs), targets)
         if self.norm_penalty:
-            loss = loss + self.norm_penalty * sum(p.norm() for p in self.parameters)
+            loss = loss + self.norm_penalty * sum(p.square().sum() for p in self.parameters)
         return loss
 
     def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ CHOICES = {
     "ATEN_CPU_CAPABILITY": "avx2",  # PyTorch's own loops
     "ONEDNN_MAX_CPU_ISA": "AVX2",  # its convolutions
     "MKL_CBWR": "COMPATIBLE",  # its products of matrices
-    "OPENBLAS_CORETYPE": "Haswell",  # those of numpy, scipy and scikit-learn
+    "OPENBLAS_CORETYPE": "Haswell",  # those of numpy, scipy and scikit-learn, in new processes
 }
 # Their versions decide the last digit of a number and the pixels of a picture.
 PACKAGES = (
@@ -26,8 +26,9 @@ def round_alike() -> None:
     A sum of float32 depends on its order, and a training that differs in the last digit after one
     step is another training after a thousand. Variables that are set already stay.
     """
-    # PyTorch reads them before its first sum, numpy when it is loaded: processes started afterwards
-    # have all of them. Other processors keep their own order, and GPUs are not concerned.
+    # PyTorch reads them before its first sum. Numpy reads its own when it is loaded, mostly before
+    # this: so `prslib.experiments.mlp_loop` and `make figures` start new processes, and images are
+    # drawn in integers. Other processors keep their own order, and GPUs are not concerned.
     if get_host_cpu_features().get("avx2", False):
         for name, choice in CHOICES.items():
             os.environ.setdefault(name, choice)

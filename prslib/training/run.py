@@ -15,6 +15,7 @@ from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
 from prslib.memory import Memory
 from prslib.models.networks import make_model
+from prslib.models.weights import of_seed
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Images, Precision, check_device, place
@@ -222,4 +223,5 @@ def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Mod
     """Build a run's network: the same weights for the same seed, whatever the method."""
     shape, seed = dataset.train.images.shape[1:], seeds_of(config)["model"]
     settings = config.resolved
-    return make_model(settings["model"], shape, dataset.num_classes, seed, settings["weights"])
+    weights = of_seed(settings["weights"], config.seed)
+    return make_model(settings["model"], shape, dataset.num_classes, seed, weights)

@@ -1,9 +1,43 @@
 """Scenes show every label once, from originals of their own part."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from prslib.datasets import digits, scenes
+from prslib.training.portable import CHOICES
+
+WHITE = np.full((1, 8, 8), 16)
+# Other digests change the results of all runs (`prslib.training.config.PROTOCOL`).
+DIGESTS = """
+digits70seq c2a9dd968722  digits49seq 8f9cf5626f97
+digits70tiny b26ffd59c08b  digits49tiny fc9445aa71f4
+imbal-digits 643830a0e37e  imbal-colour-digits fa4763913d0f
+imbal-digits-tiny e5365d2cdbf5  imbal-colour-digits-tiny d1ab99106d6c
+"""
+DIGEST_ALL = """
+import hashlib
+from prslib.datasets import DATASETS, load_dataset
+for name in [name for name in DATASETS if "digits" in name]:
+    data, alone, digest = load_dataset(name), load_dataset(name, False), hashlib.sha256()
+    for part in ("train", *data.tests):
+        images, labels = ({"train": d.train, **d.tests}[part] for d in (data, alone))
+        for array in (images.images, labels.labels, labels.task):
+            digest.update(array.tobytes())
+    print(name, digest.hexdigest()[:12])
+"""
+
+
+@pytest.mark.parametrize("chosen", [{}, CHOICES | {"OPENBLAS_CORETYPE": "Prescott"}])
+def test_what_is_drawn_does_not_depend_on_the_process(chosen, tmp_path):
+    kept = {name: value for name, value in os.environ.items() if name not in CHOICES}
+    environment = kept | chosen | {"PRSLIB_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", DIGEST_ALL]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == DIGESTS.split()
 
 
 def test_originals_of_training_and_test_are_disjoint():
@@ -41,7 +75,7 @@ def test_every_label_is_drawn_once_without_overlap(count, sizes):
     labels = np.zeros((60, 9), dtype=bool)
     labels[:, :count] = True
     drawn = scenes.render_scenes(
-        labels, np.zeros(9, dtype=int), colours, np.ones((1, 8, 8)), np.array([0]),
+        labels, np.zeros(9, dtype=int), colours, WHITE, np.array([0]),
         np.random.default_rng(0),
     )  # fmt: skip
     seen = set()
@@ -58,7 +92,7 @@ def test_digits_are_placed_everywhere():
     labels = np.ones((3000, 1), dtype=bool)
     red = np.array([[255, 0, 0]], dtype=np.uint8)
     drawn = scenes.render_scenes(
-        labels, np.array([3]), red, np.ones((1, 8, 8)), np.array([3]), np.random.default_rng(0)
+        labels, np.array([3]), red, WHITE, np.array([3]), np.random.default_rng(0)
     )
     covered = (drawn[..., 0] == 255).mean(axis=0)
     quarters = covered.reshape(2, 16, 2, 16).sum(axis=(1, 3))
@@ -71,35 +105,37 @@ def test_scenes_refuse_too_many_labels_and_unknown_digits():
     colours, zeros = np.zeros((10, 3), dtype=np.uint8), np.zeros(10, dtype=int)
     ten = np.ones((1, 10), dtype=bool)
     with pytest.raises(ValueError, match="at most 9 labels"):
-        scenes.render_scenes(ten, zeros, colours, np.ones((1, 8, 8)), np.array([0]), rng)
+        scenes.render_scenes(ten, zeros, colours, WHITE, np.array([0]), rng)
     with pytest.raises(ValueError, match="original of digit 0"):
-        scenes.render_scenes(ten[:, :1], zeros, colours, np.ones((1, 8, 8)), np.array([1]), rng)
+        scenes.render_scenes(ten[:, :1], zeros, colours, WHITE, np.array([1]), rng)
 
 
 def test_resize_keeps_constants_and_ramps():
-    ramp = np.arange(8.0)[None, :, None] * np.ones((1, 8, 8))
-    large = scenes.resize(ramp, 16)[0]
-    np.testing.assert_allclose(large[1:-1, 0], np.arange(1, 15) / 2 - 0.25)
-    np.testing.assert_allclose(large, large[:, :1] * np.ones(16))
-    np.testing.assert_array_equal(scenes.resize(ramp, 8), ramp)
+    ramp = np.broadcast_to(np.arange(8)[:, None], (1, 8, 8))
+    large, full = scenes.resize(ramp, 16)
+    np.testing.assert_array_equal(64 * large[0, 1:-1, 0], full * (2 * np.arange(1, 15) - 1))
+    assert (large == large[:, :, :1]).all()
+    same, full = scenes.resize(ramp, 8)
+    np.testing.assert_array_equal(16 * same, full * ramp)
+    np.testing.assert_array_equal(*scenes.resize(WHITE, 11))
 
 
 def test_labels_are_drawn_with_originals_of_their_digit():
-    # Flat originals: every one of digit d has brightness (d + 1) / 5, classes 0 to 3 in disorder.
+    # Flat originals: every one of digit d has brightness 4 (d + 1), classes 0 to 3 in disorder.
     original_digit = np.array([2, 0, 3, 1, 0, 2])
-    originals = np.ones((6, 8, 8)) * (original_digit[:, None, None] + 1) / 5
+    originals = np.ones((6, 8, 8), int) * 4 * (original_digit[:, None, None] + 1)
     class_digit = np.array([3, 1, 0, 2])
     labels = np.repeat(np.eye(4, dtype=bool), 50, axis=0)
     white = np.full((4, 3), 255, dtype=np.uint8)
     drawn = scenes.render_scenes(
         labels, class_digit, white, originals, original_digit, np.random.default_rng(0)
     )
-    expected = np.repeat((class_digit + 1) * 51, 50)
-    np.testing.assert_allclose(drawn.max(axis=(1, 2, 3)), expected, atol=1)
+    expected = np.repeat((class_digit + 1) * 255 // 4, 50)
+    np.testing.assert_array_equal(drawn.max(axis=(1, 2, 3)), expected)
 
 
 def test_all_originals_of_a_digit_are_used():
-    originals = np.ones((4, 8, 8)) * np.array([0.4, 0.6, 0.8, 1.0])[:, None, None]
+    originals = np.ones((4, 8, 8), int) * np.array([6, 9, 12, 16])[:, None, None]
     labels, white = np.ones((800, 1), dtype=bool), np.full((1, 3), 255, dtype=np.uint8)
     drawn = scenes.render_scenes(
         labels, np.zeros(1, dtype=int), white, originals, np.array([0, 0, 0, 1]),

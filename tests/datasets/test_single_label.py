@@ -10,7 +10,7 @@ import pytest
 import scipy.io
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, draw_schedule, load_dataset
+from prslib.datasets import DATASETS, draw_schedule, load_dataset, single_label
 from prslib.datasets.single_label import MNIST, SVHN, at_hand, read_mnist, read_svhn
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig
@@ -26,6 +26,7 @@ STAND_INS = {
     "imbal-colour-digits": (SVHN_COUNTS, 1),
     "imbal-colour-digits-tiny": (SVHN_COUNTS, 20),
 }
+GROUPS = ("majority",) + ("moderate",) * 3 + ("minority",) * 6  # MNIST's
 ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
 
 
@@ -144,9 +145,13 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def mnist_file(tmp_path_factory):
     """MNIST's counts with blank pictures; a picture's first two pixels say which it is."""
-    arrays = {}
+    arrays, rng, kept = {}, np.random.default_rng(1), single_label.released_images(MNIST)
+    rest = np.setdiff1d(np.arange(60000), kept)
     for part, freq in (("train", MNIST.train_freq), ("test", MNIST.test_freq)):
-        digits = np.random.default_rng(1).permutation(np.repeat(np.arange(10), freq))
+        digits = np.repeat(np.arange(10), freq)
+        if part == "train":  # the released images are of their classes
+            digits[rest] = np.repeat(np.arange(10), np.subtract(freq, MNIST_COUNTS))
+            digits[kept] = rng.permutation(np.repeat(np.arange(10), MNIST_COUNTS))
         images = np.zeros((len(digits), 28, 28), np.uint8)
         images[:, 0, 0], images[:, 0, 1] = np.divmod(np.arange(len(digits)), 256)
         arrays |= {f"x_{part}": images, f"y_{part}": digits.astype(np.uint8)}
@@ -167,10 +172,14 @@ def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(full_mnist):
     assert dataset.class_freq.tolist() == MNIST_COUNTS
     assert dataset.tests["full"].labels.sum(axis=0).tolist() == list(MNIST.test_freq)
     assert dataset.class_task.tolist() == list(range(10))
-    assert dataset.class_group[:4] == ("majority",) * 3 + ("moderate",)
-    corner = dataset.train.images[:, 0, :2, 0].astype(int) @ [256, 1]
-    kept = np.flatnonzero(dataset.train.labels[:, 9])
-    np.testing.assert_array_equal(corner[kept], np.flatnonzero(full_mnist["y_train"] == 9)[:153])
+    assert dataset.class_group == GROUPS
+    first = load_dataset("imbal-mnistseq-first").train
+    corner, other = (s.images[:, 0, :2, 0].astype(int) @ [256, 1] for s in (dataset.train, first))
+    np.testing.assert_array_equal(corner, single_label.released_images(MNIST))
+    nines = np.flatnonzero(full_mnist["y_train"] == 9)[:153]
+    np.testing.assert_array_equal(other[first.labels[:, 9]], nines)
+    hashes = [RunConfig(dataset=name).hash for name in ("imbal-mnistseq", "imbal-mnistseq-first")]
+    assert hashes[0] != hashes[1]
     labels = load_dataset("imbal-mnistseq", images=False)
     assert labels.train.images is None
     np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
@@ -183,6 +192,11 @@ def test_other_counts_than_the_original_are_refused(full_mnist, tmp_path, monkey
     np.savez(tmp_path / "mnist.npz", **digits)
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
     with pytest.raises(ValueError, match="expected the original test set of MNIST with"):
+        load_dataset("imbal-mnistseq", images=False)
+    digits["y_test"] = full_mnist["y_test"]
+    digits["y_train"].sort()
+    np.savez(tmp_path / "mnist.npz", **digits)
+    with pytest.raises(ValueError, match="expected the training images of MNIST in their original"):
         load_dataset("imbal-mnistseq", images=False)
 
 
@@ -222,6 +236,9 @@ def test_stand_ins_have_the_papers_counts(name):
     dataset = load_dataset(name, images=False)
     assert dataset.class_freq.tolist() == [count // divisor for count in counts]
     assert dataset.tests["full"].labels.sum(axis=0).tolist() == [200 // divisor] * 10
+    assert counts == SVHN_COUNTS or dataset.class_group == GROUPS
+    with pytest.raises(ValueError, match="'digits' have learned from images that imbal-"):
+        RunConfig(dataset=name, model="convnet", weights="digits")
     assert DATASETS[name].recipe.memory_size == {11543: 300, 14181: 500}[sum(counts)] // divisor
 
 
@@ -246,7 +263,8 @@ def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(tmp_path, monk
     """Every original is of one brightness, so that a picture tells which it was drawn from."""
     digits = np.tile(np.arange(10), 6)
     levels = np.arange(1, 61) / 60
-    images = np.broadcast_to(16 * levels[:, None, None], (60, 8, 8))
+    images = np.broadcast_to(np.arange(1, 61)[:, None, None], (60, 8, 8))
+    monkeypatch.setattr("prslib.datasets.scenes.FULL", 60)
     originals = types.SimpleNamespace(target=digits, images=images)
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     monkeypatch.setattr("sklearn.datasets.load_digits", lambda: originals)
@@ -333,4 +351,4 @@ def test_real_mnist_gives_the_known_level():
     assert dataset.class_freq.tolist() == MNIST_COUNTS
     scores = run(RunConfig(dataset="imbal-mnistseq", method="Multitask")).scores
     rows = scores[(scores["metric"] == "accuracy") & (scores["task"] == "all")]
-    assert rows["value"].item() == pytest.approx(0.80, abs=0.03)  # the paper has 81.67
+    assert rows["value"].item() == pytest.approx(0.8167, abs=0.03)  # the paper's

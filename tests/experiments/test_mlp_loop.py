@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from prslib.datasets import load_dataset
-from prslib.experiments import mlp_loop
 from prslib.experiments.mlp_loop import Loop, Network, progressions
 from prslib.training.config import RunConfig
 from prslib.training.learner import LOSSES, Learner
@@ -97,8 +96,7 @@ def test_other_trainings_are_refused(dataset):
         Loop(dataset).accuracies(RunConfig(dataset=TINY, model="convnet"))
 
 
-def test_progressions_are_tidy_and_made_once(monkeypatch, tmp_path):
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
+def test_progressions_are_tidy():
     wanted = [
         RunConfig(dataset=TINY, method=method, schedule=ORDERS[0])
         for method in ("Multitask", "PRS")
@@ -108,21 +106,19 @@ def test_progressions_are_tidy_and_made_once(monkeypatch, tmp_path):
     assert rows["variant"].tolist() == [""] + ["paper"] * 5
     assert set(rows["schedule"]) == {"1+2,3+4,5+6,7+8,0+9"}
     assert rows["value"].between(1, 100).all()
-    monkeypatch.setattr(mlp_loop, "_train", None)  # a second training would fail
-    assert progressions(wanted).equals(rows)
 
 
 def test_penalty_pulls_along_the_parameter(dataset):
-    # one step with no data term: w - lr * penalty * w / |w|
+    # one step with no data term: w - lr * penalty * 2 w
     model = torch.nn.Linear(2, 2)
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         model.bias.zero_()
-    learner = Learner(model, "sgd", 0.1, "cross_entropy", clip_value=5.0, norm_penalty=1.0)
+    learner = Learner(model, "sgd", 0.1, "cross_entropy", clip_value=5.0, norm_penalty=0.5)
     learner.loss = lambda logits, labels: 0.0 * logits.sum()
     learner.model.forward = lambda images: images.new_zeros(1, 2) + 0.0 * model.weight.sum()
     learner.fit(torch.zeros(1, 1, 1, 2, dtype=torch.uint8), torch.eye(2)[:1], [np.array([0])])
-    expected = torch.tensor([[3.0 - 0.06, 0.0], [0.0, 4.0 - 0.08]])
+    expected = torch.tensor([[3.0 - 0.3, 0.0], [0.0, 4.0 - 0.4]])
     torch.testing.assert_close(model.weight.detach(), expected)
     assert not model.bias.any()
 

@@ -230,7 +230,7 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
     ("fields", "error", "message"),
     [
         ({"model": SMALL, "weights": "missing.pth"}, FileNotFoundError, "no file 'missing.pth'"),
-        ({"weights": "letters"}, FileNotFoundError, "must be none, digits, turned_digits or the"),
+        ({"weights": "letters"}, FileNotFoundError, "must be none, digits, digits-0, .* or the"),
         ({"weights": 3}, TypeError, "weights must be text or None, got 3"),
         ({"frozen_stages": 4}, ValueError, "at most 3 for model convnet, which has 4 stages"),
         ({"frozen_stages": -1}, ValueError, "frozen_stages must be at least 0"),

@@ -1,44 +1,32 @@
-"""EWC by strength beside Finetune: which rows stand where."""
+"""PRS beside CRS by the number of images: which rows are compared, and what is drawn."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 from fake_runs import fake_run
 
-from prslib.datasets import DATASETS
-from prslib.report.main_results import PAPER_STRENGTH, scores_by_strength
-from prslib.report.tables import beside, final, scores_of
-from prslib.training.config import RunConfig, configs
+from prslib.report.main_results import WHOLE, by_images, plot_by_images
+from prslib.training.config import configs
 
-TINY = {"dataset": "digits70tiny", "seed": [0, 1]}
+NAMES = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini"]
 
 
-def made(config, value):
-    return fake_run(config, lambda cells: np.full(len(cells), value))
+def test_the_gap_is_drawn_by_images_with_its_trend_to_all_of_them():
+    leads = dict(zip(NAMES, (0.01, 0.02, 0.03), strict=True))  # a straight line in the logarithm
+    wanted = configs(dataset=NAMES[::-1], method=["CRS", "PRS", "EWC"], seed=[0, 1, 2, 3, 4])
 
+    def made(config):
+        value = 0.5 + leads[config.dataset] * (config.method == "PRS")
+        return fake_run(config, lambda rows: np.full(len(rows), value))
 
-def test_finetune_stands_beside_every_strength_and_the_paper_at_its_own():
-    tried = configs(method="EWC", ewc_lambda=[15000.0, 0.0, 1.5], **TINY)
-    runs = [made(config, 0.2 + 0.1 * (config.ewc_lambda == 1.5)) for config in tried]
-    finetune = configs(method="Finetune", dataset="digits70tiny", seed=[0, 1, 2])
-    rows = final(scores_of([made(config, 0.1) for config in finetune]))
-    found = scores_by_strength(runs, beside(rows, "main"))
-    assert list(dict.fromkeys(found["strength"])) == ["0", "1.5", "15000"]
-    assert set(found["seed"]) == {0, 1}
-    assert set(found["group"]) == {"overall"}
-    table = found[found["metric"] == "mAP"].pivot_table("value", "strength", "method")
-    assert table.round(6).loc["1.5"].to_dict() == {"EWC": 30, "Finetune": 10}
-    assert table.round(6).loc["15000"].to_dict() == {"EWC": 20, "Finetune": 10}
-    printed = found[(found["metric"] == "mAP") & found["published"].notna()]
-    assert set(printed["ewc_lambda"]) == {PAPER_STRENGTH} == {15000.0}
-    assert set(zip(printed["method"], printed["published"], strict=True)) == {
-        ("EWC", 46.6),
-        ("Finetune", 16.4),
-    }
-
-
-def test_the_papers_strength_is_that_of_its_own_data():
-    assert DATASETS["cocoseq"].recipe.ewc_lambda == PAPER_STRENGTH
-    given = RunConfig(dataset="digits70tiny", method="EWC", ewc_lambda=PAPER_STRENGTH)
-    usual = RunConfig(dataset="digits70tiny", method="EWC")
-    assert usual.resolved["ewc_lambda"] < PAPER_STRENGTH
-    assert usual.hash != given.hash
-    assert usual.hash == RunConfig(**(vars(usual) | {"ewc_lambda": 1.5})).hash
+    runs = [made(config) for config in wanted]
+    table = by_images(runs, NAMES)
+    shown = table[table["metric"] == "mAP"]
+    assert shown["dataset"].tolist() == NAMES
+    assert shown["images"].is_monotonic_increasing and shown["images"].iloc[-1] == 2072
+    np.testing.assert_allclose(shown["difference"], [1, 2, 3])
+    assert WHOLE == 35072
+    ax = plot_by_images(shown, plt.figure().add_subplot())
+    (trend,) = (line for line in ax.lines if line.get_label() == "trend")
+    assert trend.get_xdata()[-1] == WHOLE
+    assert abs(trend.get_ydata()[-1] - 7.1) < 0.1  # a point with every doubling
+    plt.close("all")

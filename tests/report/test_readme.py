@@ -4,7 +4,7 @@ import pytest
 from prslib.cli import main
 from prslib.paths import project_root
 from prslib.report import readme
-from prslib.report.claims import CLAIMS
+from prslib.report.claims import CLAIMS, QUESTIONS
 from prslib.report.tables import GROUPS, METRICS
 
 MARKERS = [f"<!-- {name}: {end} -->" for name in readme.WRITTEN for end in ("begin", "end")]
@@ -26,10 +26,11 @@ def checkout(tmp_path, monkeypatch):
     claims = pd.DataFrame(
         [("best", "one", "holds"), ("best", "other", "holds"), ("b", "one", "undecided")],
         columns=["claim", "dataset", "verdict"],
-    ).assign(statement="It leads", source="", stands_for="COCOseq", stand_in=True, unit="points")
-    claims = claims.assign(effect=1.25, low=0.5, high=2.0, published=3.0, seeds=10)
+    ).assign(statement="It leads", source="", stands_for="COCOseq", data="stand-in", unit="points")
+    claims = claims.assign(effect=1.25, low=0.5, high=2.0, published=3.0, seeds=10, p=0.01)
+    claims["alone"] = "holds"
     claims.to_csv(reported / "ledger_claims.csv", index=False)
-    claims["verdict"] = ["holds", "does not hold", "undecided"]
+    claims["effect"] = [2.5, -2.5, -2.5]
     claims.to_csv(quick / "ledger_claims.csv", index=False)
     statuses = pd.DataFrame({"status": ["run", "run", "not run"]})
     statuses.to_csv(reported / "ledger_cells.csv", index=False)
@@ -52,8 +53,11 @@ def test_all_numbers_are_written_between_their_markers(checkout):
     assert f"{MARKERS[1]}\nbetween\n{MARKERS[2]}\nOf 3 rows, 2 claims on up to 2 data" in text
     assert "2 hold, 0 do not, 1 are undecided and" in text
     assert "0 are not run. Of the paper's 3 numbers 2 have one of ours" in text
-    assert "decides 2 of the rows; ten seeds confirm 1 of these" in text
-    assert "| It leads | one [COCOseq] | +1.2 [+0.5, +2.0] points | +3.0 | holds |\n|  |" in text
+    assert "sign of those above in 1 of the 2 decided rows" in text
+    assert "- **Who has the best scores?** Holds: It leads (one +1.2, other +1.2).\n" in text
+    assert (
+        "| It leads | one [COCOseq] | +1.2 [+0.5, +2.0] points | +3.0 | holds | holds |\n" in text
+    )
     assert "| PRS | 1,100,000 | 1,600 |  |  |" in text
     assert "wants 15 runs: 0.05 million training steps of a ResNet-101, 0.04 million of" in text
     assert text.endswith(f"{MARKERS[-1]}\nafter\n")
@@ -93,5 +97,6 @@ def test_the_readme_is_up_to_date(monkeypatch):
         assert write() in text, f"{name}: run `python -m prslib readme`"
 
 
-def test_the_headlines_are_claims():
+def test_the_headlines_are_claims_and_every_claim_answers_a_question():
     assert set(readme.HEADLINES) <= set(CLAIMS)
+    assert sorted(sum(QUESTIONS.values(), ())) == sorted(CLAIMS)

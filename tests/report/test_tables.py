@@ -78,8 +78,8 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     assert gap["sd"] == pytest.approx(1)
     assert gap["published"] == pytest.approx(39.7 - 26.9)
     assert gap["sentence"] == (
-        "digits70tiny, minority mAP: PRS is above CRS, by +11.0 points (75 % interval +10.0 to "
-        "+12.0 over 3 seeds); in the paper, on COCOseq, by +12.8."
+        "digits70tiny, minority mAP: PRS is ahead of CRS, by +11.0 points (95 % interval +8.5 to "
+        "+13.5 over 3 seeds); in the paper, on COCOseq, by +12.8."
     )
 
 
@@ -132,7 +132,7 @@ def test_tables_and_contrasts_keep_settings_apart(scores):
     assert table.loc[("1,0", "CRS", "score", "ours"), ("overall", "mAP")] == "20.5 ± 0.5"
     gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
     assert gaps.set_index("schedule")["difference"].round(6).to_dict() == {"1,0": 5.5, "0,1": 11}
-    assert gaps["sentence"].iloc[0].startswith("digits70tiny, 1,0, minority mAP: PRS is above CRS")
+    assert gaps["sentence"].iloc[0].startswith("digits70tiny, 1,0, minority mAP: PRS is ahead")
 
 
 def test_contrasts_say_the_place_and_the_papers_number_as_asked(scores):
@@ -141,10 +141,10 @@ def test_contrasts_say_the_place_and_the_papers_number_as_asked(scores):
     rows = rows.drop_duplicates(["method", "seed"]).drop(columns=["group", "metric"])
     words = {"place": "{dataset}, order {schedule}", "paper": "in the paper by {published:+.1f}"}
     (said,) = tables.contrasts(rows, "PRS", "CRS", by=["schedule"], **words)["sentence"]
-    assert said.startswith("digits70tiny, order 0,1: PRS is above CRS, by +11.0 points (75 % int")
+    assert said.startswith("digits70tiny, order 0,1: PRS is ahead of CRS, by +11.0 points (95 %")
     assert said.endswith("over 3 seeds); in the paper by +5.1.")
     (said,) = tables.contrasts(rows.drop(columns="published"), "PRS", "CRS")["sentence"]
-    assert said.startswith("digits70tiny: PRS is above CRS")
+    assert said.startswith("digits70tiny: PRS is ahead of CRS")
 
 
 def test_contrasts_average_over_the_points_that_both_have():
