@@ -8,11 +8,13 @@ from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles
 from prslib.report.build import FIRST, compiling, execute, report_dir, stale, write_report
+from prslib.training.portable import round_alike
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
     options = _parser().parse_args(arguments)
+    round_alike()  # features and weights are the same then on all processors
     return options.command(options)
 
 

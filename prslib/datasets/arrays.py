@@ -263,7 +263,7 @@ def _open(file: Path, mode: str | None = None) -> np.ndarray:
     except (ValueError, EOFError) as error:
         raise ValueError(
             f"expected {file} as a whole array, but it cannot be read ({error}); delete "
-            f"{file.parent} and run the command again, which decodes all images anew"
+            f"{file.parent / file.name.split('.')[0]}.* and run the command again, to begin anew"
         ) from error
 
 

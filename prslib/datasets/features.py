@@ -33,6 +33,7 @@ SOURCE = (
     "annotations CC BY 4.0, COCO Consortium"
 )
 RECORD = "features.json"  # says which features of a prepared set are loaded
+TINY = np.float32(1e-30)  # in place of zero where a column has one value
 SEED = 20200826  # of the thinned streams, not of a run
 
 
@@ -112,7 +113,7 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
         mean, sd, given = [127] * 3, [128] * 3, weights or file
     else:
         network, published = models.get_model(name, weights=None), models.get_model_weights(name)
-        mean, sd = (255 * np.array(values) for values in (IMAGENET_MEAN, IMAGENET_STD))
+        mean, sd = ([255 * v for v in values] for values in (IMAGENET_MEAN, IMAGENET_STD))
         file = Path(torch.hub.get_dir(), "checkpoints", Path(published.DEFAULT.url).name)
         given = weights or published.DEFAULT.name
     linear = [path for path, part in network.named_modules() if isinstance(part, torch.nn.Linear)]
@@ -200,14 +201,17 @@ def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
     backbone.fill(array, paths, read_image, workers)
     features, scale = np.load(array.finished), stored["scale"]
     apart = np.abs(to_bytes(features, scale).astype(int) - stored["features"])
-    both = [(x - x.mean(axis=0)) / x.std(axis=0) for x in (features, stored["features"] * scale)]
-    alike = (both[0] * both[1]).mean(axis=0)
+    both = [x - x.mean(axis=0) for x in (features, stored["features"] * scale)]
+    spread = np.maximum(np.prod([x.std(axis=0) for x in both], axis=0), TINY)
+    alike = (both[0] * both[1]).mean(axis=0) / spread
     print(
         f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at most "
         f"{apart.max()}; correlation by column: least {alike.min():.4f}, median "
         f"{np.median(alike):.4f}; {(labels != selection.labels).sum()} labels differ"
     )
-    scale = features.max(axis=0) / np.float32(255)  # one byte a value; 255 is a column's largest
+    scale = np.maximum(features.max(axis=0), TINY) / np.float32(
+        255
+    )  # one byte a value; 255 is a column's largest
     arrays = {"features": to_bytes(features, scale), "scale": scale}
     about = np.array(json.dumps(backbone.describe() | {"source": SOURCE}))
     replace(selection, labels=labels).save(folder / EMBEDDED.name, **arrays, about=about)

@@ -448,7 +448,7 @@ def test_cut_work(coco, capsys, what, length):
     assert prepare(coco, "--allow-missing") == 1
     said = capsys.readouterr().err
     assert f"expected {file} as a whole array, but it cannot be read" in said
-    assert f"delete {file.parent} and run the command again" in said
+    assert f"delete {file.parent / 'images'}.* and run the command again" in said
     shutil.rmtree(file.parent)
     assert prepare(coco, "--allow-missing") == 0
 
