@@ -76,20 +76,20 @@ def test_the_table_of_images_says_what_they_show(trained):
     images = labelled_images(trained.config, dataset)
     labels = dataset.tests["full"].labels
     assert labels[images["image"], images["class"]].all()
-    assert set(images.loc[images["class"] >= 8, "group"]) == {"minority"}
+    assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}
     assert images["class_name"].tolist() == [dataset.class_names[c] for c in images["class"]]
 
 
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     shuffled = blobs(0.01)
-    rows = np.flatnonzero(classes_of(with_features(None)) >= 8)  # the two rarest lie on each other
-    shuffled[rows] = np.random.default_rng(1).normal(size=(12, 10))
+    rows = np.flatnonzero(classes_of(with_features(None)) >= 4)  # the six rarest lie on each other
+    shuffled[rows] = np.random.default_rng(1).normal(size=(36, 10))
     values = separation([with_features(shuffled)], 5).set_index(["metric", "group"])["value"]
     assert values["kNN accuracy", "majority"] == 100
     assert values["kNN accuracy", "minority"] < 75
     assert values["silhouette", "minority"] < 20
     assert values["kNN accuracy", "overall"] == pytest.approx(
-        (48 * 100 + 12 * values["kNN accuracy", "minority"]) / 60
+        (24 * 100 + 36 * values["kNN accuracy", "minority"]) / 60
     )
 
 
@@ -104,7 +104,7 @@ def test_silhouette_is_its_definition():
         values.append(100 * (b - a) / max(a, b))
     found = separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
     assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
-    assert found["minority"] == pytest.approx(np.array(values)[classes >= 8].mean(), abs=1e-3)
+    assert found["minority"] == pytest.approx(np.array(values)[classes >= 4].mean(), abs=1e-3)
 
 
 def test_neighbours_agree_with_leaving_one_out():
