@@ -23,36 +23,20 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from ewc_strength import held_out
 from tqdm import tqdm
 
 from prslib import METHODS, RunConfig, load_dataset, run
-from prslib.datasets import DATASETS, Entry, SequentialDataset, Split
+from prslib.datasets import DATASETS, Entry, SequentialDataset
 from prslib.models import MODELS, networks
 from prslib.paths import figures_dir
 from prslib.training.replay import plan
 from prslib.training.run import make_learner
 
-DATA, HELD_OUT = "cocoseq-mini", 5  # every fifth image of a task is held out
+DATA = "cocoseq-mini"
 WIDTHS, SEEDS, JUDGES = (0, 128, 256), (100, 101, 102), ("Multitask", "CRS")
 STEPS = {"adam": (0.001, 0.002, 0.003, 0.004, 0.006), "sgd": (0.3, 1.0)}
 REPETITIONS = 3
-
-
-def held_out(images: bool) -> SequentialDataset:
-    """Return the training stream without a fifth of each task, which becomes its test set."""
-    dataset = load_dataset(DATA, images)
-    order = np.argsort(dataset.train.task, kind="stable")
-    test = np.sort(order[::HELD_OUT])
-    rest = np.setdiff1d(order, test)
-    train = dataset.train
-
-    def part(rows: np.ndarray) -> Split:
-        pixels = train.images[rows] if images else None
-        return Split(pixels, train.labels[rows], train.task[rows])
-
-    return dataclasses.replace(
-        dataset, name="held-out", train=part(rest), tests={"balanced": part(test)}
-    )
 
 
 def choice() -> pd.DataFrame:
@@ -66,7 +50,7 @@ def choice() -> pd.DataFrame:
             MODELS["head"], made_by="networks:tried", stages=1 + (width > 0)
         )
         own = dataclasses.replace(recipe, model="tried", optimizer=optimizer, learning_rate=step)
-        DATASETS["held-out"] = Entry(held_out, own)
+        DATASETS["held-out"] = Entry(partial(held_out, DATA), own)
         scores = {}
         for method in JUDGES:
             found = [run(RunConfig("held-out", method, seed)).scores for seed in SEEDS]

@@ -10,7 +10,7 @@ import torch
 from prslib.paths import project_root
 
 BENCH = project_root() / "bench"
-PROGRAMS = ["gss", "many", "replay_share", "samplers", "step"]
+PROGRAMS = ["ewc_strength", "gss", "head", "many", "replay_share", "samplers", "step"]
 PARTS = {"floors"}  # no programs: what bench/step.py counts with
 
 
