@@ -136,14 +136,12 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# - **On `digits70seq` the claim holds, by little.** In the seeds profile (ten seeds) PRS is above
-#   CRS in both measures, on the minority and on the moderate classes. On the majority it is below
-#   in silhouette alone. The network had learned digits before, so with CRS too most neighbours of a
-#   rare class are right. The picture shows something else first: an island for each colour. The
-#   shape of the digit separates the classes within an island.
-# - **On `imbal-digits` two seeds do not decide it.** The order of the classes is drawn from the
-#   seed and moves the numbers far more than the method does. The ten seeds of the seeds profile do
-#   decide it: on the minority PRS is above CRS in both measures.
+# - Whether the claim holds on the stand-ins is decided in [`ledger`](ledger.ipynb). On
+#   `digits70seq` the network had learned digits before, so with CRS too most neighbours of a rare
+#   class are right. The picture shows something else first: an island for each colour. The shape
+#   of the digit separates the classes within an island.
+# - On `imbal-digits` the order of the classes is drawn from the seed and moves the numbers far more
+#   than the method does.
 # - **On MNIST itself it holds**
 #   (`figures/paper/feature_tsne_separation_imbal-mnistseq.csv`, five seeds, drawn by `papermill
 #   notebooks/feature_tsne.ipynb out.ipynb -f params/paper/feature_tsne.yaml -p dataset

@@ -110,18 +110,12 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# The findings below are those of the seeds profile
-# (`figures/seeds/gradient_variance_prs_minus_others.csv`). The sentences above have the numbers of
-# the profile that is drawn.
+# Which of the paper's claims hold is decided in [`ledger`](ledger.ipynb). The paper's figure of
+# COCOseq has ExStream below PRS; the sentences above say how that is here.
 #
-# - **With one label per image the claim holds.** On `imbal-digits` PRS has a clearly higher
-#   gradient variance than CRS and GSS, at most points of the stream. So it has on MNIST itself, and
-#   higher than ExStream, too (`figures/paper/gradient_variance_prs_minus_others.csv`). The command
-#   is `papermill notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml
+# - **On MNIST itself** PRS has a clearly higher gradient variance than CRS, GSS and ExStream
+#   (`figures/paper/gradient_variance_prs_minus_others.csv`). The command is `papermill
+#   notebooks/gradient_variance.ipynb out.ipynb -f params/paper/gradient_variance.yaml
 #   -p dataset imbal-mnistseq -p rhos 0.0 -p points 50 -p device cpu`.
-# - **On `digits70seq` it holds by little.** PRS is slightly but clearly above GSS and CRS, and
-#   below ExStream. Yet its memory is far more balanced than that of CRS (`memory_distribution`) and
-#   keeps the rare classes better (`main_results`). A balanced memory need not bring a much higher
-#   variance.
 # - **On COCOseq it is not run**: that takes the images and a GPU. The paper does not say how its
 #   figures treat batch norm, nor how many samples of the memory they use.

@@ -143,16 +143,7 @@ settings.save(None, between, "power_against_power")
 display(Markdown("\n".join(f"- {sentence}" for sentence in between["sentence"])))
 
 # %% [markdown]
-# ## In short
+# ## What holds
 #
-# The findings below are those of the seeds profile (`figures/seeds/imbalanced_test_*.csv`), on the
-# stand-in. The sentences and tables above have the numbers of the profile that is drawn.
-#
-# - **PRS is better than ExStream and GSS overall**, as the paper says.
-# - **PRS is better than CRS in C-F1 alone.** In mAP the two are level. In O-F1, where the majority
-#   has half of the labels, PRS is behind. The paper's own margins over CRS are small.
-# - **"Very competitive on the majority" does not hold here**: PRS is clearly behind CRS in all
-#   three metrics, by more than in the paper.
-# - **The best power of allocation depends on the test set.** On the unbalanced one $\rho = 0.5$ is
-#   clearly better than $\rho = 0$ in O-F1, with no clear difference in the others. On the balanced
-#   one it is lower in all three, clearly in C-F1.
+# Which of the paper's claims hold is decided in [`ledger`](ledger.ipynb), where all of them are
+# tested together. The sentences and tables above have the numbers of the profile that is drawn.

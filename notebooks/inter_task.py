@@ -162,16 +162,5 @@ held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "co
 # %% [markdown]
 # ## What holds
 #
-# The findings below are those of the seeds profile (`figures/seeds/inter_task_*.csv`), on the
-# stand-in. The sentences and tables above have the numbers of the profile that is drawn.
-#
-# - **The claim holds against CRS.** CRS gives Task 3 about its small share of the stream, and
-#   forgets it. PRS gives it the share of its classes, and keeps it.
-# - **"Overwhelmingly" does not hold against ExStream and GSS**, which give the task room in memory
-#   too. PRS is only slightly above ExStream, and below GSS in C-F1 and O-F1.
-# - **The later samplers balance the memory as well.** CBRS and OCDM are about level with PRS in mAP
-#   and a little above it in F1, CBRS clearly.
-# - **PRS pays on the largest task**: there CRS has the higher C-F1, by far, and a slightly higher
-#   mAP.
-# - **The task is learnt after its own stream has ended.** With PRS its mAP still rises during the
-#   next task, from replay alone, and stays high. With CRS it rises as well, and then falls.
+# Which of the paper's claims hold is decided in [`ledger`](ledger.ipynb), where all of them are
+# tested together. The sentences and tables above have the numbers of the profile that is drawn.

@@ -132,8 +132,8 @@ for name in settings.dataset:
 # ## PRS against CRS
 #
 # Differences are taken seed by seed, on the same stream and the same initial network. "Clearly"
-# means that the whole interval of the difference is on one side of 0. The interval is a bootstrap
-# over seeds, as in `ledger`. Fewer than three seeds show nothing clearly.
+# means that the whole interval of the difference is on one side of 0: a 95 % t interval over seeds,
+# which counts this one comparison alone. Fewer than five seeds show nothing clearly.
 
 # %%
 from prslib.report.tables import GROUPS, METRICS, contrasts

@@ -119,16 +119,7 @@ settings.save(None, gaps, "prs_minus_crs")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 
 # %% [markdown]
-# ## In short
+# ## What holds
 #
-# The findings below are those of the seeds profile (`figures/seeds/precision_recall_*.csv`), on the
-# stand-ins. The sentences and tables above have the numbers of the profile that is drawn.
-#
-# - **PRS gains both on the rare classes.** Precision and recall of the minority are clearly above
-#   those of CRS, as in the paper.
-# - **It pays with recall on the majority**, more than in the paper, and gains precision there. With
-#   equal shares a majority class has as much room in the memory as a rare one, so the network
-#   predicts it less often.
-# - **Precision is above recall on the rare classes**, as in the paper. At a threshold of 0.5 every
-#   method predicts a rare class much less often than it occurs.
-# - **Multitask finds fewer rare images than PRS**: it sees each of them once.
+# Which of the paper's claims hold is decided in [`ledger`](ledger.ipynb), where all of them are
+# tested together. The sentences and tables above have the numbers of the profile that is drawn.

@@ -183,39 +183,5 @@ display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_
 display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))
 
 # %% [markdown]
-# ## In short
-#
-# In the seeds profile (ten seeds), on `digits70seq` and `digits49seq`, from random weights to the
-# `digits` of all other notebooks:
-#
-# - **More of the paper's claims hold from trained weights.** That is so for `turned_digits` as well
-#   as for `digits`.
-# - **"PRS outperforms CRS" holds on one set, and nearly on the other.** In all metrics at once it
-#   holds on `digits49seq` from all three weights, and on `digits70seq` from `turned_digits` alone.
-#   From `digits` the lead in mAP is too small there to be sure.
-# - **"Best of all" is open on both sets from `digits`.** On `digits70seq` it holds from
-#   `turned_digits`. From `digits` PRS is ahead there of every method that sees one task after
-#   another, though not clearly of CRS in mAP. It is level with Multitask in C-F1; in the paper it
-#   is ahead. On `digits49seq` GSS is ahead of PRS in F1 from random weights. From `digits` it is
-#   behind in C-F1, and level in O-F1 and mAP.
-# - **"Competitive on the majority" comes nearer, and is not reached.** From random weights PRS
-#   loses most majority mAP against CRS, from `digits` less, in the paper hardly any.
-#   `turned_digits` are as good as `digits` on `digits70seq`, and better on the other set. A
-#   possible reason: what a network knows already, it need not learn from many samples of the
-#   majority.
-# - **Robust to the schedule: in part.** From `digits`, "PRS outperforms CRS in every schedule"
-#   holds on `digits49seq` and is undecided on the other set. From schedule to schedule PRS varies
-#   less than GSS and ExStream on `digits49seq`, but more than CRS. On `digits70seq` only GSS varies
-#   clearly more than PRS.
-# - **On unbalanced test images PRS is not ahead in all metrics.** In the weakest metric it is below
-#   CRS, less so from `digits` than from random weights.
-# - **The lead on the rare classes grows in F1 and shrinks in mAP.** With trained weights CRS learns
-#   the rare classes, too. On `digits70seq` the moderate classes lose mAP, so "best on the moderate
-#   and the minority" holds on `digits49seq` alone.
-# - **EWC and ExStream need trained weights most**, as both freeze layers. On `digits70seq` they
-#   gain more mAP than any other method. From random weights nothing of EWC is frozen, and it is
-#   level with Finetune. From `digits` it is far above. ExStream comes much nearer to CRS on
-#   `digits70seq`, and goes from level to ahead on the other set. In the paper it is ahead on both.
-#
-# The quick profile, with two seeds on `digits70seq`, shows the same directions. From `digits` PRS
-# loses less on the majority than from random weights, and is ahead of CRS overall in all metrics.
+# The table has the claims whose verdicts differ between the weights, each set of weights tested by
+# itself (`figures/seeds/pretraining_claims.csv` has all of the seeds profile).

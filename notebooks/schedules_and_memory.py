@@ -197,20 +197,5 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
 # %% [markdown]
 # ## What holds
 #
-# The findings below are those of the seeds profile (`figures/seeds/schedules_and_memory_*.csv`), on
-# the stand-ins. The sentences and tables above have the numbers of the profile that is drawn. The
-# quick profile has one seed outside the standard setting, too few to decide any of this.
-#
-# - **"Comparatively robust" holds on `digits49seq` against GSS and ExStream, and not against CRS.**
-#   There the schedules move PRS less than GSS and ExStream, and more than CRS. GSS comes near PRS
-#   in F1 in the standard schedule alone. On `digits70seq` they move all methods little, and whether
-#   PRS or CRS is steadier is undecided in `ledger`.
-# - **In the paper's own numbers it holds against ExStream and GSS, and in part against CRS.** Over
-#   the same schedules PRS has the smallest spread in C-F1 and mAP on both sets. CRS has it in O-F1.
-# - **PRS is above CRS in F1 in every schedule.** In mAP it is so but for one schedule of
-#   `digits70seq`.
-# - **PRS is above CRS at every memory size** in all three metrics, though in mAP on `digits70seq`
-#   by too little to decide. It is above ExStream at every size, too. It is above GSS except in O-F1
-#   and mAP at the two larger sizes of `digits49seq`, where GSS is slightly ahead.
-# - **The gain narrows** in the means of all three metrics, for CRS and PRS on both sets. `ledger`
-#   confirms it on `digits49seq`.
+# Which of the paper's claims hold is decided in [`ledger`](ledger.ipynb), where all of them are
+# tested together. The sentences and tables above have the numbers of the profile that is drawn.

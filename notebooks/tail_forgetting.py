@@ -137,14 +137,5 @@ for name in settings.dataset:
 # %% [markdown]
 # ## What holds
 #
-# The findings below are those of the seeds profile (`figures/seeds/tail_forgetting_*.csv`), on the
-# stand-in. The sentences and tables above have the numbers of the profile that is drawn.
-#
-# - **The claim holds for CRS.** Small classes are forgotten more in each of the three tasks, in AP
-#   and in F1. Forgetting of mAP rises from majority to minority, as in the paper.
-# - **It holds for CRS in points too**, though a rare class has less to lose.
-# - **It holds for EWC in AP.** With all layers but the last frozen EWC forgets little of mAP. Of F1
-#   it loses nearly everything in all groups, far more than in the paper.
-# - **With PRS the order nearly disappears.** PRS forgets less of the minority than CRS and more of
-#   the majority; overall the two forget about as much. In the paper PRS forgets less mAP than CRS
-#   in two groups and about as much in the majority.
+# Which of the paper's claims hold is decided in [`ledger`](ledger.ipynb), where all of them are
+# tested together. The sentences and tables above have the numbers of the profile that is drawn.
