@@ -31,7 +31,7 @@
 # place of ResNet-101, and AC and RA are built upon it. A step of AC costs as much as five plain
 # ones, a step of RA as much as two. So the quick profile leaves AC out and has one seed, which
 # decides nothing; the seeds profile has all three networks and five seeds. There are 2 epochs where
-# the paper has 10, and AC and RA take 1 epoch on the balanced test set only.
+# the paper has 10, and AC and RA take 1 epoch only.
 #
 # *About a minute on two cores for the quick profile, nothing the second time.*
 
@@ -41,7 +41,7 @@ dataset: list = ["digits70seq"]  # one or more data sets with both test sets
 model: list = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
 frozen_stages: list = [1, 0]  # of each model; the paper freezes through the first block
 learning_rates: list = [None, 0.0005]  # of each model, None for the data set's own
-costly_models: list = ["convnet_rnn_attention"]  # of these only 1 epoch, balanced
+costly_models: list = ["convnet_rnn_attention"]  # of these only 1 epoch
 weights: str = None  # none, a published name or a file; None for each model's own
 epochs: list = [1, 2]  # of Multitask, the paper has 1 and 10
 method: list = ["CRS", "PRS"]  # beside Multitask; EWC and GSS need a plain network

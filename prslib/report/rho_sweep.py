@@ -1,8 +1,15 @@
 """Find the best power of allocation in a sweep, and draw the sweep."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+
+from prslib.datasets import load_dataset
+from prslib.training.config import configs
+from prslib.training.replay import make_replay, stream_of
 
 METRIC_COLOURS = {"C-F1": "#0072B2", "O-F1": "#D55E00", "mAP": "#009E73"}
 METRIC_MARKERS = {"C-F1": "o", "O-F1": "D", "mAP": "s"}
@@ -81,3 +88,26 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     ax.legend(title="", ncols=len(metrics), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
+
+
+def beside_crs(
+    names: Sequence[str], seeds: Sequence[int], memory_size: int | None = None
+) -> pd.DataFrame:
+    """Compare what PRS with rho 1 and CRS hold at the end of a stream, without training.
+
+    Returns dataset, method, seed, labels (of a held sample) and early (percent of the held samples
+    that are from the first tenth of the stream).
+    """
+    rows = []
+    fixed = {"rho": 1.0, "memory_size": memory_size, "seed": list(seeds)}
+    for config in configs(dataset=list(names), method=["CRS", "PRS"], **fixed):
+        data = load_dataset(config.dataset, images=False)
+        replay, size = make_replay(config, data), config.resolved["batch_size"]
+        batches = [b for part in stream_of(config, data, replay) for b in part.batches]
+        stream = np.concatenate([batch[:size] for batch in batches])  # replayed ones come after
+        held = replay.memory.read(np.arange(len(replay.memory)))["index"]
+        row = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
+        row["labels"] = data.train.labels[held].sum(axis=1).mean()
+        early = 100 * np.isin(held, stream[: len(stream) // 10]).mean()
+        rows.append(row | {"early": early})
+    return pd.DataFrame(rows)

@@ -55,9 +55,7 @@ def test_all_numbers_are_written_between_their_markers(checkout):
     assert "0 are not run. Of the paper's 3 numbers 2 have one of ours" in text
     assert "sign of those above in 1 of the 2 decided rows" in text
     assert "- **Who has the best scores?** Holds: It leads (one +1.2, other +1.2).\n" in text
-    assert (
-        "| It leads | one [COCOseq] | +1.2 [+0.5, +2.0] points | +3.0 | holds | holds |\n" in text
-    )
+    assert "| It leads | one [COCOseq] | +1.2 [+0.5, +2.0] points | +3.0 | holds | holds |" in text
     assert "| PRS | 1,100,000 | 1,600 |  |  |" in text
     assert "wants 15 runs: 0.05 million training steps of a ResNet-101, 0.04 million of" in text
     assert text.endswith(f"{MARKERS[-1]}\nafter\n")
