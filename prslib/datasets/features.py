@@ -245,8 +245,10 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-# `bench/head.py` chose the step size on a part of the training stream
-HEAD = {"model": "head", "learning_rate": 0.004, "clip_value": 0.5, "precision": "fp32"}
+# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a part of the
+# training stream
+HEAD = {"model": "head", "learning_rate": 0.004, "ewc_lambda": 1500.0}
+HEAD |= {"clip_value": 0.5, "precision": "fp32"}
 
 
 def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:

@@ -52,10 +52,7 @@ def test_names_of_caches_tell_the_code_that_draws_them(cache):
     load_dataset("digits49tiny")
     load_dataset("imbal-digits-tiny")
     made = {path.name for path in cache.iterdir()}
-    expected = {
-        "digits49tiny": (digits.curation, scenes, digits),
-        "imbal-digits-tiny": (scenes,),
-    }
+    expected = {"digits49tiny": (digits.curation, scenes, digits), "imbal-digits-tiny": (scenes,)}
     assert made == {
         f"{name}-{arrays._fingerprint(makers)}.npz" for name, makers in expected.items()
     }

@@ -151,10 +151,8 @@ def test_networks_with_attention_begin_with_the_same_convolutions(model):
     learned = initial_model(RunConfig(dataset=TINY, model=model), load_dataset(TINY))
     plain = initial_model(RunConfig(dataset=TINY, model=model, weights=NONE), load_dataset(TINY))
     expected = {k: v for k, v in embedded("digits-0").items() if not k.startswith("stages.3.")}
-    assert expected.keys() == below_head(learned).keys() - {
-        "weighting.positives",
-        "weighting.samples",
-    }
+    own = {"weighting.positives", "weighting.samples"}
+    assert expected.keys() == below_head(learned).keys() - own
     for name, value in expected.items():
         assert torch.equal(value, learned.state_dict()[name])
     for name, value in learned.state_dict().items():
