@@ -54,8 +54,14 @@ def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets:
 
     def keep(name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
         prefix = f"{name}." if name else ""
-        for part, gradients in LAYERS[type(layer)].of_samples(layer, given, grad).items():
-            squares[prefix + part] = gradients.square().mean(0)
+        if isinstance(layer, nn.Linear):  # the square of an outer product is that of the squares
+            moments = grad.square(), given.square()
+            found = {"weight": moments[0].T @ moments[1] / len(grad), "bias": moments[0].mean(0)}
+            found = _trained(layer, found)
+        else:
+            own = LAYERS[type(layer)].of_samples(layer, given, grad)
+            found = {part: gradients.square().mean(0) for part, gradients in own.items()}
+        squares.update({prefix + part: value for part, value in found.items()})
 
     visit_layers(model, loss, inputs, targets, keep)
     return squares
