@@ -116,12 +116,11 @@ figure.suptitle(f"The paper's claims in our runs: {most}; verdicts corrected (Ho
 settings.save(figure, decided, "claims")
 
 # %% [markdown]
-# The claims that do not hold in our runs, and by how much. Below are all claims, with their place
-# in the paper. In brackets behind a data set is the one that it stands for, or is a part of.
+# In words, question by question, with the effect on each data set. Below are all claims, with their
+# place in the paper. In brackets behind a data set is the one that it stands for, or is a part of.
 
 # %%
-said = [*ledger.sentences(decided), *ledger.in_words(decided)]
-display(Markdown("\n".join(f"- {sentence}" for sentence in said)))
+display(Markdown("\n".join(f"- {sentence}" for sentence in ledger.in_words(decided))))
 
 # %%
 display(Markdown(ledger.as_markdown(ledger.account(decided))))

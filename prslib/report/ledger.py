@@ -236,33 +236,17 @@ def as_markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def sentences(decided: pd.DataFrame) -> list[str]:
-    """Count the verdicts, and say of each claim that does not hold by how much it fails."""
-    counts = decided["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    said = [f"Of {len(decided)} rows, {decided['claim'].nunique()} claims, {listed}."]
-    for row in decided[decided["verdict"] == "does not hold"].itertuples():
-        gap = row.effect - row.published
-        paper = f"; the paper's own numbers give {row.published:+.1f}, a difference of {gap:+.1f}"
-        said.append(
-            f"Does not hold on {_data(row)}: {row.statement}. {row.test[0].upper()}{row.test[1:]}: "
-            f"{_effect(row)} over {row.seeds} seeds{'' if np.isnan(gap) else paper}."
-        )
-    return said
-
-
 def in_words(decided: pd.DataFrame) -> list[str]:
     """Say for each of `QUESTIONS` which of its claims hold, which do not, and which are open."""
-    said = []
-    for question, names in QUESTIONS.items():
-        rows = decided[decided["claim"].isin(names)]
-        parts = [f"**{question}**"]
+    said, question = [], pd.Series({name: QUESTIONS.get(name) for name in CLAIMS}).ffill()
+    for asked, rows in decided.groupby(decided["claim"].map(question), sort=False):
+        parts = [f"**{asked}**"]
         for verdict in VERDICTS:
             found = rows[rows["verdict"] == verdict].groupby("statement", sort=False)
             each = [f"{statement} ({_where(part)})" for statement, part in found]
             if each:
                 parts.append(f"{verdict.capitalize()}: {'; '.join(each)}.")
-        said += [" ".join(parts)] if len(rows) else []
+        said.append(" ".join(parts))
     return said
 
 

@@ -380,10 +380,9 @@ def test_account_and_sentences_say_what_was_decided(decided):
     assert row["effect"] == "+5.0 [+5.0, +5.0] points"
     assert row["paper"] == "+3.7"
     assert ledger.as_markdown(table[:1]).count("\n") == 2
-    said = ledger.sentences(decided)
-    failed = decided[decided["verdict"] == "does not hold"]
-    assert len(said) == 1 + len(failed)
-    assert f"does not hold: {len(failed)}" in said[0]
+    said = ledger.in_words(decided)
+    assert len(said) == len(claims.QUESTIONS) and set(claims.QUESTIONS) <= set(CLAIMS)
+    assert f"Holds: PRS is best of all ({TINY} +5.0, digits49tiny +5.0)" in "".join(said)
 
 
 def test_gather_leaves_what_is_not_stored_or_trains_it(tmp_path, monkeypatch):
