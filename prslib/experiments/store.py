@@ -381,11 +381,7 @@ def in_bytes(size: float) -> str:
 
 
 def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
-    """Return the runs that hashes, their beginnings, states and "all" name, each once.
-
-    Raise ValueError for a word that names no run or is ambiguous, and for a run that is running;
-    "all" leaves those out.
-    """
+    """Return the runs that hashes, their beginnings, states and "all" name; refuse running ones."""
     chosen = {}
     for word in wanted:
         if word == "all":
@@ -407,11 +403,7 @@ def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
 
 
 def remove(store: Store, entries: Sequence[Entry]) -> list[Entry]:
-    """Remove all files of runs, and return those that were still in the state given.
-
-    Raise TimeoutError where a process has begun with one of them, and OSError where the folder
-    cannot be written.
-    """
+    """Remove all files of runs, and return those that were still in the state given."""
     removed = []
     for entry in entries:
         lock = store.folder / f"{entry.hash}{LOCK}"

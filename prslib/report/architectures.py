@@ -37,10 +37,7 @@ def offline_configs(
     costly_models: Sequence[str] = (),
     **fixed,
 ) -> list[RunConfig]:
-    """Make the runs of the table of base architectures, Multitask, the longest first (Appendix).
-
-    The ``costly_models`` take the fewest epochs alone.
-    """
+    """Make the runs of the table of base architectures; costly models take the fewest epochs."""
     made = []
     for count in sorted(epochs):
         used = [row for row in networks if not made or row["model"] not in costly_models]

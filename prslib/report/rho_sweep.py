@@ -37,10 +37,7 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the metrics of PRS against rho, with a ring at the best rho of each (Figure "rho").
-
-    The frame has rho, metric, seed and value (percent) of one data set.
-    """
+    """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
     metrics = [metric for metric in METRIC_COLOURS if metric in set(frame["metric"])]
     sns.lineplot(
         frame,

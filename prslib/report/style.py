@@ -58,10 +58,7 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
 
 def share_legend(figure: Figure, columns: int | None = None) -> None:
-    """Put one legend with every entry once below all axes, `columns` in a row, for each axes' own.
-
-    All entries are in one row by default.
-    """
+    """Put one legend below all axes, in place of their own; all entries in a row by default."""
     entries = {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
