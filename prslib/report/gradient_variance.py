@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from prslib.datasets import load_dataset
 from prslib.report.statistics import NEITHER, spread
-from prslib.report.style import COLOURS, MARKERS, in_order
+from prslib.report.style import COLOURS, MARKERS, draw_curves, in_order
 from prslib.report.tables import contrasts, seed_gaps
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -81,21 +80,8 @@ def _sentence(row: dict, method: str) -> str:
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
     methods = in_order(frame["method"])
-    sns.lineplot(
-        frame,
-        x="seen",
-        y="value",
-        hue="method",
-        style="method",
-        hue_order=methods,
-        style_order=methods,
-        palette=COLOURS,
-        markers={name: MARKERS[name] for name in methods},
-        dashes=False,
-        estimator=gmean,
-        errorbar=_band,
-        ax=ax,
-    )
+    how = {"estimator": gmean, "errorbar": _band}
+    draw_curves(frame, ax, "seen", "method", methods, COLOURS, MARKERS, **how)
     ax.set(
         xlabel="share of the stream seen (%)",
         ylabel="gradient variance over memory\n(loss²/weight²)",

@@ -68,18 +68,7 @@ class ExStream(Counted):
         return self._samples.copy()
 
     def vectors(self, slots: np.ndarray) -> np.ndarray:
-        """Return the vectors in the given slots.
-
-        Parameters
-        ----------
-        slots : int64 (K,)
-            Filled slots.
-
-        Returns
-        -------
-        float32 (K, D)
-            A copy.
-        """
+        """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
         return self._vectors[slots]
 
     def place(self, labels: np.ndarray, *, features: np.ndarray) -> np.ndarray:
