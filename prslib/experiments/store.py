@@ -81,16 +81,7 @@ class Store:
     def load(self, config: RunConfig) -> Run | None:
         """Return a stored run, or None where there is none that can be read.
 
-        Parameters
-        ----------
-        config : RunConfig
-            The run.
-
-        Returns
-        -------
-        Run or None
-            A file that cannot be read gives a warning and counts as absent: the run is trained
-            again.
+        A file that cannot be read gives a warning and counts as absent: the run is trained again.
 
         Raises
         ------
@@ -146,17 +137,8 @@ class Store:
     def lock(self, config: RunConfig, wait: bool = True) -> Iterator[None]:
         """Hold a run, so that no other process trains it meanwhile.
 
-        Parameters
-        ----------
-        config : RunConfig
-            The run.
-        wait : bool
-            Whether to wait while another process holds it.
-
-        Yields
-        ------
-        None
-            The run is held within the context. The operating system frees it when the process ends.
+        It is held within the context, or until the process ends. ``wait`` says whether to wait
+        while another process holds it.
 
         Raises
         ------
