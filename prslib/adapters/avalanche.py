@@ -72,10 +72,7 @@ class SamplerBuffer(ExemplarsBuffer):
         exp : DatasetExperience
             Its ``dataset`` is placed.
 
-        Raises
-        ------
-        TypeError, ValueError
-            As from ``update_from_dataset``.
+        Raises what ``update_from_dataset`` raises.
         """
         self.update_from_dataset(exp.dataset)
 
@@ -131,26 +128,9 @@ class SamplerBuffer(ExemplarsBuffer):
 
 
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return targets as multi-hot rows.
+    """Return targets, class numbers or vectors of 0 and 1 throughout, as multi-hot rows.
 
-    Parameters
-    ----------
-    targets : iterable of int, or of arrays or tensors of shape (C,)
-        Classes, or multi-hot vectors of 0 and 1; one kind throughout.
-    num_classes : int
-        Number of classes C.
-
-    Returns
-    -------
-    bool (B, C)
-        Labels as a sampler takes them.
-
-    Raises
-    ------
-    TypeError
-        If a single target is not a whole number.
-    ValueError
-        If a class is out of range, a vector is not of 0 and 1, or kinds or shapes are mixed.
+    Raises TypeError for a single target that is no whole number, ValueError for others.
 
     Example
     -------

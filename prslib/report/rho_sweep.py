@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from prslib.datasets import load_dataset
+from prslib.report.style import draw_curves
 from prslib.training.config import configs
 from prslib.training.replay import make_replay, stream_of
 
@@ -44,46 +44,20 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the metrics of PRS against rho, with a ring at the best rho of each (Figure "rho").
-
-    The frame has rho, metric, seed and value (percent) of one data set.
-    """
+    """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
     metrics = [metric for metric in METRIC_COLOURS if metric in set(frame["metric"])]
-    sns.lineplot(
-        frame,
-        x="rho",
-        y="value",
-        hue="metric",
-        style="metric",
-        hue_order=metrics,
-        style_order=metrics,
-        palette=METRIC_COLOURS,
-        markers=METRIC_MARKERS,
-        dashes=False,
-        errorbar="sd",
-        ax=ax,
-    )
+    looks = METRIC_COLOURS, METRIC_MARKERS
+    draw_curves(frame, ax, "rho", "metric", metrics, *looks, errorbar="sd")
     means = frame.groupby(["metric", "rho"])["value"].mean()
     for position, metric in enumerate(metrics):
         best, colour = means[metric].idxmax(), METRIC_COLOURS[metric]
         point = (best, means[metric, best])
-        ax.plot(
-            *point,
-            marker="o",
-            markersize=13,
-            markerfacecolor="none",
-            markeredgecolor=colour,
-            markeredgewidth=1.4,
-        )
-        ax.annotate(
-            f"{best:g}".replace("-", "\N{MINUS SIGN}"),
-            point,
-            xytext=(0, -13 if position % 2 else 13),  # every other one below, clear of the first
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            color=colour,
-        )
+        ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none"}
+        ax.plot(*point, **ring, markeredgecolor=colour, markeredgewidth=1.4)
+        # every other one below, clear of the first
+        place = {"xytext": (0, -13 if position % 2 else 13), "textcoords": "offset points"}
+        text = f"{best:g}".replace("-", "\N{MINUS SIGN}")
+        ax.annotate(text, point, **place, ha="center", va="center", color=colour)
     ax.margins(y=0.15)  # room for the label of the best point below a title
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     ax.legend(title="", ncols=len(metrics), loc="lower center", bbox_to_anchor=(0.5, 1.0))

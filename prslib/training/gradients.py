@@ -119,11 +119,7 @@ def memory_variance(
 def measured(
     parts: Iterable[Part], marks: Iterable[int], measure: Callable[[int], None], step: int = 0
 ) -> list[Part]:
-    """Return a stepwise stream with a measurement after some steps.
-
-    ``measure`` is called when a marked number of steps has been taken and their samples placed,
-    before the next one. ``step`` counts the steps before the first of these batches.
-    """
+    """Return a stepwise stream that measures after the marked steps, their samples placed."""
     left = deque(marks)
     if not left:
         return list(parts)

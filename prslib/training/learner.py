@@ -96,7 +96,8 @@ class Learner:
         An array or a list of indices is known ahead, and nothing waits between its steps. An
         iterator is asked for a batch after the step on the last one and ``after_step``.
         """
-        if _known_ahead(plan):
+        listed = isinstance(plan, list) and not any(isinstance(b, VectorBatch) for b in plan)
+        if listed or isinstance(plan, np.ndarray):
             for pixels, rows in _as_images(images).feed(plan):
                 self._step(pixels, labels[rows])
                 after_step()
@@ -206,12 +207,6 @@ class Learner:
         finally:
             self.upper.train()
         return seen
-
-
-def _known_ahead(plan: Iterable[np.ndarray | VectorBatch]) -> bool:
-    if isinstance(plan, list):
-        return not any(isinstance(batch, VectorBatch) for batch in plan)
-    return isinstance(plan, np.ndarray)
 
 
 def _as_images(images: Images | Tensor) -> Images:
