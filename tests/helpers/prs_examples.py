@@ -1,4 +1,4 @@
-"""Small label streams and samplers that the tests of PRS share."""
+"""Small label streams and samplers that the tests of the samplers share."""
 
 import numpy as np
 
@@ -15,10 +15,22 @@ def rows(*samples, num_classes=3):
     return labels
 
 
-def filled(samples, num_classes=3, size=None, **options):
-    sampler = make_sampler("prs", size or len(samples), num_classes, 0, **options)
+def filled(samples, num_classes=3, size=None, name="prs", seed=0, **options):
+    sampler = make_sampler(name, size or len(samples), num_classes, seed, **options)
     sampler.place(rows(*samples, num_classes=num_classes))
     return sampler
+
+
+def next_slots(name, samples, sample, runs=2000, **options):
+    """Return which slot each of many seeds gives to the sample that follows."""
+    made = (filled(samples, name=name, seed=seed, **options) for seed in range(runs))
+    return np.array([sampler.place(rows(sample))[0] for sampler in made])
+
+
+def held_items(slots):
+    """Return the items of the stream that hold a slot at the end."""
+    holder = {slot: item for item, slot in enumerate(slots) if slot >= 0}
+    return np.array(list(holder.values()))
 
 
 def decide(sampler, *sample):

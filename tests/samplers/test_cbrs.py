@@ -1,31 +1,17 @@
+from functools import partial
+
 import numpy as np
+import prs_examples
 from cbrs_twin import Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prs_examples import A, B, C, held_items, long_tailed, rows
 from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
 
-A, B, C = range(3)
-
-
-def rows(*samples, num_classes=3):
-    """Multi-hot rows of samples given as tuples of classes."""
-    labels = np.zeros((len(samples), num_classes), bool)
-    for row, sample in zip(labels, samples, strict=True):
-        row[list(np.atleast_1d(sample))] = True
-    return labels
-
-
-def filled(*samples, seed=0):
-    sampler = make_sampler("cbrs", len(samples), 3, seed)
-    sampler.place(rows(*samples))
-    return sampler
-
-
-def next_slots(samples, sample, runs=2000):
-    """Return which slot each of many seeds gives to the sample that follows."""
-    return np.array([filled(*samples, seed=s).place(rows(sample))[0] for s in range(runs)])
+filled = partial(prs_examples.filled, name="cbrs")
+next_slots = partial(prs_examples.next_slots, "cbrs")
 
 
 # Worked examples ------------------------------------------------------------------------------
@@ -55,7 +41,7 @@ def test_of_several_largest_classes_all_are_full_and_all_give():
 
 
 def test_a_full_class_stays_full():
-    sampler = filled(A, A, A, B)
+    sampler = filled([A, A, A, B])
     sampler.place(rows(C, B))  # each overwrites a sample of A, which is full from now on
     assert sampler.class_counts.tolist() == [1, 2, 1]
     own = np.flatnonzero(sampler.labels[:, A])[0]
@@ -64,12 +50,12 @@ def test_a_full_class_stays_full():
 
 
 def test_full_is_judged_with_a_full_memory():
-    sampler = filled(A, B, B, B)  # A was the largest at the first sample
+    sampler = filled([A, B, B, B])  # A was the largest at the first sample
     assert sampler.place(rows(A))[0] in {1, 2, 3}
 
 
 def test_a_sample_counts_for_its_rarest_label():
-    sampler = filled(A, A, (A, B), (B, C))
+    sampler = filled([A, A, (A, B), (B, C)])
     assert sampler.slot_class.tolist() == [A, A, B, C]
     assert sampler.class_counts.tolist() == [3, 2, 1]
     slots = next_slots([A, A, (A, B), (B, C)], (A, C))  # for C, which is not full
@@ -77,7 +63,7 @@ def test_a_sample_counts_for_its_rarest_label():
 
 
 def test_equally_rare_labels_are_drawn_uniformly():
-    classes = [filled((A, B, C), A, seed=seed).slot_class[0] for seed in range(1500)]
+    classes = [filled([(A, B, C), A], seed=seed).slot_class[0] for seed in range(1500)]
     assert chisquare(np.bincount(classes, minlength=3)).pvalue > 1e-4
 
 
@@ -90,13 +76,12 @@ def test_equally_rare_labels_are_drawn_uniformly():
     num_classes=st.integers(1, 12),
     size=st.integers(1, 40),
     batch=st.sampled_from([1, 7, 1000]),
-    extra_labels=st.sampled_from([0.0, 0.1, 0.5]),
+    extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
+    late=st.booleans(),
 )
-def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels):
+def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels, late):
     rng = np.random.default_rng(seed)
-    chance = 1.0 / np.arange(1, num_classes + 1) ** 1.3
-    stream = np.eye(num_classes, dtype=bool)[rng.choice(num_classes, 200, p=chance / chance.sum())]
-    stream |= rng.random(stream.shape) < extra_labels
+    stream = long_tailed(rng, 200, num_classes, extra_labels, late)
     stream[rng.random(200) < 0.05] = False
     sampler, twin = make_sampler("cbrs", size, num_classes, seed), Twin(size, num_classes, seed)
     for start in range(0, len(stream), batch):
@@ -114,21 +99,10 @@ def test_the_samples_of_each_class_are_a_uniform_choice():
     stream = rows(*[A] * 20, *[B] * 60, *[A] * 20)
     size, runs, kept = 10, 3000, np.zeros(100)
     for seed in range(runs):
-        holder = np.full(size, -1)
-        for item, slot in enumerate(make_sampler("cbrs", size, 3, seed).place(stream)):
-            if slot >= 0:
-                holder[slot] = item
-        kept[holder] += 1
+        kept[held_items(make_sampler("cbrs", size, 3, seed).place(stream))] += 1
     of_a, of_b = np.delete(kept, slice(20, 80)), kept[20:80]
     assert of_a.sum() == of_b.sum() == runs * size / 2
     for counts in (of_a, of_b):
         share = size / 2 / len(counts)  # without replacement the spread is smaller
         statistic = ((counts - runs * share) ** 2).sum() / (runs * share * (1 - share))
         assert abs(statistic - len(counts)) < 5 * np.sqrt(2 * len(counts))
-
-
-def test_a_long_stream_ends_balanced():
-    stream = np.eye(3, dtype=bool)[np.random.default_rng(5).choice(3, 4000, p=[0.8, 0.15, 0.05])]
-    sampler = make_sampler("cbrs", 90, 3, 1)
-    sampler.place(stream)
-    assert np.abs(sampler.class_counts - 30).max() <= 1

@@ -1,36 +1,18 @@
 import math
+from functools import partial
 
 import numpy as np
+import prs_examples
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ocdm_twin import Twin
+from prs_examples import A, B, C, long_tailed, rows
 from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
 
-A, B, C = range(3)
-
-
-def rows(*samples, num_classes=3):
-    """Multi-hot rows of samples given as tuples of classes."""
-    labels = np.zeros((len(samples), num_classes), bool)
-    for row, sample in zip(labels, samples, strict=True):
-        row[list(np.atleast_1d(sample))] = True
-    return labels
-
-
-def filled(*samples, seed=0, size=None, **options):
-    sampler = make_sampler("ocdm", size or len(samples), 3, seed, **options)
-    sampler.place(rows(*samples))
-    return sampler
-
-
-def next_slots(samples, sample, runs=2000, **options):
-    """Return which slot each of many seeds gives to the sample that follows."""
-    return np.array(
-        [filled(*samples, seed=s, **options).place(rows(sample))[0] for s in range(runs)]
-    )
+next_slots = partial(prs_examples.next_slots, "ocdm")
 
 
 # Worked examples ------------------------------------------------------------------------------
@@ -81,7 +63,7 @@ def test_ties_are_uniform_over_samples_not_over_label_sets():
 
 def test_a_class_may_leave_the_memory():
     # rho 3: n = (9, 1), p = (729, 1) / 730: without B the distance is log(730 / 729)
-    sampler = filled(*[A] * 8, B, rho=3.0)
+    sampler = prs_examples.filled([*[A] * 8, B], name="ocdm", rho=3.0)
     assert sampler.place(rows(A)).tolist() == [8]
     assert sampler.class_counts.tolist() == [9, 0, 0]
     assert sampler.place(rows(B)).tolist() in ([k] for k in [-1, *range(9)])  # and come back
@@ -110,14 +92,13 @@ def test_a_batch_is_decided_as_a_whole():
     num_classes=st.integers(1, 30),
     size=st.integers(1, 30),
     batch=st.sampled_from([1, 4, 10, 100]),
-    extra_labels=st.sampled_from([0.0, 0.05, 0.3]),
-    rho=st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-3, 3)),
+    extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
+    late=st.booleans(),
+    rho=st.one_of(st.sampled_from([-1000.0, -1.0, 0.0, 1.0, 1000.0]), st.floats(-3, 3)),
 )
-def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels, rho):
+def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels, late, rho):
     rng = np.random.default_rng(seed)
-    chance = 1.0 / np.arange(1, num_classes + 1) ** 1.3
-    stream = np.eye(num_classes, dtype=bool)[rng.choice(num_classes, 80, p=chance / chance.sum())]
-    stream |= rng.random(stream.shape) < extra_labels
+    stream = long_tailed(rng, 80, num_classes, extra_labels, late)
     stream[rng.random(80) < 0.05] = False
     sampler = make_sampler("ocdm", size, num_classes, seed, rho=rho)
     twin = Twin(size, num_classes, seed, rho=rho)
@@ -131,18 +112,6 @@ def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_la
 # Distributions and edges ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [1, 10, 1000])
-@pytest.mark.parametrize("rho", [0.0, 1.0])
-def test_a_long_single_label_stream_ends_on_target(rho, batch):
-    rng = np.random.default_rng(5)
-    stream = np.eye(4, dtype=bool)[rng.choice(4, 6000, p=[0.5, 0.25, 0.15, 0.1])]
-    sampler = make_sampler("ocdm", 200, 4, 1, rho=rho)
-    for start in range(0, len(stream), batch):
-        sampler.place(stream[start : start + batch])
-    target = stream.mean(0) if rho else np.full(4, 0.25)
-    assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.01
-
-
 def test_late_samples_are_favoured_one_by_one_and_not_in_a_batch():
     stream, entered = rows(*[A] * 60), {1: [], 60: []}
     for batch, last in entered.items():
@@ -154,18 +123,3 @@ def test_late_samples_are_favoured_one_by_one_and_not_in_a_batch():
             last.append(slots[-1] >= 0)
     assert abs(np.mean(entered[1]) - 4 / 5) < 0.05
     assert abs(np.mean(entered[60]) - 4 / 60) < 0.03
-
-
-@pytest.mark.parametrize("rho", [-1000.0, -2.0, 0.0, 2.0, 1000.0])
-@pytest.mark.parametrize("size", [1, 7])
-def test_any_rho_and_size_keep_the_books(rho, size):
-    stream = np.random.default_rng(0).random((600, 12)) < 0.5 / np.arange(1, 13)
-    sampler = make_sampler("ocdm", size, 12, 0, rho=rho)
-    mirror = np.zeros((size, 12), bool)
-    for start in range(0, 600, 50):
-        part = stream[start : start + 50]
-        for row, slot in zip(part, sampler.place(part), strict=True):
-            if slot >= 0:
-                mirror[slot] = row
-        assert (sampler.labels == mirror).all()
-        assert (sampler.class_counts == mirror.sum(0)).all()

@@ -193,12 +193,6 @@ def test_ties_fall_uniformly_in_the_paper_and_on_the_first_slot_for_the_authors(
     assert set(slots[slots >= 0]) == {0}
 
 
-def test_ties_are_uniform_over_seeds():
-    stream = rows(*[A] * 11, num_classes=1)
-    slots = np.array([make_sampler("prs", 10, 1, s).place(stream)[-1] for s in range(3000)])
-    assert chisquare(np.bincount(slots[slots >= 0], minlength=10)).pvalue > 1e-4
-
-
 def test_class_and_tie_are_drawn_apart():
     stream = rows(*[A] * 6, *[B] * 6, num_classes=3)
     new = rows(C, num_classes=3)
@@ -217,18 +211,6 @@ def test_before_the_first_sample_nothing_is_asked_of_the_memory(variant):
     decision = sampler.explain(np.zeros(3, bool))
     assert not decision.partition.any() and not decision.quota.any()
     assert not decision.surplus.any() and decision.acceptance == 0
-
-
-@pytest.mark.parametrize("variant", ["paper", "authors"])
-@pytest.mark.parametrize("rho", [0.0, 1.0])
-def test_a_long_single_label_stream_ends_on_target(rho, variant):
-    rng = np.random.default_rng(5)
-    chance = np.array([0.5, 0.25, 0.15, 0.1])
-    stream = np.eye(4, dtype=bool)[rng.choice(4, 6000, p=chance)]
-    sampler = make_sampler("prs", 200, 4, 1, rho=rho, variant=variant)
-    sampler.place(stream)
-    target = stream.mean(0) if rho else np.full(4, 0.25)
-    assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.02
 
 
 # Edges ----------------------------------------------------------------------------------------
@@ -253,18 +235,6 @@ def test_counts_above_746_do_not_underflow():
     sampler = filled([A] * 900 + [B] * 800, size=10)
     assert decide(sampler, A, B).acceptance == pytest.approx(5 / 801)
     assert math.exp(-801) == 0
-
-
-def test_negative_rho_favours_the_rare_class():
-    sampler = filled([A] * 30 + [B] * 3, size=8, rho=-1)
-    decision = decide(sampler, B)
-    assert decision.partition[B] > decision.partition[A]
-
-
-def test_an_absent_class_is_no_candidate():
-    sampler = filled([A] * 4 + [B] * 4, 3, size=4)
-    decision = decide(sampler, C)
-    assert decision.surplus[C] < 0 and C not in decision.candidates
 
 
 def test_explain_changes_nothing():
