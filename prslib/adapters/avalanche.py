@@ -63,17 +63,7 @@ class SamplerBuffer(ExemplarsBuffer):
         self.sampler = sampler
 
     def post_adapt(self, agent_state: Any, exp: Any) -> None:
-        """Place the samples of an experience; Avalanche calls it after training.
-
-        Parameters
-        ----------
-        agent_state : object
-            Avalanche's strategy; unused.
-        exp : DatasetExperience
-            Its ``dataset`` is placed.
-
-        Raises what ``update_from_dataset`` raises.
-        """
+        """Place the samples of an experience; Avalanche calls it after training."""
         self.update_from_dataset(exp.dataset)
 
     def update_from_dataset(self, new_data: Any) -> None:
@@ -106,20 +96,7 @@ class SamplerBuffer(ExemplarsBuffer):
         self.buffer = new_data.concat(self.buffer).subset([rows[k] for k in sorted(rows)])
 
     def resize(self, strategy: Any, new_size: int) -> None:
-        """Refuse a new size: what a sampler keeps depends on its size from the start.
-
-        Parameters
-        ----------
-        strategy : object
-            Avalanche's strategy; unused.
-        new_size : int
-            The sampler's size; no other is accepted.
-
-        Raises
-        ------
-        ValueError
-            If it is another one.
-        """
+        """Refuse a new size: what a sampler keeps depends on its size from the start."""
         if new_size != self.max_size:
             raise ValueError(
                 f"new_size: expected {self.max_size}, the sampler's size, got {new_size}; "

@@ -170,18 +170,15 @@ class Settings:
         file = self.folder / f"{self.notebook}_{name}"
         frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
-        if figure is not None:
-            self._show(figure, file.with_name(f"{file.name}.png"))
-
-    def _show(self, figure, file: Path) -> None:
-        """Draw a figure once, into its file, and show the file."""
+        if figure is None:
+            return
         import matplotlib.pyplot as plt  # slow to load, and reading parameters needs neither
         from IPython.display import Image, display
 
-        figure.savefig(file, metadata={"Software": None})
+        figure.savefig(f"{file}.png", metadata={"Software": None})
         plt.close(figure)
-        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.stem}, as in its CSV file"
-        display(Image(file, width=width, alt=alt))
+        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.name}, as in its CSV file"
+        display(Image(f"{file}.png", width=width, alt=alt))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]

@@ -88,10 +88,7 @@ def plot_metrics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw the distance between two methods by group and weights, as `plot_groups` does.
-
-    The column weights is in place of method; the later weights appear, the darker they are.
-    """
+    """Draw the distance between two methods by group and weights, later ones darker."""
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
     greys = sns.color_palette("Greys", len(weights) + 2)[1:-1]  # neither white nor black

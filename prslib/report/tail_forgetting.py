@@ -58,11 +58,7 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
 
 
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    """Correlate forgetting with class size by rank (Spearman), task by task.
-
-    -1 where the smallest class of a task is forgotten most and the largest least; NaN where all
-    classes are forgotten alike.
-    """
+    """Correlate forgetting with class size by rank (Spearman), task by task; NaN without a rank."""
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
     for key, part in rows.groupby(keys, sort=False):

@@ -26,8 +26,6 @@ class CRS(Counted, LabelSampler):
     array([0, 1])
     """
 
-    draws = 1
-
     def __len__(self) -> int:
         """Return the number of filled slots."""
         return min(self._count, self.size)

@@ -184,14 +184,11 @@ def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tens
 
 
 class Graphs:
-    """Record and replay on a CUDA stream of its own.
-
-    The graphs share one pool of memory: they run one after another, and none reads what another
-    left there.
-    """
+    """Record and replay on a CUDA stream of its own."""
 
     def __init__(self, device: torch.device):
         self.device, self.stream = device, torch.cuda.Stream(device)
+        # one for all: they run one after another, and none reads what another left there
         self.pool = torch.cuda.graph_pool_handle()
 
     @contextmanager

@@ -19,7 +19,7 @@ from torch.nn.grad import conv2d_weight
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.training.device import Images
-from prslib.training.replay import Part, VectorBatch
+from prslib.training.replay import Part, joined
 
 SAMPLES_AT_ONCE = 20  # as in a training step by default: measuring needs no more memory
 Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each parameter's sum
@@ -102,16 +102,10 @@ def memory_variance(
     """Return the gradient variance over all that a memory holds: images, or ExStream's vectors."""
 
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
-        slots = memory.filled
+        slots, none = memory.filled, np.empty(0, np.int64)
         for start in range(0, len(slots), SAMPLES_AT_ONCE):
             some = slots[start : start + SAMPLES_AT_ONCE]
-            if hasattr(sampler, "vectors"):
-                none = np.empty(0, np.int64)
-                yield learner.join(
-                    images, labels, VectorBatch(none, sampler.vectors(some), sampler.labels[some])
-                )
-            else:
-                yield learner.join(images, labels, memory.read(some)["index"])
+            yield learner.join(images, labels, joined(none, some, sampler, memory))
 
     return gradient_variance(learner.upper, learner.loss, batches())
 

@@ -289,11 +289,7 @@ def features(
 def gradient_products(
     learner: Learner, images: Images, labels: Tensor, batch: np.ndarray, memory: Memory
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that compares a batch's gradients with those of memory subsets (GSS).
-
-    It takes slots (K, n) and returns inner products, float64 (K + B, K + B), of the gradients of
-    the subsets' mean losses and of each new sample's loss.
-    """
+    """Return a function of memory subsets, slots (K, n), as `GSS.place` wants it for a batch."""
 
     def products(subsets: np.ndarray) -> np.ndarray:
         known = memory.read(subsets.ravel())["index"]

@@ -93,12 +93,13 @@ def replay_plan(
     """
     for step, batch in enumerate(batches):
         if step or not begun:
-            yield _joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
+            yield joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
         context = {name: ask_model(name, batch, memory) for name in sampler.needs}
         memory.write(sampler.place(labels[batch], **context), index=batch)
 
 
-def _joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | VectorBatch:
+def joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | VectorBatch:
+    """Join new indices with what the replayed slots of the memory hold."""
     if not len(replayed):
         return batch
     if hasattr(sampler, "vectors"):
