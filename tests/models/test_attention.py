@@ -136,21 +136,6 @@ def test_maps_teach_the_features_and_not_the_head():
 
 
 @pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
-def test_a_frozen_block_gets_no_gradient_and_the_rest_learns(name):
-    model = made(name)
-    learner = Learner(model, **TRAINING, clip_value=5.0, frozen_stages=1)
-    before = {key: value.clone() for key, value in model.state_dict().items()}
-    pictures = (images(8) * 255).permute(0, 2, 3, 1).to(torch.uint8)
-    learner.fit(pictures, targets(8), np.arange(8).reshape(2, 4))
-    moved = {k for k, v in model.state_dict().items() if not torch.equal(v, before[k])}
-    assert not any(key.startswith("stages.0.") for key in moved)
-    for stage in ("stages.1.", "stages.2.", "stages.3."):
-        assert any(key.startswith(stage) for key in moved)
-    assert all(p.grad is None for p in model.stages[0].parameters())
-    assert learner.probabilities(pictures).shape == (8, 5)
-
-
-@pytest.mark.parametrize("name", [CONSISTENCY, RECURRENT])
 def test_runs_of_exstream_train_from_end_to_end(name):
     finished = run(RunConfig("digits70tiny", "ExStream", model=name, batch_size=150))
     assert finished.memory_labels.any()
@@ -170,16 +155,6 @@ def test_the_head_looks_at_the_whole_map_and_then_at_five_regions():
     state, _ = model.head.recurrent(F.relu(model.head.read(whole)))
     first = model.head.where(F.relu(model.head.state(state)))
     torch.testing.assert_close(regions[0], first + torch.tensor([0.5, 0.5, 0.0, 0.0]))
-
-
-def test_a_cut_reads_the_places_it_names():
-    maps = torch.arange(64.0).view(1, 1, 8, 8).requires_grad_()
-    region = torch.tensor([[0.5, 0.5, 0.5, -0.5]])  # the quarter on the right above
-    torch.testing.assert_close(cut(maps, region), maps[..., :4, 4:])
-    whole = cut(maps, torch.tensor([[1.0, 1.0, 0.0, 0.0]]))
-    torch.testing.assert_close(whole, F.avg_pool2d(maps, 2))
-    outside = cut(maps, torch.tensor([[0.5, 0.5, 5.0, 0.0]]))
-    assert (outside == 0).all()
 
 
 def test_a_cut_is_torchs_own_and_its_places_are_not_rounded():
