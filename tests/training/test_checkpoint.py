@@ -15,7 +15,7 @@ from interrupted import attempt, stopped_at, sweep, train
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.paths import project_root
-from prslib.training.checkpoint import Checkpoint, Progress, pack, source_digest, unpack
+from prslib.training.checkpoint import Checkpoint, Progress, source_digest
 from prslib.training.config import RunConfig, configs
 from prslib.training.methods import METHODS
 from prslib.training.run import run
@@ -230,15 +230,3 @@ def test_without_a_path_nothing_is_written_and_the_clock_is_kept(tmp_path, monke
 class _Nothing:
     def state_dict(self):
         return {}
-
-
-def test_packing_keeps_every_bit():
-    rng = np.random.default_rng(3)
-    rng.random(5)
-    state = {"rng": rng, "on": np.array([True]), "none": None, "deep": {"x": np.arange(3.0)}}
-    again = unpack(pack(state), state)
-    assert again["rng"].random() == rng.random()
-    assert again["on"].dtype == bool
-    np.testing.assert_array_equal(again["deep"]["x"], np.arange(3.0))
-    with pytest.raises(TypeError, match="got set; keep a sampler's state in these"):
-        pack({1, 2})

@@ -6,7 +6,7 @@ import torch
 
 from prslib.datasets import load_dataset
 from prslib.memory import Memory
-from prslib.models.networks import make_model, split
+from prslib.models.networks import make_model
 from prslib.training import learner as learner_module
 from prslib.training.config import RunConfig
 from prslib.training.learner import EWC, SAMPLER_NEEDS, Learner
@@ -117,14 +117,6 @@ def test_ewc_without_strength_is_finetune_and_with_it_holds_the_weights(dataset)
     assert gone[2] < 0.8 * gone[0]
 
 
-def test_only_stages_that_are_there_can_be_frozen():
-    model = make_model("convnet", (32, 32, 3), 70, seed=0)
-    with pytest.raises(ValueError, match="expected 0 to 3, as ConvNet has 4 stages, got 4"):
-        split(model, 4)
-    with pytest.raises(ValueError, match="as Linear has 0 stages, got 1"):
-        split(torch.nn.Linear(2, 2), 1)
-
-
 def test_replayed_vectors_train_as_the_images_they_came_from(dataset):
     images, labels = tensors(dataset)
     new, old = np.arange(10), np.arange(10, 16)
@@ -172,19 +164,12 @@ def test_bfloat16_stays_near_float32_with_weights_in_float32(dataset, method):
     assert not np.array_equal(*scores)
     np.testing.assert_allclose(*scores, atol=0.06)  # the largest of 3500; they reach 0.9
     assert np.abs(scores[0] - scores[1]).mean() < 0.005
-
-
-def test_a_forward_pass_in_bfloat16_is_one(dataset):
-    half, images = trained(dataset, "bf16", steps=1)
-    kinds = set()
+    kinds = []
     for layer in half.model.modules():
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
-            layer.register_forward_hook(lambda _m, _i, output: kinds.add(output.dtype))
+            layer.register_forward_hook(lambda _m, _i, output: kinds.append(output.dtype))
     half.fit(images, torch.ones(len(images), 70), [np.arange(20)])
-    assert kinds == {torch.bfloat16}
-    kinds.clear()
-    half.probabilities(images[:5])
-    assert kinds == {torch.bfloat16}
+    assert set(kinds) == {torch.bfloat16}  # in training as well
 
 
 def test_frozen_stages_hand_on_float32_whatever_they_compute_in(dataset):

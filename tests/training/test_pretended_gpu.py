@@ -67,12 +67,10 @@ def gpu(monkeypatch):
 def assert_same(left, right):
     np.testing.assert_array_equal(left.scores["value"], right.scores["value"])
     np.testing.assert_array_equal(left.memory_labels, right.memory_labels)
+    np.testing.assert_array_equal(left.features, right.features)
     if left.gradient_variance is not None:
-        np.testing.assert_array_equal(
-            left.gradient_variance["value"], right.gradient_variance["value"]
-        )
-    if left.features is not None:
-        np.testing.assert_array_equal(left.features, right.features)
+        values = (one.gradient_variance["value"] for one in (left, right))
+        np.testing.assert_array_equal(*values)
 
 
 def test_tensors_of_the_host_are_refused(gpu):
