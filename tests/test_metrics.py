@@ -78,24 +78,6 @@ def test_average_precision_equals_scikit_learn_with_ties(data):
     assert got[0] == pytest.approx(average_precision_score(truth, column))
 
 
-@pytest.mark.parametrize(
-    ("scores", "labels", "message"),
-    [
-        ([[np.nan], [0.3]], [[1], [0]], "expected scores that can be ranked, got NaN"),
-        (
-            [[0.1, 0.2, 0.3]],
-            [[1, 1]],
-            r"one shape .* got \(1, 3\) and \(1, 2\)",
-        ),
-        ([[0.1], [0.2]], [[0.4], [0.0]], "expected labels of 0 and 1"),
-    ],
-)
-def test_average_precision_of_what_it_cannot_rank_is_refused(scores, labels, message):
-    with pytest.raises(ValueError, match=message):
-        average_precision(scores, labels)
-    assert average_precision([[3.0], [-1.0]], [[1], [0]]) == [1.0]  # scores, not probabilities
-
-
 def test_c_f1_is_the_harmonic_mean_of_the_means_not_a_mean_of_f1():
     # class 0: P 1, R 1/2; class 1: P 1/2, R 1. C-P = C-R = 3/4, each F1 = 2/3.
     probabilities = np.array([[0.9, 0.1], [0.1, 0.9], [0.1, 0.9], [0.1, 0.1]])
@@ -156,29 +138,30 @@ def test_evaluate_joins_groups_and_classes_in_order():
 
 
 @pytest.mark.parametrize(
-    ("probabilities", "labels", "class_group", "message"),
+    ("refuses", "arguments", "message"),
     [
-        ([[0.1, 0.2]], [[1]], ["majority"], "one shape"),
-        (np.empty((0, 1)), np.empty((0, 1)), ["majority"], "one shape"),
-        ([[1.2]], [[1]], ["majority"], "apply the sigmoid"),
-        ([[np.nan]], [[1]], ["majority"], "apply the sigmoid"),
-        ([[0.2]], [[2]], ["majority"], "labels of 0 and 1"),
-        ([[0.2]], [[1]], ["rare"], "known groups: majority, moderate, minority"),
-        ([[0.2]], [[1]], ["majority", "minority"], "a group for 1 classes, got 2"),
+        (average_precision, ([[np.nan], [0.3]], [[1], [0]]), "that can be ranked, got NaN"),
+        (average_precision, ([[0.1, 0.2, 0.3]], [[1, 1]]), r"one shape .* \(1, 3\) and \(1, 2\)"),
+        (average_precision, ([[0.1], [0.2]], [[0.4], [0.0]]), "expected labels of 0 and 1"),
+        (score, ([[0.1, 0.2]], [[1]], ["majority"]), "one shape"),
+        (score, (np.empty((0, 1)), np.empty((0, 1)), ["majority"]), "one shape"),
+        (score, ([[1.2]], [[1]], ["majority"]), "apply the sigmoid"),
+        (score, ([[np.nan]], [[1]], ["majority"]), "apply the sigmoid"),
+        (score, ([[0.2]], [[2]], ["majority"]), "labels of 0 and 1"),
+        (score, ([[0.2]], [[1]], ["rare"]), "known groups: majority, moderate, minority"),
+        (score, ([[0.2]], [[1]], ["majority"] * 2), "a group for 1 classes, got 2"),
+        (evaluate, ([[0.2, 0.3]], [[1, 0]], ["a"], GROUPS[:2]), "2 distinct"),
+        (evaluate, ([[0.2, 0.3]], [[1, 0]], ["a", "a"], GROUPS[:2]), "2 distinct"),
+        (evaluate, ([[0.2, 0.3]], [[1, 0]], ["a", "overall"], GROUPS[:2]), "names of groups"),
     ],
 )
-def test_bad_input_is_refused(probabilities, labels, class_group, message):
+def test_bad_input_is_refused(refuses, arguments, message):
     with pytest.raises(ValueError, match=message):
-        score(probabilities, labels, class_group)
+        refuses(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [(["a"], "2 distinct"), (["a", "a"], "2 distinct"), (["a", "overall"], "names of groups")],
-)
-def test_bad_class_names_are_refused(names, message):
-    with pytest.raises(ValueError, match=message):
-        evaluate([[0.2, 0.3]], [[1, 0]], names, ["majority", "minority"])
+def test_average_precision_ranks_scores_that_are_no_probabilities():
+    assert average_precision([[3.0], [-1.0]], [[1], [0]]) == [1.0]
 
 
 NAN = float("nan")

@@ -78,29 +78,6 @@ def test_released_ids_are_rows_of_the_official_lists(nus, capsys):
     assert selection["files"][3] == "zebra/0000_0.jpg"
 
 
-def test_a_missing_image_of_the_released_split_is_left_out(nus, capsys):
-    (nus / "nus/Flickr/actor/0004_4.jpg").unlink()
-    assert prepare(nus, "--ids", str(nus / "ids")) == 1
-    assert "got 1 of 7 images left out, 1 missing and 0 broken" in capsys.readouterr().err
-    assert prepare(nus, "--ids", str(nus / "ids"), "--allow-missing") == 0
-    assert "without an image file" not in capsys.readouterr().out
-    dataset = load_dataset("nuswideseq")
-    assert dataset.train.labels.astype(int).tolist() == [[1, 0, 0], [0, 0, 1]]
-    assert len(dataset.tests["imbalanced"]) == 4
-
-
-@pytest.mark.parametrize(("ids", "more"), [(True, ()), (False, ("--allow-missing",))])
-def test_another_folder_of_images(nus, capsys, ids, more):
-    (nus / "nus/Flickr").rename(nus / "nus/elsewhere")
-    (nus / "nus/Flickr").mkdir()
-    split = ["--ids", str(nus / "ids")] if ids else ["--test-per-class", "3"]
-    assert prepare(nus, *split, *more) == 1
-    said = capsys.readouterr().err
-    first = nus / "nus/Flickr/actor/0000_0.jpg"
-    assert f"the first tried is {first}; --images names the folder" in said
-    assert not (nus / "data/nuswideseq/labels.npz").exists()
-
-
 def test_derivation_takes_the_images_at_hand(nus, capsys, monkeypatch):
     blank = np.zeros((256, 256, 3), dtype=np.uint8)
     monkeypatch.setattr(arrays, "read_image", lambda _: blank)  # hundreds
@@ -124,11 +101,6 @@ def test_derivation_takes_the_images_at_hand(nus, capsys, monkeypatch):
     assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 49
     assert len(dataset.train) == len(corpus_of("actor")) - 4
     assert dataset.train.images.shape[1:] == (256, 256, 3)
-
-
-def test_too_few_test_images_for_a_class(nus, capsys):
-    assert prepare(nus, "--test-per-class", "30") == 1
-    assert "expected 30 test images of every class" in capsys.readouterr().err
 
 
 def cut(root):

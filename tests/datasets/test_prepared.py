@@ -120,15 +120,6 @@ def test_labels_load_without_preparation_and_fill_a_memory(monkeypatch):
     assert labels.shape == (2000, 70)
 
 
-@needs_coco
-def test_derived_labels_come_with_a_warning(tmp_path, monkeypatch):
-    (tmp_path / LABELS.name).symlink_to(LABELS)
-    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    with pytest.warns(UserWarning, match="our own derivation"):
-        dataset = load_dataset("cocoseq", images=False)
-    assert groups_of(dataset.class_group) == [18, 38, 14]
-
-
 @needs_nus
 def test_derived_nuswideseq():
     corpus = read_table(DATA / "nuswide_labels.npz", has_ids=False)

@@ -237,23 +237,6 @@ def test_stand_ins_have_the_papers_counts(name):
     assert DATASETS[name].recipe.memory_size == {11543: 300, 14181: 500}[sum(counts)] // divisor
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("imbal-digits-tiny", (28, 28, 1)), ("imbal-colour-digits-tiny", (32, 32, 3))],
-)
-def test_stand_ins_show_their_digits(name, shape):
-    dataset, labels = load_dataset(name), load_dataset(name, images=False)
-    test = dataset.tests["full"]
-    assert dataset.train.images.shape[1:] == test.images.shape[1:] == shape
-    np.testing.assert_array_equal(dataset.train.labels, labels.train.labels)
-    assert len(np.unique(dataset.train.images, axis=0)) > 0.99 * len(dataset.train)
-    again = load_dataset(name)
-    np.testing.assert_array_equal(again.train.images, dataset.train.images)
-    # in the middle, where digits are, pictures vary more than along the edge
-    spread = dataset.train.images.std(axis=(0, 3))
-    assert shape[2] == 3 or spread[8:-8, 8:-8].mean() > 5 * spread[0].mean()
-
-
 def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(tmp_path, monkeypatch):
     """Every original is of one brightness, so that a picture tells which it was drawn from."""
     digits = np.tile(np.arange(10), 6)

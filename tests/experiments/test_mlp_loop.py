@@ -108,21 +108,6 @@ def test_progressions_are_tidy():
     assert rows["value"].between(1, 100).all()
 
 
-def test_penalty_pulls_along_the_parameter(dataset):
-    # one step with no data term: w - lr * penalty * 2 w
-    model = torch.nn.Linear(2, 2)
-    with torch.no_grad():
-        model.weight.copy_(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
-        model.bias.zero_()
-    learner = Learner(model, "sgd", 0.1, "cross_entropy", clip_value=5.0, norm_penalty=0.5)
-    learner.loss = lambda logits, labels: 0.0 * logits.sum()
-    learner.model.forward = lambda images: images.new_zeros(1, 2) + 0.0 * model.weight.sum()
-    learner.fit(torch.zeros(1, 1, 1, 2, dtype=torch.uint8), torch.eye(2)[:1], [np.array([0])])
-    expected = torch.tensor([[3.0 - 0.3, 0.0], [0.0, 4.0 - 0.4]])
-    torch.testing.assert_close(model.weight.detach(), expected)
-    assert not model.bias.any()
-
-
 def test_losses_bring_their_activation():
     logits = torch.tensor([[2.0, 0.0, -1.0]])
     assert LOSSES["cross_entropy"].activation(logits).sum().item() == pytest.approx(1)

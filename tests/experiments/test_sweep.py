@@ -120,7 +120,6 @@ def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
     assert [store.load(config) is not None for config in wanted] == [True, False, True]
     assert store.path(wanted[1], FAILURE).exists()
     assert len(sweep.run_all(wanted, store, workers=1)) == 3
-    assert not store.path(wanted[1], FAILURE).exists()
 
 
 @pytest.mark.parametrize(

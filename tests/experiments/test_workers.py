@@ -5,12 +5,12 @@ import errno
 import numpy as np
 import pandas as pd
 import pytest
+from interrupted import stopped_at
 
 from prslib.experiments import workers
 from prslib.experiments.store import CHECKPOINT, FAILURE, Store
 from prslib.experiments.sweep import run_all
 from prslib.experiments.workers import group_runs, train_and_store
-from prslib.training.checkpoint import Checkpoint
 from prslib.training.config import RunConfig, configs
 from prslib.training.run import run, run_at_once
 
@@ -63,70 +63,36 @@ def test_runs_that_train_differently_are_refused():
         run_at_once([RunConfig(**TINY, seed=seed) for seed in (0, 1)])
 
 
-def test_a_sweep_goes_through_a_training_once(tmp_path, monkeypatch):
-    steps, store = [], Store(tmp_path)
-    count_steps(monkeypatch, steps)
-    wanted = looks()
-    (outcomes,) = [train_and_store(group, store) for group in group_runs(wanted, "cpu")]
-    assert [outcome.error for outcome in outcomes] == [None] * len(LOOKS)
-    apart = Store(tmp_path / "apart")
-    train_and_store(wanted[:1], apart)
-    assert len(steps) % 2 == 0
-    assert steps[: len(steps) // 2] == steps[len(steps) // 2 :]
+def test_a_sweep_goes_through_a_training_once(tmp_path):
+    store, apart, wanted = Store(tmp_path), Store(tmp_path / "apart"), looks()
+    (group,) = group_runs(wanted, "cpu")
+    assert stopped_at(None, group, store) == stopped_at(None, wanted[:1], apart)
     assert store.path(wanted[0]).read_bytes() == apart.path(wanted[0]).read_bytes()
     assert [found.config for found in run_all(wanted, store)] == wanted  # nothing is missing
-
-
-def count_steps(monkeypatch, steps, last=None):
-    class Stopped(BaseException):
-        pass
-
-    def count(saved, progress, write=Checkpoint.after_step):
-        steps.append(progress.position)
-        write(saved, progress)
-        if len(steps) == last:
-            raise Stopped
-
-    monkeypatch.setattr(Checkpoint, "after_step", count)
-    return Stopped
-
-
-def stopped_at(step, group, store, monkeypatch):
-    """Train until a step, saving after each; return how many steps were taken."""
-    steps = []
-    with monkeypatch.context() as patch:
-        stopped = count_steps(patch, steps, step)
-        patch.setattr("prslib.training.checkpoint.time.monotonic", lambda: len(steps))
-        try:
-            outcomes = train_and_store(group, store, save_every=1)
-        except stopped:
-            return len(steps)
-    assert [outcome.error for outcome in outcomes] == [None] * len(group)
-    return len(steps)
 
 
 @pytest.mark.parametrize(
     ("method", "names"), [("CRS", ["all", "plain"]), ("ExStream", ["watched"])]
 )
-def test_stopped_runs_go_on_together_or_with_some_of_them(tmp_path, monkeypatch, method, names):
+def test_stopped_runs_go_on_together_or_with_some_of_them(tmp_path, method, names):
     wanted = looks(method)
     kept_of = {"all": wanted, "watched": wanted[3:], "plain": wanted[:2]}
     whole = Store(tmp_path / "whole")
-    needed = stopped_at(None, wanted, whole, monkeypatch)
+    needed = len(stopped_at(None, wanted, whole))
     for name in names:
         store, kept = Store(tmp_path / name), kept_of[name]
-        assert stopped_at(needed // 2, wanted, store, monkeypatch) == needed // 2
+        assert len(stopped_at(needed // 2, wanted, store)) == needed // 2
         (file,) = store.folder.glob(f"*{CHECKPOINT}")
         file.rename(min(store.path(config, CHECKPOINT) for config in kept))
-        assert stopped_at(None, kept, store, monkeypatch) == needed - needed // 2
+        assert len(stopped_at(None, kept, store)) == needed - needed // 2
         for config in kept:
             assert store.path(config).read_bytes() == whole.path(config).read_bytes()
         assert not list(store.folder.glob(f"*{CHECKPOINT}"))
 
 
-def test_runs_that_look_at_more_than_was_saved_start_over(tmp_path, monkeypatch):
+def test_runs_that_look_at_more_than_was_saved_start_over(tmp_path):
     plain, store = looks()[0], Store(tmp_path)
-    stopped_at(3, [plain], store, monkeypatch)
+    stopped_at(3, [plain], store)
     with pytest.warns(UserWarning, match="runs that look at less; the run starts over"):
         run_at_once(looks(), checkpoint=store.path(plain, CHECKPOINT))
 

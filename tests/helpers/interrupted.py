@@ -1,8 +1,9 @@
-"""The work of the processes of test_checkpoint.py: train by a clock that counts steps."""
+"""Trainings by a clock that counts steps, which stop or are killed on the way."""
 
 import contextlib
 import os
 import signal
+from unittest.mock import patch
 
 from prslib.experiments import workers
 from prslib.experiments.sweep import run_all
@@ -29,6 +30,30 @@ class Steps:
 
         patch(checkpoint.Checkpoint, "after_step", counted)
         patch(checkpoint.time, "monotonic", lambda: self.taken)
+
+
+class Stopped(BaseException):
+    """As a KeyboardInterrupt."""
+
+
+def stopped_at(step, group, store, save_every=1):
+    """Train until a step and stop, as Ctrl-C does; return the steps that were taken."""
+    taken, after_step = [], checkpoint.Checkpoint.after_step
+
+    def stop(saved, progress):
+        taken.append(progress.position)
+        after_step(saved, progress)
+        if len(taken) == step:
+            raise Stopped
+
+    steps = patch.object(checkpoint.Checkpoint, "after_step", stop)
+    with steps, patch.object(checkpoint.time, "monotonic", lambda: len(taken)):
+        try:
+            outcomes = train_and_store(group, store, save_every=save_every)
+        except Stopped:
+            return taken
+    assert [outcome.error for outcome in outcomes] == [None] * len(group)
+    return taken
 
 
 def attempt(config, *how, **options):

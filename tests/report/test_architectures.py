@@ -89,16 +89,10 @@ def test_methods_stand_beside_their_network_s_table(rows):
     online = architectures.beside_methods(rows)
     scores = online[(online["measure"] == "score") & (online["group"] == "overall")]
     found = scores[scores["metric"] == "C-F1"].set_index(["architecture", "method"])["published"]
-    assert found.to_dict() == {
-        ("ResNet101", "Multitask"): 51.2,
-        ("ResNet101", "CRS"): 47.5,
-        ("ResNet101", "PRS"): 53.2,
-        ("Attention Consistency", "Multitask"): 42.5,
-        ("Attention Consistency", "CRS"): 43.8,
-        ("Attention Consistency", "PRS"): 51.4,
-        ("RNN-Attention", "Multitask"): 33.0,
-        ("RNN-Attention", "CRS"): 46.4,
-        ("RNN-Attention", "PRS"): 52.5,
+    assert found.unstack().loc[:, ["Multitask", "CRS", "PRS"]].T.to_dict("list") == {
+        "ResNet101": [51.2, 47.5, 53.2],
+        "Attention Consistency": [42.5, 43.8, 51.4],
+        "RNN-Attention": [33.0, 46.4, 52.5],
     }
     table = main_table(average(architectures.in_order(online)), "digits70tiny", by=["network"])
     cell = table.loc[("convnet [ResNet101]", "PRS", "score", "ours"), ("overall", "mAP")]

@@ -54,13 +54,6 @@ def test_a_test_set_without_single_labels_is_refused():
         feature_rows(pairs, 5)
 
 
-def test_a_run_leaves_what_the_head_sees(trained):
-    assert trained.features.shape == (60, 64)
-    assert trained.features.dtype == np.float32
-    assert (trained.features >= 0).all()  # behind a ReLU
-    np.testing.assert_array_equal(np.bincount(classes_of(trained)), np.full(10, 6))
-
-
 def test_features_and_head_give_the_scores():
     dataset = load_dataset(TINY)
     model = initial_model(RunConfig(dataset=TINY), dataset)
@@ -71,9 +64,12 @@ def test_features_and_head_give_the_scores():
     np.testing.assert_allclose(torch.sigmoid(logits).detach().numpy(), expected, atol=1e-6)
 
 
-def test_the_table_of_images_says_what_they_show(trained):
+def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained):
+    assert trained.features.shape == (60, 64)
+    assert (trained.features >= 0).all()  # behind a ReLU
     dataset = load_dataset(ONE_LABEL, images=False)
     images = labelled_images(trained.config, dataset)
+    np.testing.assert_array_equal(np.bincount(images["class"]), np.full(10, 6))
     labels = dataset.tests["full"].labels
     assert labels[images["image"], images["class"]].all()
     assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}

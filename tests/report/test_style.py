@@ -1,8 +1,11 @@
+"""What the notebooks draw with: looks, bars, curves, and the pictures of single notebooks."""
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
+from prslib.report.precision_recall import plot_precision_recall
 from prslib.report.style import (
     COLOURS,
     MARKERS,
@@ -106,6 +109,21 @@ def test_metrics_are_bars_by_method(ax):
     ).assign(value=[1.0, 35.0, 46.0, 90.0], published=np.nan)
     plot_metrics(frame, ax)
     assert sorted(bar.get_height() for bar in ax.patches if bar.get_height()) == [1, 35, 46, 90]
+
+
+def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
+    frame = pd.DataFrame(
+        {
+            "method": ["CRS", "CRS", "OCDM", "OCDM"],
+            "metric": ["C-P", "C-R"] * 2,
+            "mean": [40.0, 10.0, 70.0, 20.0],
+            "published": [38.9, 9.1, np.nan, np.nan],
+        }
+    )
+    assert plot_precision_recall(frame, ax, "C") is ax
+    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
+    assert {(10.0, 40.0), (9.1, 38.9), (20.0, 70.0)} <= set(points)
+    assert ax.get_xlim()[1] == pytest.approx(1.15 * 20)
 
 
 def test_a_shared_legend_names_every_entry_once():

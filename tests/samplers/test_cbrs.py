@@ -49,11 +49,6 @@ def test_a_full_class_stays_full():
     assert sampler.class_counts.tolist() == [1, 2, 1]
 
 
-def test_full_is_judged_with_a_full_memory():
-    sampler = filled([A, B, B, B])  # A was the largest at the first sample
-    assert sampler.place(rows(A))[0] in {1, 2, 3}
-
-
 def test_a_sample_counts_for_its_rarest_label():
     sampler = filled([A, A, (A, B), (B, C)])
     assert sampler.slot_class.tolist() == [A, A, B, C]

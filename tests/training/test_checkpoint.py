@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interrupted import attempt, sweep, train
+from interrupted import attempt, stopped_at, sweep, train
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.paths import project_root
-from prslib.training.checkpoint import Checkpoint, Progress, pack, source_digest, unpack
+from prslib.training.checkpoint import Checkpoint, Progress, source_digest
 from prslib.training.config import RunConfig, configs
 from prslib.training.methods import METHODS
 from prslib.training.run import run
@@ -73,30 +73,6 @@ def wholly(config, folder):
     return Store(folder).path(config).read_bytes()
 
 
-def interrupted_at(step, config, store, monkeypatch, save_every=INTERVAL):
-    """Train until a step and stop, as Ctrl-C does; return how many steps were taken."""
-
-    class Stopped(BaseException):
-        pass
-
-    def stop(saved, progress, write=Checkpoint.after_step):
-        taken.append(progress.position)
-        write(saved, progress)
-        if len(taken) == step:
-            raise Stopped
-
-    taken = []
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "after_step", stop)
-        patch.setattr("prslib.training.checkpoint.time.monotonic", lambda: len(taken))
-        try:
-            outcome = attempt(config, store, save_every=save_every)
-        except Stopped:
-            return taken
-    assert outcome.error is None, outcome.error
-    return taken
-
-
 def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, start):
     wanted = configs(**MLP, method=["CRS", "PRS"], seed=[0, 1, 2], batch_size=40)
     store, noted = Store(tmp_path / "runs"), tmp_path / "noted"
@@ -128,13 +104,13 @@ def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
 @pytest.mark.parametrize(
     ("method", "points"), [*((name, 0) for name in METHODS), *(("PRS", 3), ("ExStream", 3))]
 )
-def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, monkeypatch, method, points):
+def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, method, points):
     """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
     config = RunConfig(**MLP, method=method, batch_size=40, variance_points=points)
     store, steps = Store(tmp_path), []
     whole = wholly(config, tmp_path / "whole")
     while not store.path(config).exists():
-        steps += interrupted_at(2, config, store, monkeypatch, save_every=1)
+        steps += stopped_at(2, [config], store)
     assert store.path(config).read_bytes() == whole
     assert len(steps) == len(set(steps))  # saved after every step, none was taken twice
 
@@ -146,8 +122,7 @@ def half_way(tmp_path_factory):
         RunConfig(**MLP, method="GSS", batch_size=40),
         Store(tmp_path_factory.mktemp("s")),
     )
-    with pytest.MonkeyPatch.context() as patch:
-        interrupted_at(10, config, store, patch)
+    stopped_at(10, [config], store, INTERVAL)
     return store.path(config, CHECKPOINT), config
 
 
@@ -255,15 +230,3 @@ def test_without_a_path_nothing_is_written_and_the_clock_is_kept(tmp_path, monke
 class _Nothing:
     def state_dict(self):
         return {}
-
-
-def test_packing_keeps_every_bit():
-    rng = np.random.default_rng(3)
-    rng.random(5)
-    state = {"rng": rng, "on": np.array([True]), "none": None, "deep": {"x": np.arange(3.0)}}
-    again = unpack(pack(state), state)
-    assert again["rng"].random() == rng.random()
-    assert again["on"].dtype == bool
-    np.testing.assert_array_equal(again["deep"]["x"], np.arange(3.0))
-    with pytest.raises(TypeError, match="got set; keep a sampler's state in these"):
-        pack({1, 2})

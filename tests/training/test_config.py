@@ -143,12 +143,6 @@ def test_recipes_make_valid_configurations(name):
     assert RunConfig(dataset=name).resolved["memory_size"] >= 1
 
 
-def test_two_splits_under_one_name_are_two_runs(monkeypatch):
-    first = RunConfig(dataset=TINY).hash
-    monkeypatch.setattr("prslib.training.config.fingerprint", lambda _name: "another split")
-    assert RunConfig(dataset=TINY).hash != first
-
-
 def test_precision_is_part_of_what_a_run_is():
     made = {name: RunConfig(dataset=TINY, precision=name) for name in PRECISIONS}
     assert len({config.hash for config in made.values()}) == len(PRECISIONS)

@@ -84,13 +84,6 @@ def test_plan_is_what_the_run_keeps():
     np.testing.assert_array_equal(planned, kept.memory_labels)
 
 
-def test_exstream_runs_keep_one_label_a_slot():
-    labels = finished("ExStream").memory_labels
-    assert labels.shape == (50, 70)
-    assert set(labels.sum(0)) <= {0, 1}  # 50 slots for 70 classes
-    assert set(labels.sum(1)) <= {0, 1}
-
-
 @pytest.mark.parametrize(
     ("dataset", "method"), [(TINY, "PRS"), (ONE_LABEL, "GSS"), (ONE_LABEL, "ExStream")]
 )
