@@ -175,10 +175,10 @@ def decide(
 ) -> pd.DataFrame:
     """Decide every claim on every data set it is about, by t intervals over seeds.
 
-    Returns a row for each claim and data set, those of the paper before their stand-ins: the
-    effect, its interval, p and alone, the verdict of these; verdict, which counts how many rows are
-    tested (Holm); published (the effect in the paper's own cells, NaN where it prints none); runs
-    (how many the claim looks at).
+    Returns a row for each claim and data set on which it was run, those of the paper before their
+    stand-ins, and one where it was run on none: the effect, its interval, p and alone, the verdict
+    of these; verdict, which counts how many rows are tested (Holm); published (the effect in the
+    paper's own cells, NaN where it prints none); runs (how many the claim looks at).
     """
     printed = published_observations()
     printed = printed.drop_duplicates(MATCH)  # the main table comes first
@@ -198,6 +198,9 @@ def decide(
                 origin = {"dataset": dataset, "data": data, "runs": runs}
                 rows.append(said | vars(found) | {"alone": found.verdict} | origin)
     decided = pd.DataFrame(rows)
+    there, whose = decided["alone"] != "not run", [decided["claim"], decided["stands_for"]]
+    missing = ~there.groupby(whose).transform("any") & ~decided.duplicated(["claim", "stands_for"])
+    decided = decided[there | missing].reset_index(drop=True)
     lost = (holm(decided["p"]) >= 1 - level) & (decided["alone"] != "not run")
     return decided.assign(verdict=decided["alone"].mask(lost, "undecided"))
 
@@ -219,6 +222,16 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
         for row in decided.itertuples()
     ]
     return pd.DataFrame(rows)
+
+
+def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the claims on which one data set by itself decides and another does not, or against.
+
+    These are data sets for the same one of the paper: a part of it, and stand-ins.
+    """
+    run = decided[decided["alone"] != "not run"]
+    several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
+    return account(run[several])[["claim", "data", "effect", "paper", "seeds", "by itself"]]
 
 
 def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
