@@ -49,6 +49,14 @@ def test_closeness_is_that_of_l2():
     np.testing.assert_allclose(sampler.vectors(np.array([0, 1])), [[0, 0], [4.25, 2]])
 
 
+def test_of_equal_distances_the_older_pair_merges():
+    sampler = make_sampler("exstream", 2, 1, seed=0)
+    rows = np.ones((3, 1), bool)
+    features = np.array([[0], [2], [4]], np.float32)
+    assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
+    assert sampler.vectors(np.array([0, 1]))[:, 0].tolist() == [1, 4]
+
+
 def brute_force(values, quota):
     """The rule in plain Python, for one class: lists of [vector, samples]."""
     kept = []
