@@ -207,5 +207,5 @@ figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
 for ax, metric in zip(axes, METRICS, strict=True):
     plot_by_images(sizes[sizes["metric"] == metric], ax).set_title(metric)
 share_legend(figure)
-figure.suptitle(f"PRS minus CRS by the number of training images, {seed_text}")
+figure.suptitle(f"PRS minus CRS by the number of training images, {len(settings.seeds)} seeds")
 settings.save(figure, sizes, "by_images")

@@ -58,12 +58,12 @@ settings
 # %% [markdown]
 # ## Class by class
 #
-# The share of every class among the labels in memory, from the stream's most frequent class to its
-# rarest. The grey bars are the stream. With $\rho$ near 0 the target partition is about the
-# same share for every class. ExStream divides its memory among the classes in advance; its vectors
-# count once each, however many images are merged in them. PRS exceeds the target at classes that
-# occur together with others: an image with several labels counts for several classes, and its rare
-# label keeps it in memory.
+# The share of every class among the labels in memory, group by group, in each from the stream's
+# most frequent class to its rarest. The grey bars are the stream. With $\rho$ near 0 the target
+# partition is about the same share for every class. ExStream divides its memory among the classes
+# in advance; its vectors count once each, however many images are merged in them. PRS exceeds the
+# target at classes that occur together with others: an image with several labels counts for several
+# classes, and its rare label keeps it in memory.
 
 # %%
 import matplotlib.pyplot as plt

@@ -339,8 +339,9 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set_yticks(range(len(labels)), labels.values())
     ax.set(ylim=(len(labels) - 0.4, -0.6), xlim=(low, high))
     ax.set_xlabel(
-        "against the claim < 0 < for it: effect in its unit, mostly points; marks of a claim from\n"
-        f"the top in the order of their letters; logarithmic beyond {LINEAR} either side"
+        "against the claim < 0 < for it: effect, mostly in points,\n"
+        f"logarithmic beyond {LINEAR}; a claim's marks from the top\n"
+        "in the order of its letters"
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)

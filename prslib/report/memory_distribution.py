@@ -7,7 +7,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 
-from prslib.datasets import SequentialDataset, load_dataset
+from prslib.datasets import GROUPS, SequentialDataset, load_dataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report.style import COLOURS, in_order
@@ -43,8 +43,9 @@ def memory_shares(
 
 
 def _shares(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int) -> pd.DataFrame:
-    """Lay out one memory's shares, from the most frequent class of the stream to the rarest."""
-    order = np.argsort(-dataset.class_freq, kind="stable")
+    """Lay out one memory's shares, group by group, each from its most frequent class on."""
+    groups = [GROUPS.index(group) for group in dataset.class_group]
+    order = np.lexsort([-dataset.class_freq, groups])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     columns = {
@@ -79,7 +80,7 @@ def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each class's share on one data set, from frequent to rare; the stream as bars."""
+    """Draw each class's share on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="Stream")
     for name in in_order(frame["method"]):
@@ -99,7 +100,11 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
     top = max(ax.get_ylim()[1], 1.1 * frame["share"].max())  # axes may share their scale
-    ax.set(xlabel="class, from frequent to rare", ylabel="share of labels (%)", ylim=(0, top))
+    ax.set(
+        xlabel="class, each group from frequent to rare",
+        ylabel="share of labels (%)",
+        ylim=(0, top),
+    )
     ax.margins(x=0.005)
     ax.label_outer()
     ax.legend(title="")
