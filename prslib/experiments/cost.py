@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 from tqdm import tqdm
 
 from prslib.datasets import DATASETS, coco, digits, fingerprint, load_dataset, nuswide, single_label
@@ -53,6 +53,7 @@ SLOWEST = 10.0  # and from which none is, only steps on a few images, by which i
 FEW = (2, 2, 4, 4)  # images; the first step of each length warms up
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
+IDLE = 10  # seconds without work after which the measuring process ends
 KIND = (  # settings that a run's pace depends on
     *("model", "frozen_stages", "pretrained_stages", "batch_size", "replay_batch_size"),
     "precision",
@@ -188,6 +189,7 @@ class Paces:
     def __init__(self):
         self.known: dict[tuple, Pace | None] = {}
         self.remarks: list[str] = []
+        self._process = ProcessPoolExecutor(1, timeout=IDLE)
 
     def measure(self, runs: Iterable[tuple[RunConfig, str]]) -> None:
         """Measure a pace for every kind among runs and their devices, with a progress bar."""
@@ -216,8 +218,9 @@ class Paces:
 
     def _measure(self, config: RunConfig, device: str) -> Pace | None:
         try:
-            return get_reusable_executor(1).submit(measure, config, device).result()
+            return self._process.submit(measure, config, device).result()
         except BrokenProcessPool:
+            self._process = ProcessPoolExecutor(1, timeout=IDLE)
             self.remarks.append(f"{_describe(config)}: not measured, the memory does not suffice")
         except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
             self.remarks.append(f"{_describe(config)}: not measured, {error}")

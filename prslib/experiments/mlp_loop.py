@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from joblib import cpu_count
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from prslib.datasets import SequentialDataset, load_dataset
@@ -153,8 +153,8 @@ def _train(configs: Sequence[RunConfig], workers: int) -> np.ndarray:
     chunks = [configs[start : start + CHUNK] for start in range(0, len(configs), CHUNK)]
     # numpy's products round as its variable says when numpy is loaded: only in new processes
     chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
-    pool = get_reusable_executor(min(workers, len(chunks)), env=chosen)
-    return np.concatenate(list(pool.map(_train_chunk, chunks)))
+    with ProcessPoolExecutor(min(workers, len(chunks)), env=chosen) as pool:
+        return np.concatenate(list(pool.map(_train_chunk, chunks)))
 
 
 def _train_chunk(configs: list[RunConfig]) -> np.ndarray:

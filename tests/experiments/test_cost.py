@@ -203,7 +203,7 @@ def test_a_pace_that_cannot_be_measured_is_unknown_and_said(error, said, monkeyp
         raise error
 
     monkeypatch.setattr(cost, "measure", break_down)
-    monkeypatch.setattr(cost, "get_reusable_executor", ThreadPoolExecutor)
+    monkeypatch.setattr(cost, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
     paces = cost.Paces()
     paces.measure([(RunConfig(**MLP), "cpu")] * 2)
     assert np.isnan(paces.cost(RunConfig(**MLP), "cpu")[1])
