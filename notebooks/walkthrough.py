@@ -71,10 +71,11 @@ settings.save(figure, fates, "stream")
 #
 # Class $i$ was seen $n_i$ times, so its share is $p_i = n_i^\rho / \sum_j n_j^\rho$ and its quota
 # $m_i = m\,p_i$. With $\rho = 0$ all classes get the same. With $\rho = 1$ each gets its share of
-# the stream, as with conventional reservoir sampling. A power between them is a compromise. A power
-# below 0, which the paper uses for COCOseq (-0.03), gives rare classes more than frequent ones. The
-# lines are the quotas, scaled to the number of labels in memory as in Equation 3. The marks are the
-# labels in memory after the forty samples. A class cannot hold more samples than the stream had.
+# the stream, the mix that conventional reservoir sampling has on average. A power between them is a
+# compromise. A power below 0, which the paper uses for COCOseq (-0.03), gives rare classes more
+# than frequent ones. The lines are the quotas, scaled to the number of labels in memory as in
+# Equation 3. The marks are the labels in memory after the forty samples. A class cannot hold more
+# samples than the stream had.
 
 # %%
 partition = walkthrough.quotas(stream, settings.memory_size, settings.rhos, settings.seed)

@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         "verify",
         help="train a few runs anew and compare them, and what was drawn, with the commit",
         description="Train a handful of a profile's runs in a folder that is removed again, a "
-        "minute or two. Compare their scores, and the profile's CSV files, with the committed ones.",
+        "minute or two. Compare their scores and the profile's CSV files with the committed ones.",
     )
     check.set_defaults(command=verify_results)
     for command in (figures, report, plan, check):

@@ -60,10 +60,8 @@ def score(
     >>> score([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
     ('overall', 'C-P', 0.75)
     """
-    probabilities, labels = _checked(probabilities, labels)
-    members = _members(class_group, labels.shape[1])
-    counts = _counts(probabilities, labels)
-    return _score(counts, average_precision(probabilities, labels), members)
+    counts, area = _counts_and_areas(probabilities, labels)
+    return _score(counts, area, _members(class_group, len(area)))
 
 
 def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.ndarray]:
@@ -71,10 +69,8 @@ def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.nd
 
     Parameters
     ----------
-    probabilities : array_like of float, (N, C)
-        Sigmoid outputs in [0, 1].
-    labels : array_like of bool, (N, C)
-        Multi-hot truth.
+    probabilities, labels
+        As in `score`.
 
     Returns
     -------
@@ -91,9 +87,7 @@ def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.nd
     >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
     {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
     """
-    probabilities, labels = _checked(probabilities, labels)
-    counts = _counts(probabilities, labels)
-    return _class_scores(counts, average_precision(probabilities, labels))
+    return _class_scores(*_counts_and_areas(probabilities, labels))
 
 
 def evaluate(
@@ -106,14 +100,10 @@ def evaluate(
 
     Parameters
     ----------
-    probabilities : array_like of float, (N, C)
-        Sigmoid outputs in [0, 1].
-    labels : array_like of bool, (N, C)
-        Multi-hot truth.
+    probabilities, labels, class_group
+        As in `score`.
     class_names : sequence of str, (C,)
         Distinct names, none of them the name of a group.
-    class_group : sequence of str, (C,)
-        "majority", "moderate" or "minority" for every class.
 
     Returns
     -------
@@ -131,13 +121,11 @@ def evaluate(
     >>> evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"]).tail(1).values.tolist()
     [['cat', 'AP', 1.0]]
     """
-    probabilities, labels = _checked(probabilities, labels)
-    members = _members(class_group, labels.shape[1])
-    names = _checked_names(class_names, labels.shape[1])
-    counts = _counts(probabilities, labels)
-    precision_area = average_precision(probabilities, labels)
-    groups, metrics, values = zip(*_score(counts, precision_area, members), strict=True)
-    per_class = _class_scores(counts, precision_area)
+    counts, area = _counts_and_areas(probabilities, labels)
+    names = _checked_names(class_names, len(area))
+    rows = _score(counts, area, _members(class_group, len(area)))
+    groups, metrics, values = zip(*rows, strict=True)
+    per_class = _class_scores(counts, area)
     return pd.DataFrame(
         {
             "group": [*groups, *np.repeat(names, len(CLASS_METRICS)).tolist()],
@@ -340,10 +328,12 @@ def _members(class_group: Sequence[str], num_classes: int) -> dict[str, np.ndarr
     return {"overall": np.ones(num_classes, bool)} | {name: groups == name for name in GROUPS}
 
 
-def _counts(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Count true positives, predictions and positives of every class."""
+def _counts_and_areas(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Count every class's true positives, predictions and positives, (3, C); add its precision."""
+    probabilities, labels = _checked(probabilities, labels)
     predicted = probabilities > THRESHOLD
-    return np.stack([(predicted & labels).sum(0), predicted.sum(0), labels.sum(0)])  # (3, C)
+    counts = np.stack([(predicted & labels).sum(0), predicted.sum(0), labels.sum(0)])
+    return counts, average_precision(probabilities, labels)
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

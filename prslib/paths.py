@@ -26,10 +26,7 @@ def cache_dir() -> Path:
 
 
 def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:
-    """Return ``PRSLIB_DATA``, the folder of downloads, or raise FileNotFoundError.
-
-    The error says that ``wanted`` belongs there: "imbal-mnistseq: mnist.npz, or ...".
-    """
+    """Return ``PRSLIB_DATA``, the folder of downloads; errors say that ``wanted`` belongs there."""
     named = os.environ.get("PRSLIB_DATA")
     if not named:
         raise FileNotFoundError(

@@ -63,20 +63,7 @@ class SamplerBuffer(ExemplarsBuffer):
         self.sampler = sampler
 
     def post_adapt(self, agent_state: Any, exp: Any) -> None:
-        """Place the samples of an experience; Avalanche calls it after training.
-
-        Parameters
-        ----------
-        agent_state : object
-            Avalanche's strategy; unused.
-        exp : DatasetExperience
-            Its ``dataset`` is placed.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As from ``update_from_dataset``.
-        """
+        """Place the samples of an experience; Avalanche calls it after training."""
         self.update_from_dataset(exp.dataset)
 
     def update_from_dataset(self, new_data: Any) -> None:
@@ -109,20 +96,7 @@ class SamplerBuffer(ExemplarsBuffer):
         self.buffer = new_data.concat(self.buffer).subset([rows[k] for k in sorted(rows)])
 
     def resize(self, strategy: Any, new_size: int) -> None:
-        """Refuse a new size: what a sampler keeps depends on its size from the start.
-
-        Parameters
-        ----------
-        strategy : object
-            Avalanche's strategy; unused.
-        new_size : int
-            The sampler's size; no other is accepted.
-
-        Raises
-        ------
-        ValueError
-            If it is another one.
-        """
+        """Refuse a new size: what a sampler keeps depends on its size from the start."""
         if new_size != self.max_size:
             raise ValueError(
                 f"new_size: expected {self.max_size}, the sampler's size, got {new_size}; "
@@ -131,26 +105,9 @@ class SamplerBuffer(ExemplarsBuffer):
 
 
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return targets as multi-hot rows.
+    """Return targets, class numbers or vectors of 0 and 1 throughout, as multi-hot rows.
 
-    Parameters
-    ----------
-    targets : iterable of int, or of arrays or tensors of shape (C,)
-        Classes, or multi-hot vectors of 0 and 1; one kind throughout.
-    num_classes : int
-        Number of classes C.
-
-    Returns
-    -------
-    bool (B, C)
-        Labels as a sampler takes them.
-
-    Raises
-    ------
-    TypeError
-        If a single target is not a whole number.
-    ValueError
-        If a class is out of range, a vector is not of 0 and 1, or kinds or shapes are mixed.
+    Raises TypeError for a single target that is no whole number, ValueError for others.
 
     Example
     -------

@@ -84,12 +84,7 @@ class ImageArray:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        files: Sequence[str],
-        stem: str = "images",
-        shape: tuple[int, ...] = PIXELS,
-        dtype: type = np.uint8,
+        self, folder: Path, files: Sequence[str], stem="images", shape=PIXELS, dtype=np.uint8
     ):
         self.files = list(files)
         self.folder = folder
@@ -138,14 +133,11 @@ class ImageArray:
         return self.fill([root / file for file in self.files], workers, "decoding", read_image)
 
     def fill(self, items: Sequence, workers: int | None, doing: str, *how) -> dict[int, str]:
-        """Fill the waiting rows from an item each, in parallel; return those that failed, and why.
-
-        They stay waiting and are tried again next time. For how, see `_fill_rows`.
-        """
+        """Fill waiting rows with `_fill_rows`; those that failed stay so and are returned."""
         self._reserve()
         waiting = self.waiting
         tasks = (
-            delayed(_fill_rows)(self._array, self._status, rows, [items[i] for i in rows], *how)
+            delayed(_fill_rows)((self._array, self._status), rows, [items[i] for i in rows], *how)
             for rows in np.split(waiting, range(BATCH, len(waiting), BATCH))
             if len(rows)
         )
@@ -229,17 +221,10 @@ class ImageArray:
 
 
 def _fill_rows(
-    array_file: Path,
-    status_file: Path,
-    rows: np.ndarray,
-    items: Sequence,
-    read: Callable,
-    compute: Callable = np.stack,
-    at_once: int = 1,
+    files: tuple[Path, Path], rows: np.ndarray, items: Sequence, read, compute=np.stack, at_once=1
 ) -> tuple[int, dict[int, str]]:
     """Read items and compute rows of them in place; return how many were tried, and problems."""
-    array = np.load(array_file, mmap_mode="r+")
-    status = np.load(status_file, mmap_mode="r+")
+    array, status = (np.load(file, mmap_mode="r+") for file in files)
     problems = {}
     for start in range(0, len(rows), at_once):
         found, part = {}, slice(start, start + at_once)

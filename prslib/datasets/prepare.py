@@ -24,6 +24,7 @@ from prslib.paths import data_dir, replacing
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 MOST_MISSING = 0.01  # share of the images that may be left out without --allow-missing
 TIMEOUT = 60  # seconds
+WORKERS = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
 HELP = {
     "cocoseq": (
         "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations the instances "
@@ -69,16 +70,13 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             "--allow-missing", action="store_true",
             help="go on where more than 1 %% of the images are missing or broken",
         )  # fmt: skip
-        parser.add_argument(
-            "--workers", type=int, metavar="N", help="processes (one for each core)"
-        )
+        parser.add_argument("--workers", **WORKERS)
         parser.set_defaults(command=partial(_reporting, run_command), name=name)
-    text = "make the features that come with prslib again, and compare them"
-    parser = names.add_parser(features.MINI, help=text, description=text)
+    parser = names.add_parser(features.MINI, help="make the features again that come with prslib")
     for option in ("--annotations", "--images"):
         parser.add_argument(option, type=Path, required=True, metavar="DIR")
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (one for each core)")
+    parser.add_argument("--workers", **WORKERS)
     parser.set_defaults(command=partial(_reporting, run_mini))
     parser = names.add_parser("features", help="what a frozen network sees in a prepared set")
     parser.add_argument("name", choices=SETS)
@@ -87,7 +85,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         help="this or a classifier of torchvision, such as resnet50 (%(default)s)",
     )  # fmt: skip
     parser.add_argument("--weights", metavar="FILE", help="in place of the published ones")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (one for each core)")
+    parser.add_argument("--workers", **WORKERS)
     parser.set_defaults(command=partial(_reporting, run_features))
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for} of {source.torchvision}, in $PRSLIB_DATA: {source.files}"
@@ -140,8 +138,8 @@ def run_features(options: argparse.Namespace) -> None:
     folder = data_dir() / options.name
     if not (folder / "labels.npz").is_file():
         raise SETS[options.name].not_prepared()
+    backbone = features.Backbone(options.backbone, options.weights)
     with _alone(folder):
-        backbone = features.Backbone(options.backbone, options.weights)
         features.extract_prepared(folder, backbone, options.workers)
 
 

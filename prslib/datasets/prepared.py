@@ -55,7 +55,7 @@ class Corpus:
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        write_arrays(file, columns | {"names": np.array(self.names)})
+        _write_arrays(file, columns | {"names": np.array(self.names)})
 
 
 def read_table(file: Path, has_ids: bool) -> Corpus:
@@ -85,8 +85,7 @@ def read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         return {name: stored[name] for name in names}
 
 
-def write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write an npz file whole or not at all."""
+def _write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
     with replacing(file) as stream:
         np.savez_compressed(stream, **arrays)
 
@@ -129,7 +128,8 @@ class Selection:
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
-        write_arrays(file, {field.name: getattr(self, field.name) for field in fields(self)} | more)
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        _write_arrays(file, own | more)
 
     @classmethod
     def load(cls, file: Path) -> Selection:

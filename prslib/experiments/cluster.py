@@ -37,10 +37,7 @@ class ClusterError(RuntimeError):
 def train_on_cluster(
     address: str, groups: Sequence[Sequence[RunConfig]], store: Store, device: str, wait: bool
 ) -> Iterator[Outcome]:
-    """Train groups on a Ray cluster, store them here and yield each run's outcome.
-
-    Ctrl-C closes the connection, which ends the runs on the cluster and frees their locks.
-    """
+    """Train groups on a Ray cluster, store them here, yield each run's outcome; Ctrl-C ends all."""
     with connected(address) as ray:
         _check_machines(ray, groups, device)
         yield from _train(ray, groups, store, device, wait)
@@ -188,10 +185,7 @@ def _submit(ray: ModuleType, configs: Sequence[RunConfig], device: str):
 def train_there(
     configs: Sequence[RunConfig], hashes: Sequence[str], device: str
 ) -> tuple[list[Run], float]:
-    """Train a group on a machine of the cluster; return its runs and the seconds they took.
-
-    ``hashes`` are the driver's; other ones here mean other data or another version of prslib.
-    """
+    """Train a group on a machine of the cluster; return its runs and the seconds they took."""
     start = time.perf_counter()
     found = tuple(config.hash for config in configs)
     if found != tuple(hashes):

@@ -1,13 +1,9 @@
 """Estimate what missing runs cost: count their steps and measure a few on random images."""
 
 import math
-import multiprocessing
-import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
+from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
 from prslib.datasets import DATASETS, coco, digits, fingerprint, load_dataset, nuswide, single_label
@@ -69,14 +66,9 @@ def plan(
     wanted: Callable[[str], tuple[list[RunConfig], str]],
     store: Store,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Count the missing runs of notebooks, and estimate the hours they take one after another.
-
-    ``wanted`` gives a notebook's runs and device. The table has a row for each notebook and one for
-    all together, where shared runs count once; so do steps and hours of runs trained as one. The
-    list holds remarks for the reader.
-    """
-    rows, remarks, missing, datasets = [], [], {}, {}
-    with Paces() as paces, blanks_for_missing() as absent:
+    """Count the missing runs of notebooks and their hours in a table; add remarks for readers."""
+    rows, remarks, missing, datasets, paces = [], [], {}, {}, Paces()
+    with blanks_for_missing() as absent:
         for name in names:
             try:
                 configs, device = wanted(name)
@@ -166,7 +158,7 @@ class Pace(NamedTuple):
 
 def work_of(config: RunConfig) -> Work:
     """Count the steps and scored images of a run; labels suffice."""
-    settings, dataset = config.resolved, _labels(config.dataset)
+    settings, dataset = config.resolved, load_dataset(config.dataset, images=False)
     parts, test = new_samples(config, dataset), dataset.tests[settings["test_set"]]
     steps = sum(len(part.batches) for part in parts)
     if METHODS[config.method].sampler is not None:
@@ -177,49 +169,25 @@ def work_of(config: RunConfig) -> Work:
 
 
 def kind_of(config: RunConfig) -> tuple:
-    """Return what a run's pace depends on: size of an image, method, and the settings of `KIND`.
-
-    Choosing slots by labels takes a few hundredths of a step, so that such methods have one pace.
-    """
+    """Return what a run's pace depends on: size of an image, method, and the settings of `KIND`."""
     settings, method = config.resolved, METHODS[config.method]
+    # choosing slots by labels takes a few hundredths of a step: such methods have one pace
     own = config.method if method.ewc or method.looks_at_model else method.sampler is not None
     return image_shape(config.dataset), own, *(settings[name] for name in KIND)
 
 
+@lru_cache
 def image_shape(name: str) -> tuple[int, int, int]:
     """Return height, width and channels of a data set's images, its files here or not."""
-    return IMAGE_SHAPES.get(name) or _loaded_shape(name)
-
-
-@lru_cache
-def _loaded_shape(name: str) -> tuple[int, int, int]:
-    return load_dataset(name).train.images.shape[1:]
-
-
-def _labels(name: str) -> SequentialDataset:
-    return load_dataset(name, images=False)
+    return IMAGE_SHAPES.get(name) or load_dataset(name).train.images.shape[1:]
 
 
 class Paces:
-    """The paces of this machine, each measured once in a process of its own.
-
-    Where the memory does not suffice, the system may kill that process. The plan goes on without
-    this pace.
-    """
+    """Hold the paces of this machine, each measured once in a process that may be killed."""
 
     def __init__(self):
         self.known: dict[tuple, Pace | None] = {}
         self.remarks: list[str] = []
-        self._process: ProcessPoolExecutor | None = None
-
-    def __enter__(self):
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_error) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.shutdown()
 
     def measure(self, runs: Iterable[tuple[RunConfig, str]]) -> None:
         """Measure a pace for every kind among runs and their devices, with a progress bar."""
@@ -247,13 +215,9 @@ class Paces:
         return device if device == "cpu" or torch.cuda.is_available() else "cpu"
 
     def _measure(self, config: RunConfig, device: str) -> Pace | None:
-        if self._process is None:
-            context = multiprocessing.get_context("spawn")
-            self._process = ProcessPoolExecutor(1, context, initializer=_end_with_parent)
         try:
-            return self._process.submit(_measure_on_blanks, config, device).result()
+            return get_reusable_executor(1).submit(measure, config, device).result()
         except BrokenProcessPool:
-            self._process = None
             self.remarks.append(f"{_describe(config)}: not measured, the memory does not suffice")
         except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
             self.remarks.append(f"{_describe(config)}: not measured, {error}")
@@ -265,35 +229,15 @@ def _describe(config: RunConfig) -> str:
     return f"{config.method}, {config.resolved['model']} on {shape}"
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that began it is gone, also when that was killed."""
-
-    def watch() -> None:
-        multiprocessing.parent_process().join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _measure_on_blanks(config: RunConfig, device: str) -> Pace:
-    with blanks_for_missing():
-        return measure(config, device)
-
-
 def measure(config: RunConfig, device: str = "cpu") -> Pace:
-    """Time a few steps of a run on random images of the right size, its memory filled.
-
-    Its weights are left random, which costs the same. Where a step is slow, steps on two and on
-    four images are timed, and a line through them is extrapolated.
-    """
-    dataset = _random_images(config)
-    with conditions(config):
-        return _measure(config, dataset, device)
+    """Time a few steps of a run on random images of the right size, its memory filled."""
+    with blanks_for_missing(), conditions(config):
+        return _measure(config, _random_images(config), device)
 
 
 def _random_images(config: RunConfig) -> SequentialDataset:
     """Make a data set with a run's classes whose few images are noise."""
-    dataset, rng = _labels(config.dataset), np.random.default_rng(0)
+    dataset, rng = load_dataset(config.dataset, images=False), np.random.default_rng(0)
     count = FILL + config.resolved["batch_size"]
     classes = np.arange(count) % dataset.num_classes
     shape = (count, *image_shape(config.dataset))
@@ -375,10 +319,7 @@ def _intervals(work: Callable, device: str = "cpu") -> np.ndarray:
 
 @contextmanager
 def blanks_for_missing() -> Iterator[dict[str, str]]:
-    """Let blank data sets stand in for those whose labels are not here, within the context.
-
-    The context's value names what is missing of each incomplete data set.
-    """
+    """Let blank data sets stand in for missing ones; the value says what each of these lacks."""
     entries, sources = dict(DATASETS), dict(single_label.SOURCES)
     missing = {}
     for name in IMAGE_SHAPES:
@@ -402,10 +343,7 @@ def blanks_for_missing() -> Iterator[dict[str, str]]:
 
 
 def blank_dataset(name: str) -> SequentialDataset:
-    """Make a data set of the published size, with one label an image and without pixels.
-
-    Test sets of several labels have the size of the balanced one at most.
-    """
+    """Make a data set of the published size, with one label an image and without pixels."""
     if name in single_label.SOURCES:
         source, classes = single_label.SOURCES[name], np.arange(single_label.CLASSES)
         counts = (source.train_counts, source.test_freq)
@@ -418,7 +356,7 @@ def blank_dataset(name: str) -> SequentialDataset:
     return SequentialDataset(
         name=name,
         train=train,
-        tests={"balanced": test, "imbalanced": test},
+        tests={"balanced": test, "imbalanced": test},  # the latter is larger
         class_names=tuple(map(str, range(len(class_task)))),
         class_task=class_task,
         class_group=("majority",) * len(class_task),

@@ -81,16 +81,7 @@ class Store:
     def load(self, config: RunConfig) -> Run | None:
         """Return a stored run, or None where there is none that can be read.
 
-        Parameters
-        ----------
-        config : RunConfig
-            The run.
-
-        Returns
-        -------
-        Run or None
-            A file that cannot be read gives a warning and counts as absent: the run is trained
-            again.
+        A file that cannot be read gives a warning and counts as absent: the run is trained again.
 
         Raises
         ------
@@ -146,17 +137,8 @@ class Store:
     def lock(self, config: RunConfig, wait: bool = True) -> Iterator[None]:
         """Hold a run, so that no other process trains it meanwhile.
 
-        Parameters
-        ----------
-        config : RunConfig
-            The run.
-        wait : bool
-            Whether to wait while another process holds it.
-
-        Yields
-        ------
-        None
-            The run is held within the context. The operating system frees it when the process ends.
+        It is held within the context, or until the process ends. ``wait`` says whether to wait
+        while another process holds it.
 
         Raises
         ------
@@ -381,11 +363,7 @@ def in_bytes(size: float) -> str:
 
 
 def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
-    """Return the runs that hashes, their beginnings, states and "all" name, each once.
-
-    Raise ValueError for a word that names no run or is ambiguous, and for a run that is running;
-    "all" leaves those out.
-    """
+    """Return the runs that hashes, their beginnings, states and "all" name; refuse running ones."""
     chosen = {}
     for word in wanted:
         if word == "all":
@@ -407,11 +385,7 @@ def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
 
 
 def remove(store: Store, entries: Sequence[Entry]) -> list[Entry]:
-    """Remove all files of runs, and return those that were still in the state given.
-
-    Raise TimeoutError where a process has begun with one of them, and OSError where the folder
-    cannot be written.
-    """
+    """Remove all files of runs, and return those that were still in the state given."""
     removed = []
     for entry in entries:
         lock = store.folder / f"{entry.hash}{LOCK}"

@@ -138,10 +138,7 @@ def train_and_store(
     save_every: float = SAVE_EVERY,
     wait: bool = True,
 ) -> list[Outcome]:
-    """Train and store the runs of a group that are not stored yet; errors go into the outcomes.
-
-    An error in a group of several is not recorded: each run is trained again for itself.
-    """
+    """Train and store the runs of a group that are not stored yet; errors go into the outcomes."""
     start = time.perf_counter()
     missing, outcomes = list(group), []
     try:
@@ -152,7 +149,7 @@ def train_and_store(
                 runs = train_group(missing, device, checkpoint, save_every)
                 outcomes += store_runs(runs, store, time.perf_counter() - start)
     except Exception as error:
-        if len(missing) > 1:
+        if len(missing) > 1:  # each is trained again for itself
             options = store, device, save_every, wait
             return outcomes + [train_and_store((config,), *options)[0] for config in missing]
         return [*outcomes, failure(missing[0], store, error, time.perf_counter() - start)]

@@ -76,10 +76,10 @@ _RESNET, _CONSISTENCY, _RECURRENT = (
 MODELS: dict[str, Architecture] = {
     "convnet": Architecture("networks:ConvNet", 4, **_CONVNET, **_RESNET),
     "convnet_attention_consistency": Architecture(
-        "attention_consistency:convnet_consistency", 4, **_CONVNET, **_MULTILABEL, **_CONSISTENCY
+        "attention:convnet_consistency", 4, **_CONVNET, **_MULTILABEL, **_CONSISTENCY
     ),
     "convnet_rnn_attention": Architecture(
-        "rnn_attention:convnet_recurrent", 4, **_CONVNET, **_MULTILABEL, **_RECURRENT
+        "attention:convnet_recurrent", 4, **_CONVNET, **_MULTILABEL, **_RECURRENT
     ),
     "head": Architecture(
         "networks:head", 2, vector_stages=0, stacks=True, on_features=True, **_SMALL
@@ -91,13 +91,9 @@ MODELS: dict[str, Architecture] = {
     ),
     "resnet101": Architecture("networks:resnet101", 7, **_RESNET101, **_RESNET),
     "resnet101_attention_consistency": Architecture(
-        "attention_consistency:resnet101_consistency",
-        6,
-        **_RESNET101,
-        **_MULTILABEL,
-        **_CONSISTENCY,
+        "attention:resnet101_consistency", 6, **_RESNET101, **_MULTILABEL, **_CONSISTENCY
     ),
     "resnet101_rnn_attention": Architecture(
-        "rnn_attention:resnet101_recurrent", 6, **_RESNET101, **_MULTILABEL, **_RECURRENT
+        "attention:resnet101_recurrent", 6, **_RESNET101, **_MULTILABEL, **_RECURRENT
     ),
 }

@@ -268,11 +268,7 @@ def make_model(
 
 
 def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-    """Cut a network into a lower part that is frozen and an upper one that learns.
-
-    Frozen is: without gradients, and batch norm on its running statistics. The upper part takes
-    what the lower one gives. It returns logits, or has an ``objective`` of its own.
-    """
+    """Cut a network into a lower part, frozen, batch norm too, and an upper one that learns."""
     stages = model.stages if isinstance(model, Staged) else ()
     if frozen_stages and not 0 < frozen_stages < len(stages):
         raise ValueError(

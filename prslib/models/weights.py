@@ -56,11 +56,7 @@ def _digest(path: str, _changed: int, _size: int) -> str:
 
 
 def load_weights(network: "nn.Module", name: str, weights: str, head: str = "fc.") -> None:
-    """Fill a network, all but its last layer, with weights: "none", a name or a file.
-
-    The name of the network is torchvision's where it is from there; ``head`` begins the names of
-    the last layer's tensors, which are each data set's own.
-    """
+    """Fill a network with weights, all but the tensors whose names begin with ``head``."""
     if weights == NONE:
         return
     file = file_of(weights)

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from prslib.models import MODELS
+from prslib.report.style import legend_above
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
@@ -37,10 +38,7 @@ def offline_configs(
     costly_models: Sequence[str] = (),
     **fixed,
 ) -> list[RunConfig]:
-    """Make the runs of the table of base architectures, Multitask, the longest first (Appendix).
-
-    The ``costly_models`` take the fewest epochs alone.
-    """
+    """Make the runs of the table of base architectures; costly models take the fewest epochs."""
     made = []
     for count in sorted(epochs):
         used = [row for row in networks if not made or row["model"] not in costly_models]
@@ -147,8 +145,6 @@ def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     ax.set_xticks(range(len(networks)), [name.replace(" [", "\n[") for name in networks])
     ax.set_xlim(-0.5, len(networks) - 0.5)
     ax.set(xlabel="", ylabel=f"{metric} (%)")
-    handles, names = ax.get_legend_handles_labels()
-    if frame["published"].notna().any():
-        handles, names = [*handles, Line2D([], [], color="black", linewidth=1.6)], [*names, "paper"]
-    ax.legend(handles, names, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    paper = Line2D([], [], color="black", linewidth=1.6)
+    legend_above(ax, paper if frame["published"].notna().any() else None)
     return ax

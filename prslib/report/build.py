@@ -61,10 +61,7 @@ def executed_file(profile: str, name: str) -> Path:
 
 
 def stale(profile: str, name: str) -> bool:
-    """Tell whether a notebook, its parameters or the package changed since it was last executed.
-
-    It is stale, too, where the profile's folder of figures is gone.
-    """
+    """Tell whether a notebook, its parameters or the package changed since it was last executed."""
     executed = executed_file(profile, name)
     if not (executed.is_file() and figures_dir(profile).is_dir()):
         return True
@@ -81,10 +78,7 @@ def compile_sampler(name: str) -> None:
 
 @contextlib.contextmanager
 def compiling(names: Sequence[str] | None = None) -> Iterator[None]:
-    """Compile samplers in other processes during a block, by default all that need labels alone.
-
-    PRS takes ten seconds the first time and none later.
-    """
+    """Compile samplers in other processes during a block: PRS takes ten seconds the first time."""
     if names is None:
         names = [name for name, sampler in SAMPLERS.items() if not sampler.needs]
     with contextlib.ExitStack() as running:
@@ -95,11 +89,7 @@ def compiling(names: Sequence[str] | None = None) -> Iterator[None]:
 
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of several notebooks in one sweep and execute the notebooks.
-
-    Returns the error of each notebook that stopped, by name, and of a sweep that stopped, by
-    "training on DEVICE"; the other notebooks are executed all the same.
-    """
+    """Train the runs of several notebooks in one sweep, execute these, return errors by name."""
     from tqdm import tqdm
 
     from prslib.training.portable import round_alike
@@ -190,11 +180,7 @@ def report_dir(profile: str) -> Path:
 
 
 def write_report(profile: str, names: Sequence[str]) -> list[str]:
-    """Write a page for every executed notebook, and the README as the first page, ``index.html``.
-
-    Pictures are in the pages themselves; formulas are set by MathJax, which the browser fetches.
-    Returns the notebooks that have not been executed; FileNotFoundError if none has been.
-    """
+    """Write a page for every executed notebook and the README; return the names of the others."""
     import nbformat
     from nbconvert import HTMLExporter
     from tqdm import tqdm

@@ -56,11 +56,7 @@ def neighbour_hits(features: np.ndarray, classes: np.ndarray, neighbours: int) -
 
 
 def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
-    """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis").
-
-    "kNN accuracy" is the share of images whose nearest others vote for the right class.
-    "silhouette" is 100 for classes far apart, 0 where they overlap.
-    """
+    """Measure how far apart the classes lie, in percent, by group (section "Feature Analysis")."""
     from sklearn.metrics import silhouette_samples
 
     frames = []  # distances are Euclidean and between features, as in t-SNE
@@ -70,6 +66,7 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
         hits = neighbour_hits(features, images["class"].to_numpy(), neighbours)
         values = {
             "kNN accuracy": hits.astype(float),
+            # 1 for classes far apart, 0 where they overlap
             "silhouette": silhouette_samples(features, images["class"]),
         }
         for metric, value in values.items():
@@ -83,11 +80,7 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
 def embed(
     runs: Sequence[Run], shown: Sequence[str] | None = None, others: int = 0, seed: int = 0
 ) -> pd.DataFrame:
-    """Map features to the plane with t-SNE, run by run (Figure "t-SNE").
-
-    All images of the classes ``shown`` take part (by default of every class), and the first
-    ``others`` of each other class.
-    """
+    """Map features to the plane with t-SNE, all of classes ``shown`` and the first of others."""
     from sklearn.manifold import TSNE
 
     frames = []
@@ -114,10 +107,7 @@ def shown_classes(config: RunConfig, per_group: int) -> list[str]:
 def typical_classes(
     images: pd.DataFrame, class_freq: np.ndarray, per_group: int, few: int = 10
 ) -> list[str]:
-    """Pick classes of every group by frequency: the most frequent, the middle and the rarest ones.
-
-    The rule does not look at the picture. Where there are only a ``few`` classes, all are picked.
-    """
+    """Pick each group's most frequent, middle and rarest classes; of a ``few`` classes all."""
     known = images[["class", "class_name", "group"]].drop_duplicates()
     known = known.assign(freq=class_freq[known["class"]])
     known = known.sort_values(["freq", "class"], ascending=[False, True])

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.stats import gmean
 
 from prslib.datasets import load_dataset
 from prslib.report.statistics import NEITHER, spread
-from prslib.report.style import COLOURS, MARKERS, in_order
+from prslib.report.style import COLOURS, MARKERS, draw_curves, in_order
 from prslib.report.tables import contrasts, seed_gaps
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -24,11 +23,7 @@ COMPARED = {
 
 
 def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
-    """Join the gradient variances of several runs; "seen" is the share of the stream in percent.
-
-    Runs agree in "seen" and not in images: another order of the tasks drops another number of
-    images at the tasks' ends.
-    """
+    """Join the gradient variances of runs; "seen" is the share of the stream in percent."""
     frames = []
     for run in runs:
         rows = run.gradient_variance
@@ -37,18 +32,15 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
                 f"expected runs that measured the gradient variance, got {run.config.method} on "
                 f"{run.config.dataset} without; ask for variance_points of a method with a memory"
             )
+        # another order of the tasks drops another number of images, so that these differ
         frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
     return pd.concat(frames, ignore_index=True)
 
 
 def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Compare one method's gradient variance with every other's, seed by seed and point by point.
-
-    Differences are of decimal logarithms, averaged over all points: the variance moves over a
-    factor of a hundred during a run, and a plain mean would be that of its highest points. A
-    variance of 0, which a memory of one sample has, is left out.
-    """
-    rows = rows[rows["value"] > 0]
+    """Compare one method's gradient variance with all others', seed by seed and point by point."""
+    # of logarithms: a plain mean over the stream would be that of the highest points
+    rows = rows[rows["value"] > 0]  # a memory of one sample has 0
     rows = rows.assign(value=np.log10(rows["value"]))
     table = []
     for dataset, part in rows.groupby("dataset", sort=False):
@@ -86,26 +78,10 @@ def _sentence(row: dict, method: str) -> str:
 
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the gradient variance over memory during training on a logarithmic scale.
-
-    The frame has rows of `variances_of` for one data set. Lines are geometric means over seeds.
-    """
+    """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
     methods = in_order(frame["method"])
-    sns.lineplot(
-        frame,
-        x="seen",
-        y="value",
-        hue="method",
-        style="method",
-        hue_order=methods,
-        style_order=methods,
-        palette=COLOURS,
-        markers={name: MARKERS[name] for name in methods},
-        dashes=False,
-        estimator=gmean,
-        errorbar=_band,
-        ax=ax,
-    )
+    how = {"estimator": gmean, "errorbar": _band}
+    draw_curves(frame, ax, "seen", "method", methods, COLOURS, MARKERS, **how)
     ax.set(
         xlabel="share of the stream seen (%)",
         ylabel="gradient variance over memory\n(loss²/weight²)",

@@ -175,10 +175,10 @@ def decide(
 ) -> pd.DataFrame:
     """Decide every claim on every data set it is about, by t intervals over seeds.
 
-    Returns a row for each claim and data set, those of the paper before their stand-ins: the
-    effect, its interval, p and alone, the verdict of these; verdict, which counts how many rows are
-    tested (Holm); published (the effect in the paper's own cells, NaN where it prints none); runs
-    (how many the claim looks at).
+    Returns a row for each claim and data set on which it was run, those of the paper before their
+    stand-ins, and one where it was run on none: the effect, its interval, p and alone, the verdict
+    of these; verdict, which counts how many rows are tested (Holm); published (the effect in the
+    paper's own cells, NaN where it prints none); runs (how many the claim looks at).
     """
     printed = published_observations()
     printed = printed.drop_duplicates(MATCH)  # the main table comes first
@@ -198,6 +198,9 @@ def decide(
                 origin = {"dataset": dataset, "data": data, "runs": runs}
                 rows.append(said | vars(found) | {"alone": found.verdict} | origin)
     decided = pd.DataFrame(rows)
+    there, whose = decided["alone"] != "not run", [decided["claim"], decided["stands_for"]]
+    missing = ~there.groupby(whose).transform("any") & ~decided.duplicated(["claim", "stands_for"])
+    decided = decided[there | missing].reset_index(drop=True)
     lost = (holm(decided["p"]) >= 1 - level) & (decided["alone"] != "not run")
     return decided.assign(verdict=decided["alone"].mask(lost, "undecided"))
 
@@ -221,6 +224,16 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the claims on which one data set by itself decides and another does not, or against.
+
+    These are data sets for the same one of the paper: a part of it, and stand-ins.
+    """
+    run = decided[decided["alone"] != "not run"]
+    several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
+    return account(run[several])[["claim", "data", "effect", "paper", "seeds", "by itself"]]
+
+
 def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
     """Lay out some claims, each decided by itself on a notebook's own runs, as Markdown."""
     claims = {name: CLAIMS[name] for name in names}
@@ -236,33 +249,17 @@ def as_markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def sentences(decided: pd.DataFrame) -> list[str]:
-    """Count the verdicts, and say of each claim that does not hold by how much it fails."""
-    counts = decided["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-    listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
-    said = [f"Of {len(decided)} rows, {decided['claim'].nunique()} claims, {listed}."]
-    for row in decided[decided["verdict"] == "does not hold"].itertuples():
-        gap = row.effect - row.published
-        paper = f"; the paper's own numbers give {row.published:+.1f}, a difference of {gap:+.1f}"
-        said.append(
-            f"Does not hold on {_data(row)}: {row.statement}. {row.test[0].upper()}{row.test[1:]}: "
-            f"{_effect(row)} over {row.seeds} seeds{'' if np.isnan(gap) else paper}."
-        )
-    return said
-
-
 def in_words(decided: pd.DataFrame) -> list[str]:
     """Say for each of `QUESTIONS` which of its claims hold, which do not, and which are open."""
-    said = []
-    for question, names in QUESTIONS.items():
-        rows = decided[decided["claim"].isin(names)]
-        parts = [f"**{question}**"]
+    said, question = [], pd.Series({name: QUESTIONS.get(name) for name in CLAIMS}).ffill()
+    for asked, rows in decided.groupby(decided["claim"].map(question), sort=False):
+        parts = [f"**{asked}**"]
         for verdict in VERDICTS:
             found = rows[rows["verdict"] == verdict].groupby("statement", sort=False)
             each = [f"{statement} ({_where(part)})" for statement, part in found]
             if each:
                 parts.append(f"{verdict.capitalize()}: {'; '.join(each)}.")
-        said += [" ".join(parts)] if len(rows) else []
+        said.append(" ".join(parts))
     return said
 
 

@@ -19,17 +19,14 @@ from prslib.training.replay import plan
 def memory_shares(
     configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Compute each class's share of the labels in the memory of every run, in percent.
-
-    The method "Stream" is the stream itself. A memory that depends on labels alone is recomputed
-    here, without training; the others are those of stored runs, trained where there are none.
-    """
+    """Compute each class's share of the labels in each memory and in the stream, in percent."""
     without = sorted({c.method for c in configs if METHODS[c.method].sampler is None})
     if without:
         known = ", ".join(name for name, row in METHODS.items() if row.sampler)
         raise ValueError(
             f"memory_shares: expected methods with a memory ({known}), got {', '.join(without)}"
         )
+    # the others follow from labels alone and are recomputed without training
     need_model = [config for config in configs if METHODS[config.method].looks_at_model]
     runs = run_all(need_model, store, device=device)
     trained = {run.config.hash: run.memory_labels for run in runs}
@@ -70,10 +67,7 @@ def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
 
 
 def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Measure the total variation distance of each memory to a target, in percent.
-
-    The target is "equal" (the target partition at rho 0) or "stream" (at rho 1; Eq. 1).
-    """
+    """Measure each memory's total variation distance to "equal" or "stream" shares, in percent."""
     if target == "equal":
         aim = 100 / shares.groupby(["dataset", "method", "seed"])["share"].transform("count")
     else:
@@ -85,10 +79,7 @@ def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each class's share, classes from frequent to rare; the stream as bars.
-
-    The frame has rows of `memory_shares`: the stream, and methods of the same data set.
-    """
+    """Draw each class's share on one data set, from frequent to rare; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="Stream")
     for name in in_order(frame["method"]):

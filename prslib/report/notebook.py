@@ -165,26 +165,20 @@ class Settings:
         return figures_dir(self.profile if same else "custom")
 
     def save(self, figure, frame: pd.DataFrame, name: str) -> None:
-        """Write and show a picture (None for a table alone), and write all numbers that it shows.
-
-        The files are ``<folder>/<notebook>_<name>.png`` and ``.csv``; the figure is closed.
-        """
+        """Show a figure, if any, close it, and write it as PNG and all of its numbers as CSV."""
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{self.notebook}_{name}"
         frame = frame.drop(columns="draws", errors="ignore")  # arrays
         frame.to_csv(f"{file}.csv", index=False, float_format="%.6g")
-        if figure is not None:
-            self._show(figure, file.with_name(f"{file.name}.png"))
-
-    def _show(self, figure, file: Path) -> None:
-        """Draw a figure once, into its file, and show the file."""
+        if figure is None:
+            return
         import matplotlib.pyplot as plt  # slow to load, and reading parameters needs neither
         from IPython.display import Image, display
 
-        figure.savefig(file, metadata={"Software": None})
+        figure.savefig(f"{file}.png", metadata={"Software": None})
         plt.close(figure)
-        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.stem}, as in its CSV file"
-        display(Image(file, width=width, alt=alt))
+        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.name}, as in its CSV file"
+        display(Image(f"{file}.png", width=width, alt=alt))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
@@ -193,11 +187,7 @@ class Settings:
 
 
 def settings(notebook: str, namespace: dict, single_label: bool | None = None) -> Settings:
-    """Check a notebook's parameters, which its ``globals()`` hold, before any work starts.
-
-    Raises ValueError or TypeError with the allowed names or values. `single_label` says which kind
-    of data the notebook is about, if only one.
-    """
+    """Check a notebook's parameters, which its ``globals()`` hold, before any work starts."""
     sources = namespace.get("In", ())
     cells = [_parsed(source) for source in sources]
     own = next((cell for cell in reversed(cells) if _annotates(cell)), None)
@@ -257,10 +247,7 @@ def _check_kind(notebook: str, names: list[str], single_label: bool) -> None:
 
 
 def wanted(notebook: str, profile: str) -> list[RunConfig]:
-    """Return the runs that a notebook asks for under a profile, by executing two of its cells.
-
-    These are its parameters and the next cell, which calls the runs ``wanted``.
-    """
+    """Return the runs ``wanted`` that a notebook's parameters and its next cell ask for."""
     file = project_root() / "notebooks" / f"{notebook}.ipynb"
     cells = [c for c in json.loads(file.read_text())["cells"] if c["cell_type"] == "code"]
     first = next(i for i, c in enumerate(cells) if "parameters" in c["metadata"].get("tags", ()))

@@ -1,8 +1,15 @@
 """Find the best power of allocation in a sweep, and draw the sweep."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
+
+from prslib.datasets import load_dataset
+from prslib.report.style import draw_curves
+from prslib.training.config import configs
+from prslib.training.replay import make_replay, stream_of
 
 METRIC_COLOURS = {"C-F1": "#0072B2", "O-F1": "#D55E00", "mAP": "#009E73"}
 METRIC_MARKERS = {"C-F1": "o", "O-F1": "D", "mAP": "s"}
@@ -37,47 +44,44 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the metrics of PRS against rho, with a ring at the best rho of each (Figure "rho").
-
-    The frame has rho, metric, seed and value (percent) of one data set.
-    """
+    """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
     metrics = [metric for metric in METRIC_COLOURS if metric in set(frame["metric"])]
-    sns.lineplot(
-        frame,
-        x="rho",
-        y="value",
-        hue="metric",
-        style="metric",
-        hue_order=metrics,
-        style_order=metrics,
-        palette=METRIC_COLOURS,
-        markers=METRIC_MARKERS,
-        dashes=False,
-        errorbar="sd",
-        ax=ax,
-    )
+    looks = METRIC_COLOURS, METRIC_MARKERS
+    draw_curves(frame, ax, "rho", "metric", metrics, *looks, errorbar="sd")
     means = frame.groupby(["metric", "rho"])["value"].mean()
     for position, metric in enumerate(metrics):
         best, colour = means[metric].idxmax(), METRIC_COLOURS[metric]
         point = (best, means[metric, best])
-        ax.plot(
-            *point,
-            marker="o",
-            markersize=13,
-            markerfacecolor="none",
-            markeredgecolor=colour,
-            markeredgewidth=1.4,
-        )
-        ax.annotate(
-            f"{best:g}".replace("-", "\N{MINUS SIGN}"),
-            point,
-            xytext=(0, -13 if position % 2 else 13),  # every other one below, clear of the first
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            color=colour,
-        )
+        ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none"}
+        ax.plot(*point, **ring, markeredgecolor=colour, markeredgewidth=1.4)
+        # every other one below, clear of the first
+        place = {"xytext": (0, -13 if position % 2 else 13), "textcoords": "offset points"}
+        text = f"{best:g}".replace("-", "\N{MINUS SIGN}")
+        ax.annotate(text, point, **place, ha="center", va="center", color=colour)
     ax.margins(y=0.15)  # room for the label of the best point below a title
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
     ax.legend(title="", ncols=len(metrics), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
+
+
+def beside_crs(
+    names: Sequence[str], seeds: Sequence[int], memory_size: int | None = None
+) -> pd.DataFrame:
+    """Compare what PRS with rho 1 and CRS hold at the end of a stream, without training.
+
+    Returns dataset, method, seed, labels (of a held sample) and early (percent of the held samples
+    that are from the first tenth of the stream).
+    """
+    rows = []
+    fixed = {"rho": 1.0, "memory_size": memory_size, "seed": list(seeds)}
+    for config in configs(dataset=list(names), method=["CRS", "PRS"], **fixed):
+        data = load_dataset(config.dataset, images=False)
+        replay, size = make_replay(config, data), config.resolved["batch_size"]
+        batches = [b for part in stream_of(config, data, replay) for b in part.batches]
+        stream = np.concatenate([batch[:size] for batch in batches])  # replayed ones come after
+        held = replay.memory.read(np.arange(len(replay.memory)))["index"]
+        row = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
+        row["labels"] = data.train.labels[held].sum(axis=1).mean()
+        early = 100 * np.isin(held, stream[: len(stream) // 10]).mean()
+        rows.append(row | {"early": early})
+    return pd.DataFrame(rows)

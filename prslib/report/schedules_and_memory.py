@@ -31,10 +31,7 @@ def memory_sizes(dataset: str, shares: Sequence[float]) -> list[int]:
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick the final scores of every schedule at the standard memory size, with the paper's.
-
-    "published" is the appendix's number, "table_2" that of Table 2.
-    """
+    """Pick the final scores of every schedule at the standard memory size, with the paper's."""
     rows = _with_memory(scores)
     standard = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
     return _with_published(rows[rows["memory_size"] == standard], SCHEDULE_TABLES)
@@ -56,14 +53,11 @@ def _text(schedule: tuple[int, ...]) -> str:
 
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
-    """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]".
-
-    A stand-in's memory is to its own standard as the paper's is to 2000, rounded to the hundred
-    because sizes are whole numbers.
-    """
+    """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
     rows = final(scores[scores["memory_size"] > 0])
     standard = published.load("main", method="PRS")["memory_size"].max()
     own = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
+    # to the hundred, because sizes are whole numbers
     paper = (rows["memory_size"] / own * int(standard)).round(-2).astype("Int64")
     both = rows["memory_size"].astype(str) + " [" + paper.astype(str) + "]"
     return rows.assign(paper_memory=paper, memory=both)

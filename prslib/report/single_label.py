@@ -89,10 +89,7 @@ def train_orders(
     workers: int | None = None,
     **fields,
 ) -> pd.DataFrame:
-    """Train methods on many orders of the classes, and set the paper's numbers beside theirs.
-
-    The data set's model must be an MLP, and the methods must look at labels alone.
-    """
+    """Train an MLP with methods on many class orders, and set the paper's numbers beside theirs."""
     wanted = configs(
         dataset=dataset, method=list(methods), seed=list(seeds), schedule=list(orders), **fields
     )
@@ -128,12 +125,7 @@ def search(
     seeds: Sequence[int],
     workers: int | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Search all possible orders in three rounds, and return the scores of the last two.
-
-    All orders are trained with Finetune, the nearest with every method, and the nearest of those
-    with every seed. Finetune is cheap and knows little but its last pair, so it nearly shows which
-    pair that was. ``keep`` says how many orders pass the first and the second round.
-    """
+    """Search all possible orders in three rounds, and return the scores of the last two."""
     data = load_dataset(dataset, images=False)
     orders = possible_orders(data)
     if not orders:
@@ -142,6 +134,7 @@ def search(
             f"the largest makes up {pair_shares(data).iloc[0]:.2f} % of the test set; only the "
             "data set of the paper can be searched"
         )
+    # Finetune is cheap and knows little but its last pair: it nearly shows which pair that was
     finetuned = train_orders(dataset, orders, ["Finetune"], seeds[:1], workers)
     orders = sorted(map(schedule_of, distances(finetuned)["schedule"][: keep[0]]))
     second = train_orders(dataset, orders, ["Finetune", *methods], seeds[:1], workers)

@@ -17,31 +17,21 @@ from prslib.report.tables import GROUPS
 STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the paper's rows
 # in its order, then later methods
-COLOURS = {
-    "Stream": "#999999",
-    "Multitask": "#666666",
-    "Finetune": "#000000",
-    "EWC": "#F0E442",
-    "CRS": "#0072B2",
-    "GSS": "#009E73",
-    "ExStream": "#CC79A7",
-    "PRS": "#D55E00",
-    "CBRS": "#56B4E9",
-    "OCDM": "#E69F00",
+LOOKS = {
+    "Stream": ("#999999", ""),
+    "Multitask": ("#666666", "s"),
+    "Finetune": ("#000000", "X"),
+    "EWC": ("#F0E442", "v"),
+    "CRS": ("#0072B2", "o"),
+    "GSS": ("#009E73", "^"),
+    "ExStream": ("#CC79A7", "P"),
+    "PRS": ("#D55E00", "D"),
+    "CBRS": ("#56B4E9", "p"),
+    "OCDM": ("#E69F00", "h"),
 }
+COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
+MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
 INK = COLOURS | {"EWC": "#A39400"}  # of lines and marks, for which the yellow is too pale
-MARKERS = {
-    "Stream": "",
-    "Multitask": "s",
-    "Finetune": "X",
-    "EWC": "v",
-    "CRS": "o",
-    "GSS": "^",
-    "ExStream": "P",
-    "PRS": "D",
-    "CBRS": "p",
-    "OCDM": "h",
-}
 OUTLINE = [withStroke(linewidth=3.2, foreground="white")]  # shows a dash on black bars, too
 SPREAD = 0.5  # share of the way from one setting to the next that the methods take up
 
@@ -58,10 +48,7 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
 
 def share_legend(figure: Figure, columns: int | None = None) -> None:
-    """Put one legend with every entry once below all axes, `columns` in a row, for each axes' own.
-
-    All entries are in one row by default.
-    """
+    """Put one legend below all axes, in place of their own; all entries in a row by default."""
     entries = {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
@@ -74,7 +61,7 @@ def share_legend(figure: Figure, columns: int | None = None) -> None:
     figure.legend(entries.values(), entries.keys(), **place)
 
 
-def _legend_above(ax: Axes, paper: Line2D | None, columns: int | None = None) -> None:
+def legend_above(ax: Axes, paper: Line2D | None, columns: int | None = None) -> None:
     """Put the legend above the axes, with an entry for the paper's numbers if there are any."""
     handles, names = ax.get_legend_handles_labels()
     if paper is not None:
@@ -101,10 +88,7 @@ def plot_metrics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw the distance between two methods by group and weights, as `plot_groups` does.
-
-    The column weights is in place of method; the later weights appear, the darker they are.
-    """
+    """Draw the distance between two methods by group and weights, later ones darker."""
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
     greys = sns.color_palette("Greys", len(weights) + 2)[1:-1]  # neither white nor black
@@ -136,7 +120,16 @@ def _bars(
     for (name, of), value in theirs.items():
         left = order.index(name) - 0.4 + names.index(of) * width
         ax.hlines(value, left, left + width, **dash, zorder=5, path_effects=OUTLINE)
-    _legend_above(ax, Line2D([], [], **dash) if len(theirs) else None)
+    legend_above(ax, Line2D([], [], **dash) if len(theirs) else None)
+
+
+def draw_curves(
+    frame: pd.DataFrame, ax: Axes, x: str, hue: str, order: list[str], colours, markers, **options
+) -> None:
+    """Draw the column value over `x`, a line with marks for each `hue`; options of seaborn's."""
+    looks = {"hue_order": order, "style_order": order, "palette": colours, "dashes": False}
+    looks["markers"] = {name: markers[name] for name in order}
+    sns.lineplot(frame, x=x, y="value", hue=hue, style=hue, ax=ax, **looks, **options)
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
@@ -145,20 +138,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     Columns method, seed, trained_tasks, value and published, in percent; of one data set.
     """
     methods = in_order(frame["method"])
-    sns.lineplot(
-        frame,
-        x="trained_tasks",
-        y="value",
-        hue="method",
-        style="method",
-        hue_order=methods,
-        style_order=methods,
-        palette=INK,
-        markers={name: MARKERS[name] for name in methods},
-        dashes=False,
-        errorbar="sd",
-        ax=ax,
-    )
+    draw_curves(frame, ax, "trained_tasks", "method", methods, INK, MARKERS, errorbar="sd")
     hollow = {"linestyle": ":", "markerfacecolor": "none"}
     for method in methods:
         theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
@@ -167,7 +147,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)", ylim=(0, None))
     paper = Line2D([], [], color="0.3", marker="o", **hollow)
-    _legend_above(ax, paper if frame["published"].notna().any() else None, columns=3)
+    legend_above(ax, paper if frame["published"].notna().any() else None, columns=3)
     return ax
 
 
@@ -194,5 +174,5 @@ def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
     ax.set_xticks(range(len(settings)), settings)
     ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None), xlim=(-0.5, len(settings) - 0.5))
     paper = Line2D([], [], color="0.3", marker="o", **hollow)
-    _legend_above(ax, paper if frame["published"].notna().any() else None)
+    legend_above(ax, paper if frame["published"].notna().any() else None)
     return ax

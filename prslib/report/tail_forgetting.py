@@ -58,11 +58,7 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
 
 
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    """Correlate forgetting with class size by rank (Spearman), task by task.
-
-    -1 where the smallest class of a task is forgotten most and the largest least; NaN where all
-    classes are forgotten alike.
-    """
+    """Correlate forgetting with class size by rank (Spearman), task by task; NaN without a rank."""
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
     for key, part in rows.groupby(keys, sort=False):
@@ -73,10 +69,7 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Average the rank correlations over tasks and then over seeds, with a sentence for each.
-
-    "cells" counts the correlations (one a task and seed), "negative" those below 0.
-    """
+    """Average the rank correlations over tasks and then over seeds, with a sentence for each."""
     keys = ["dataset", "method", "metric", "measure"]
     rank = {name: place for place, name in enumerate(METHODS)}
     correlations = correlations.sort_values("method", key=lambda m: m.map(rank), kind="stable")
@@ -84,7 +77,7 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     table = by_seed.groupby(keys, **_KEEP_ALL).agg(mean="mean", sd="std", seeds="size")
     each = correlations.groupby(keys, **_KEEP_ALL)["correlation"]
     table["negative"] = each.agg(lambda values: int((values < 0).sum()))
-    table["cells"] = each.count()
+    table["cells"] = each.count()  # one a task and seed
     table = table.reset_index()
     return table.assign(sentence=[_sentence(row) for row in table.itertuples()])
 
@@ -102,11 +95,7 @@ def _sentence(row) -> str:
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the forgetting of every class as a bar, the class's size as a line.
-
-    The frame has rows of `class_forgetting`: one method, metric, measure and data set. Dots are
-    the seeds; the number of training images has a logarithmic axis of its own at the right.
-    """
+    """Draw the forgetting of every class as a bar, seeds as dots, the class's size as a line."""
     (method,) = frame["method"].unique()
     turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
     frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))

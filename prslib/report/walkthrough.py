@@ -61,18 +61,14 @@ def _letters(classes) -> list[str]:
 def skewed_stream(
     samples: int, num_classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
 ) -> np.ndarray:
-    """Draw the labels of a long-tailed stream, bool (samples, C), frequent classes first.
-
-    A class's chance falls with its rank to the power ``skew``. A share ``second_labels`` of the
-    samples draws twice; 0.22 is COCOseq's share.
-    """
+    """Draw a stream's labels, bool (samples, C); a class's chance falls with its rank."""
     rng = np.random.default_rng(seed)
     chance = np.cumsum(np.arange(1, num_classes + 1) ** -float(skew))
     drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
     labels = np.zeros((samples, num_classes), np.bool_)
     rows = np.arange(samples)
     labels[rows, drawn[0]] = True
-    second = rng.random(samples) < second_labels
+    second = rng.random(samples) < second_labels  # 0.22 is COCOseq's share
     labels[rows[second], drawn[1, second]] = True
     return labels
 
@@ -269,10 +265,7 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 
 def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
-    """Draw the quotas as lines and the labels in memory as marks (Eq. 1).
-
-    Classes are named by ``letters``, or numbered by rank on a log scale.
-    """
+    """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, own) in enumerate(frame.groupby("rho")):
         colour, marker = RHO_COLOURS[k % len(RHO_COLOURS)], RHO_MARKERS[k % len(RHO_MARKERS)]

@@ -69,17 +69,6 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
 
 
 def known_options(name: str) -> tuple[str, ...]:
-    """Return the options of a sampler, its keyword-only parameters, in alphabetical order.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``SAMPLERS``.
-
-    Returns
-    -------
-    tuple of str
-        The names that ``make_sampler`` accepts beside its own.
-    """
+    """Return the options of a sampler, its keyword-only parameters, in alphabetical order."""
     parameters = inspect.signature(SAMPLERS[name]).parameters.values()
     return tuple(sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import ClassVar, Protocol, runtime_checkable
 
+import numba
 import numpy as np
 
 from prslib.checks import whole
@@ -67,26 +68,49 @@ class Sampler(Protocol):
         ...
 
 
-class LabelSampler(ABC):
+class Base:
+    """Check what every sampler is made from."""
+
+    def __init__(self, size: int, num_classes: int, seed: Seed):
+        self.size = whole("size", size, least=1)
+        self.num_classes = whole("num_classes", num_classes, least=1)
+        self._rng = generator(seed)
+
+
+class Counted(Base):
+    """Hold labels and counts in plain arrays, which a subclass keeps up to date."""
+
+    def __init__(self, size: int, num_classes: int, seed: Seed):
+        super().__init__(size, num_classes, seed)
+        self._count = 0
+        self._freq = np.zeros(self.num_classes, np.int64)
+        self._held = np.zeros(self.num_classes, np.int64)
+        self._labels = np.zeros((self.size, self.num_classes), np.bool_)
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return self._count
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        return self._freq.copy()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        return self._held.copy()
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the sample in each slot; bool (size, C), a copy."""
+        return self._labels.copy()
+
+
+class LabelSampler(Base, ABC):
     """Share what samplers that look at labels alone have in common (Sec. 3).
 
     A subclass sets ``draws``, keeps its state in ``_decide`` and offers the counts as properties.
-
-    Parameters
-    ----------
-    size : int
-        Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C, that is columns of the labels.
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
-
-    Raises
-    ------
-    ValueError
-        If ``size`` or ``num_classes`` is below 1.
-    TypeError
-        If one of them is not an integer, or ``seed`` is none of the three kinds.
 
     Notes
     -----
@@ -99,24 +123,10 @@ class LabelSampler(ABC):
     draws: ClassVar[int] = 1
     decides_by_batch: ClassVar[bool] = False
 
-    def __init__(self, size: int, num_classes: int, seed: Seed):
-        self.size = whole("size", size, least=1)
-        self.num_classes = whole("num_classes", num_classes, least=1)
-        self._rng = generator(seed)
-
     def place(self, labels: np.ndarray) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
 
-        Parameters
-        ----------
-        labels : bool (B, C)
-            Multi-hot labels in stream order. Not modified.
-
-        Returns
-        -------
-        int64 (B,)
-            Slot of each sample, -1 where it is not stored; of equal slots the later sample holds
-            it.
+        Parameters and return value are those of `Sampler.place`.
 
         Raises
         ------
@@ -141,58 +151,19 @@ class LabelSampler(ABC):
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator of a sampler's decisions.
-
-    Parameters
-    ----------
-    seed : int, SeedSequence or Generator
-        An int is spawned from, so that a stream drawn from ``default_rng`` of the same int, as many
-        a script does, does not share its numbers with the sampler; the others are taken as they
-        are.
-
-    Returns
-    -------
-    Generator
-        Of numpy's default kind.
-
-    Raises
-    ------
-    TypeError
-        If the seed is none of these.
-    """
+    """Return the generator of a sampler's decisions; raise TypeError for another kind of seed."""
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
         raise TypeError(
             f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
             "pass one, so that the run can be repeated"
         )
-    if isinstance(seed, Integral):
+    if isinstance(seed, Integral):  # spawned from: a stream is often drawn from the int itself
         (seed,) = np.random.SeedSequence(seed).spawn(1)
     return np.random.default_rng(seed)
 
 
 def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Return a batch's labels as compiled code wants them, or say what was expected.
-
-    Parameters
-    ----------
-    labels : bool (B, C)
-        Multi-hot labels.
-    num_classes : int
-        The number of columns C they must have.
-
-    Returns
-    -------
-    bool (B, C)
-        The same labels, contiguous and writeable: a copy only where they are not. Not to be
-        modified or kept.
-
-    Raises
-    ------
-    TypeError
-        If they are not boolean.
-    ValueError
-        If they do not have the shape (B, ``num_classes``).
-    """
+    """Return bool labels (B, C) as compiled code wants them, a copy where needed; refuse others."""
     labels = np.asarray(labels, order="C")
     if labels.dtype != BOOL:
         raise TypeError(
@@ -204,3 +175,20 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
             "pass one row a sample and one column a class"
         )
     return labels if labels.flags.writeable else labels.copy()
+
+
+@numba.njit(cache=True)
+def rarest(row, counts, uniform):
+    """Return the label of a row that has the least count, a random one of several; -1 for none."""
+    least, ties = 0, 0
+    for c in range(len(row)):
+        if row[c] and (ties == 0 or counts[c] <= least):
+            ties = ties + 1 if ties and counts[c] == least else 1
+            least = counts[c]
+    chosen = int(uniform * ties)
+    for c in range(len(row)):
+        if row[c] and counts[c] == least:
+            if chosen == 0:
+                return c
+            chosen -= 1
+    return -1

@@ -3,10 +3,10 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import LabelSampler, Seed
+from prslib.samplers.base import Counted, LabelSampler, Seed, rarest
 
 
-class CBRS(LabelSampler):
+class CBRS(Counted, LabelSampler):
     """Balance the classes, each with a reservoir of its own (Chrysakis & Moens, ICML 2020).
 
     Until the memory is full every sample is stored. From then on a class that is, or ever was,
@@ -16,12 +16,8 @@ class CBRS(LabelSampler):
 
     Parameters
     ----------
-    size : int
-        Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C.
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
+    size, num_classes, seed
+        As in `make_sampler`.
 
     Attributes
     ----------
@@ -54,30 +50,9 @@ class CBRS(LabelSampler):
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
-        self._labels = np.zeros((self.size, self.num_classes), np.bool_)
         self._slot_class = np.full(self.size, -1)
-        self._tallies = np.zeros((4, self.num_classes), np.int64)  # n_i, l_i, n_y, m_y
+        self._reservoirs = np.zeros((2, self.num_classes), np.int64)  # n_y, m_y
         self._is_full = np.zeros(self.num_classes, np.bool_)
-        self._stored = 0
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return self._stored
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._tallies[0].copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._tallies[1].copy()
-
-    @property
-    def labels(self) -> np.ndarray:
-        """Labels of the sample in each slot; bool (size, C), a copy."""
-        return self._labels.copy()
 
     @property
     def slot_class(self) -> np.ndarray:
@@ -85,14 +60,14 @@ class CBRS(LabelSampler):
         return self._slot_class.copy()
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        state = self._labels, self._slot_class, self._tallies, self._is_full
-        self._stored = _place(labels, uniforms, slots, self._stored, *state)
+        counts = self._freq, self._held, *self._reservoirs
+        state = self._labels, self._slot_class, *counts, self._is_full
+        self._count = _place(labels, uniforms, slots, self._count, *state)
 
 
 @numba.njit(cache=True)
-def _place(labels, uniforms, slots, stored, memory, slot_class, tallies, is_full):
+def _place(labels, uniforms, slots, stored, memory, slot_class, freq, counts, seen, held, is_full):
     """Take the samples one by one and write the slot of each; return the slots filled."""
-    freq, counts, seen, held = tallies[0], tallies[1], tallies[2], tallies[3]
     for b in range(len(labels)):
         slots[b] = -1
         row = labels[b]
@@ -100,7 +75,7 @@ def _place(labels, uniforms, slots, stored, memory, slot_class, tallies, is_full
             continue
         for c in range(len(row)):
             freq[c] += row[c]
-        own = _rarest(row, freq, uniforms[b, 0])
+        own = rarest(row, freq, uniforms[b, 0])
         seen[own] += 1
         slot = stored
         if stored < len(memory):
@@ -117,23 +92,6 @@ def _place(labels, uniforms, slots, stored, memory, slot_class, tallies, is_full
             counts[c] += np.int64(row[c]) - np.int64(memory[slot, c])
             memory[slot, c] = row[c]
     return stored
-
-
-@numba.njit(cache=True)
-def _rarest(row, freq, uniform):
-    """Return the sample's label with the least n_i, a random one of several."""
-    least, ties = 0, 0
-    for c in range(len(row)):
-        if row[c] and (ties == 0 or freq[c] <= least):
-            ties = ties + 1 if ties and freq[c] == least else 1
-            least = freq[c]
-    chosen = int(uniform * ties)
-    for c in range(len(row)):
-        if row[c] and freq[c] == least:
-            if chosen == 0:
-                return c
-            chosen -= 1
-    return -1
 
 
 @numba.njit(cache=True)

@@ -3,20 +3,16 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import LabelSampler, Seed
+from prslib.samplers.base import Counted, LabelSampler
 
 
-class CRS(LabelSampler):
+class CRS(Counted, LabelSampler):
     """Keep item t of the stream with probability m / t (Vitter 1985; Sec. 3.2).
 
     Parameters
     ----------
-    size : int
-        Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C.
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
+    size, num_classes, seed
+        As in `make_sampler`.
 
     Notes
     -----
@@ -30,40 +26,18 @@ class CRS(LabelSampler):
     array([0, 1])
     """
 
-    draws = 1
-
-    def __init__(self, size: int, num_classes: int, seed: Seed):
-        super().__init__(size, num_classes, seed)
-        self._seen = 0
-        self._tallies = np.zeros((2, self.num_classes), np.int64)  # stream, memory
-        self._labels = np.zeros((self.size, self.num_classes), np.bool_)
-
     def __len__(self) -> int:
         """Return the number of filled slots."""
-        return min(self._seen, self.size)
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._tallies[0].copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._tallies[1].copy()
-
-    @property
-    def labels(self) -> np.ndarray:
-        """Labels of the sample in each slot; bool (size, C), a copy."""
-        return self._labels.copy()
+        return min(self._count, self.size)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        self._seen = _place(labels, uniforms, slots, self._seen, self._tallies, self._labels)
+        state = self._freq, self._held, self._labels
+        self._count = _place(labels, uniforms, slots, self._count, *state)  # of the stream
 
 
 @numba.njit(cache=True)
-def _place(labels, uniforms, slots, seen, tallies, memory):
-    """Fill ``slots`` and bring the memory's labels and both tallies up to date."""
+def _place(labels, uniforms, slots, seen, freq, counts, memory):
+    """Fill ``slots`` and bring the counts and the memory's labels up to date."""
     for b in range(len(labels)):
         slots[b] = -1
         row = labels[b]
@@ -74,9 +48,9 @@ def _place(labels, uniforms, slots, seen, tallies, memory):
         kept = slot < len(memory)
         for c in range(len(row)):
             if row[c]:
-                tallies[0, c] += 1
+                freq[c] += 1
             if kept:
-                tallies[1, c] += np.int64(row[c]) - np.int64(memory[slot, c])
+                counts[c] += np.int64(row[c]) - np.int64(memory[slot, c])
                 memory[slot, c] = row[c]
         if kept:
             slots[b] = slot

@@ -5,11 +5,10 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from prslib.checks import whole
-from prslib.samplers.base import Seed, check_labels, generator
+from prslib.samplers.base import Counted, Seed, check_labels, rarest
 
 
-class ExStream:
+class ExStream(Counted):
     """Keep prototypes, each class in its own equal part of the memory (Hayes et al. 2019, Alg. 1).
 
     Unlike other samplers this one holds what it keeps, since it makes new vectors out of old ones:
@@ -17,12 +16,8 @@ class ExStream:
 
     Parameters
     ----------
-    size : int
-        Capacity of the memory m, in vectors.
-    num_classes : int
-        Number of classes C, known in advance (Appendix, "Baselines").
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
+    size, num_classes, seed
+        As in `make_sampler`; the classes are known in advance (Appendix, "Baselines").
 
     Notes
     -----
@@ -52,25 +47,15 @@ class ExStream:
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
-        self.size = whole("size", size, least=1)
-        self.num_classes = whole("num_classes", num_classes, least=1)
-        self._rng = generator(seed)
+        super().__init__(size, num_classes, seed)
         part, left = divmod(self.size, self.num_classes)
         self._quota = np.full(self.num_classes, part, np.int64)
         self._quota[self._rng.permutation(self.num_classes)[:left]] += 1
         most = part + (left > 0)
-        self._count = 0
-        self._freq = np.zeros(self.num_classes, np.int64)
-        self._held = np.zeros(self.num_classes, np.int64)
         self._slots = np.full((self.num_classes, most), -1, np.int64)  # by class
         self._gaps = np.full((self.num_classes, most, most), np.inf)  # squared distances, j < i
         self._samples = np.zeros(self.size, np.int64)
-        self._class = np.full(self.size, -1, np.int64)
         self._vectors = np.empty((self.size, 0), np.float32)
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return self._count
 
     @property
     def quota(self) -> np.ndarray:
@@ -78,38 +63,12 @@ class ExStream:
         return self._quota.copy()
 
     @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Vectors of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._held.copy()
-
-    @property
-    def labels(self) -> np.ndarray:
-        """The one label of the vector in each slot; bool (size, C)."""
-        return self._class[:, None] == np.arange(self.num_classes)
-
-    @property
     def samples(self) -> np.ndarray:
         """Return how many samples each slot's vector stands for; int64 (size,), a copy."""
         return self._samples.copy()
 
     def vectors(self, slots: np.ndarray) -> np.ndarray:
-        """Return the vectors in the given slots.
-
-        Parameters
-        ----------
-        slots : int64 (K,)
-            Filled slots.
-
-        Returns
-        -------
-        float32 (K, D)
-            A copy.
-        """
+        """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
         return self._vectors[slots]
 
     def place(self, labels: np.ndarray, *, features: np.ndarray) -> np.ndarray:
@@ -118,7 +77,7 @@ class ExStream:
         Parameters
         ----------
         labels : bool (B, C)
-            Multi-hot labels in stream order. Not modified.
+            As in `Sampler.place`.
         features : float32 (B, D)
             One vector a sample. Not modified.
 
@@ -143,7 +102,7 @@ class ExStream:
         slots = np.full(len(labels), -1, np.int64)
         self._count = _place(
             labels, features, self._rng.random(len(labels)), slots, self._count, self._quota,
-            self._freq, self._held, self._slots, self._gaps, self._samples, self._class,
+            self._freq, self._held, self._slots, self._gaps, self._samples, self._labels,
             self._vectors,
         )  # fmt: skip
         return slots
@@ -171,11 +130,11 @@ class ExStream:
 @numba.njit(cache=True)
 def _place(
     labels, features, uniforms, slots, count, quota,
-    freq, held, class_slots, gaps, samples, slot_class, vectors,
+    freq, held, class_slots, gaps, samples, memory, vectors,
 ):  # fmt: skip
     """Fill ``slots`` and bring the memory up to date; return how many slots are filled."""
     for b in range(len(labels)):
-        c = _rarest(labels[b], held, quota, uniforms[b])
+        c = rarest(labels[b] & (quota > 0), held, uniforms[b])
         freq += labels[b]
         if c < 0:
             continue
@@ -189,7 +148,8 @@ def _place(
             held[c] += 1
             count += 1
             gaps[c, i, :i] = distance
-            _fill(slot, x, c, vectors, samples, slot_class)
+            memory[slot, c] = True
+            _fill(slot, x, vectors, samples)
         else:
             first, second = _closest(gaps[c], held[c])
             nearest = distance.argmin()
@@ -200,30 +160,11 @@ def _place(
             else:
                 slot = own[second]
                 _merge(own[first], vectors[slot], samples[slot], vectors, samples)
-                _fill(slot, x, c, vectors, samples, slot_class)
+                _fill(slot, x, vectors, samples)
                 _measure(gaps[c], first, own, held[c], vectors)
                 _measure(gaps[c], second, own, held[c], vectors)
         slots[b] = slot
     return count
-
-
-@numba.njit(cache=True)
-def _rarest(row, held, quota, uniform):
-    """Return the row's label with the fewest vectors, a random one of several; -1 for none."""
-    fewest, ties = -1, 0
-    for c in range(len(row)):
-        if row[c] and quota[c] > 0:
-            if fewest < 0 or held[c] < fewest:
-                fewest, ties = held[c], 0
-            if held[c] == fewest:
-                ties += 1
-    chosen = int(uniform * ties)
-    for c in range(len(row)):
-        if row[c] and quota[c] > 0 and held[c] == fewest:
-            if chosen == 0:
-                return c
-            chosen -= 1
-    return -1
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
@@ -264,7 +205,6 @@ def _merge(slot, x, weight, vectors, samples):
 
 
 @numba.njit(cache=True)
-def _fill(slot, x, c, vectors, samples, slot_class):
+def _fill(slot, x, vectors, samples):
     vectors[slot] = x
     samples[slot] = 1
-    slot_class[slot] = c

@@ -6,22 +6,18 @@ from typing import ClassVar
 import numpy as np
 
 from prslib.checks import whole
-from prslib.samplers.base import Seed, check_labels, generator
+from prslib.samplers.base import Counted, Seed, check_labels
 
 FIRST_SCORE = 0.1  # of a sample that finds an empty memory
 
 
-class GSS:
+class GSS(Counted):
     """Replace samples whose gradients resemble the memory's (Aljundi et al. 2019, Alg. 2).
 
     Parameters
     ----------
-    size : int
-        Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C.
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
+    size, num_classes, seed
+        As in `make_sampler`.
     subsets : int
         How many memory subsets a batch is compared with, "memory strength" (Appendix, "Baselines").
     subset_size : int
@@ -58,34 +54,10 @@ class GSS:
     def __init__(
         self, size: int, num_classes: int, seed: Seed, *, subsets: int = 10, subset_size: int = 10
     ):
-        self.size = whole("size", size, least=1)
-        self.num_classes = whole("num_classes", num_classes, least=1)
+        super().__init__(size, num_classes, seed)
         self.subsets = whole("subsets", subsets, least=1)
         self.subset_size = whole("subset_size", subset_size, least=1)
-        self._rng = generator(seed)
-        self._count = 0
-        self._freq = np.zeros(self.num_classes, np.int64)
-        self._labels = np.zeros((self.size, self.num_classes), np.bool_)
         self._scores = np.zeros(self.size)
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return self._count
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,)."""
-        return self._labels.sum(0, dtype=np.int64)
-
-    @property
-    def labels(self) -> np.ndarray:
-        """Labels of the sample in each slot; bool (size, C), a copy."""
-        return self._labels.copy()
 
     @property
     def scores(self) -> np.ndarray:
@@ -100,16 +72,10 @@ class GSS:
         Parameters
         ----------
         labels : bool (B, C)
-            Multi-hot labels in stream order. Not modified.
+            As in `Sampler.place`, and so the slots that are returned.
         gradient_products : callable
             Takes K memory subsets, slots int64 (K, n); returns float (K + B, K + B): the inner
             products of the gradients of the subsets' mean losses and of the batch's B samples.
-
-        Returns
-        -------
-        int64 (B,)
-            Slot of each sample, -1 where it is not stored; of equal slots the later sample holds
-            it.
 
         Raises
         ------
@@ -179,6 +145,8 @@ class GSS:
             leaves = self._scores[slot] / odds if odds > 0 else 0.5
             if self._rng.random() >= leaves:
                 return -1
+        self._held += labels
+        self._held -= self._labels[slot]
         self._labels[slot] = labels
         self._scores[slot] = score
         return slot

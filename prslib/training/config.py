@@ -62,10 +62,8 @@ class RunConfig:
 
     Parameters
     ----------
-    dataset : str
-        A key of `DATASETS`.
-    method : str
-        A key of `METHODS`.
+    dataset, method : str
+        Keys of `DATASETS` and `METHODS`.
     seed : int
         Spawns the generators of stream, sampler, replay and model.
     rho : float
@@ -209,11 +207,9 @@ class RunConfig:
         row = MODELS[fields.get("model", recipe["model"])]
         weights = fields.pop("weights", row.begins_with(recipe.pop("weights")))
         weights = weights if row.published_weights else NONE
-        stages = {
-            "pretrained_stages": row.pretrained_stages(weights),
-            "vector_stages": row.vector_stages,
-        }
-        return recipe | stages | fields | {"weights": weights}
+        recipe["pretrained_stages"] = row.pretrained_stages(weights)
+        recipe["vector_stages"] = row.vector_stages
+        return recipe | fields | {"weights": weights}
 
     @property
     def identity(self) -> dict:
@@ -376,16 +372,12 @@ def configs_of(
 
     Parameters
     ----------
-    methods : sequence of str
-        Keys of `METHODS`.
-    seeds : sequence of int
-        One run of every method for each.
-    costly : sequence of str
-        The methods and data sets that take ``costly_seeds`` instead; other names are ignored.
-    costly_seeds : sequence of int
-        Their seeds.
+    methods, seeds : sequence of str, sequence of int
+        Keys of `METHODS`, and the seeds for which each of them is run.
+    costly, costly_seeds : sequence of str, sequence of int
+        The methods and data sets that take other seeds, and these; other names are ignored.
     **fields
-        Further fields of `RunConfig`; a list stands for one run of each of its values.
+        Further fields, as in `configs`.
 
     Returns
     -------

@@ -33,11 +33,7 @@ class Precision:
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Set how the process multiplies float32 on a GPU; what was set before comes back."""
-        knobs = (
-            torch.backends.cuda.matmul,
-            torch.backends.cudnn.conv,
-            torch.backends.cudnn.rnn,
-        )
+        knobs = torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
         before = [knob.fp32_precision for knob in knobs]
         try:
             for knob in knobs:
@@ -83,19 +79,12 @@ class Images:
         """Return some images (B, H, W, channels) on the device."""
         return self.images[indices.to(self.images.device)].to(self.device)
 
-    def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the images and the indices of every batch of a plan, both on the device.
-
-        A batch may be overwritten once the next one is asked for.
-        """
-        raise NotImplementedError
-
 
 class DeviceImages(Images):
     """Images that are all on the device."""
 
     def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every batch, gathered on the device."""
+        """Yield the images and the indices of every batch, both on the device."""
         for rows in on_device(plan, self.device):
             yield self.images.index_select(0, rows), rows
 
@@ -107,9 +96,8 @@ class HostImages(Images):
     # process on the machine.
 
     def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every batch while the next `DEPTH` are on their way."""
-        largest = max(map(len, plan), default=0)
-        shape = (largest, *self.shape[1:])
+        """Yield every batch, to be overwritten later, while the next `DEPTH` are on their way."""
+        shape = (max(map(len, plan), default=0), *self.shape[1:])
         kind = self.images.dtype
         buffers = cycle([Buffer(shape, kind, self.device) for _ in range(DEPTH + 1)])
         under_way = deque()
@@ -196,14 +184,11 @@ def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tens
 
 
 class Graphs:
-    """Record and replay on a CUDA stream of its own.
-
-    The graphs share one pool of memory: they run one after another, and none reads what another
-    left there.
-    """
+    """Record and replay on a CUDA stream of its own."""
 
     def __init__(self, device: torch.device):
         self.device, self.stream = device, torch.cuda.Stream(device)
+        # one for all: they run one after another, and none reads what another left there
         self.pool = torch.cuda.graph_pool_handle()
 
     @contextmanager

@@ -19,7 +19,7 @@ from torch.nn.grad import conv2d_weight
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.training.device import Images
-from prslib.training.replay import Part, VectorBatch
+from prslib.training.replay import Part, joined
 
 SAMPLES_AT_ONCE = 20  # as in a training step by default: measuring needs no more memory
 Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each parameter's sum
@@ -54,8 +54,14 @@ def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets:
 
     def keep(name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
         prefix = f"{name}." if name else ""
-        for part, gradients in LAYERS[type(layer)].of_samples(layer, given, grad).items():
-            squares[prefix + part] = gradients.square().mean(0)
+        if isinstance(layer, nn.Linear):  # the square of an outer product is that of the squares
+            moments = grad.square(), given.square()
+            found = {"weight": moments[0].T @ moments[1] / len(grad), "bias": moments[0].mean(0)}
+            found = _trained(layer, found)
+        else:
+            own = LAYERS[type(layer)].of_samples(layer, given, grad)
+            found = {part: gradients.square().mean(0) for part, gradients in own.items()}
+        squares.update({prefix + part: value for part, value in found.items()})
 
     visit_layers(model, loss, inputs, targets, keep)
     return squares
@@ -96,16 +102,10 @@ def memory_variance(
     """Return the gradient variance over all that a memory holds: images, or ExStream's vectors."""
 
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
-        slots = memory.filled
+        slots, none = memory.filled, np.empty(0, np.int64)
         for start in range(0, len(slots), SAMPLES_AT_ONCE):
             some = slots[start : start + SAMPLES_AT_ONCE]
-            if hasattr(sampler, "vectors"):
-                none = np.empty(0, np.int64)
-                yield learner.join(
-                    images, labels, VectorBatch(none, sampler.vectors(some), sampler.labels[some])
-                )
-            else:
-                yield learner.join(images, labels, memory.read(some)["index"])
+            yield learner.join(images, labels, joined(none, some, sampler, memory))
 
     return gradient_variance(learner.upper, learner.loss, batches())
 
@@ -113,11 +113,7 @@ def memory_variance(
 def measured(
     parts: Iterable[Part], marks: Iterable[int], measure: Callable[[int], None], step: int = 0
 ) -> list[Part]:
-    """Return a stepwise stream with a measurement after some steps.
-
-    ``measure`` is called when a marked number of steps has been taken and their samples placed,
-    before the next one. ``step`` counts the steps before the first of these batches.
-    """
+    """Return a stepwise stream that measures after the marked steps, their samples placed."""
     left = deque(marks)
     if not left:
         return list(parts)

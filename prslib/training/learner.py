@@ -96,7 +96,8 @@ class Learner:
         An array or a list of indices is known ahead, and nothing waits between its steps. An
         iterator is asked for a batch after the step on the last one and ``after_step``.
         """
-        if _known_ahead(plan):
+        listed = isinstance(plan, list) and not any(isinstance(b, VectorBatch) for b in plan)
+        if listed or isinstance(plan, np.ndarray):
             for pixels, rows in _as_images(images).feed(plan):
                 self._step(pixels, labels[rows])
                 after_step()
@@ -208,12 +209,6 @@ class Learner:
         return seen
 
 
-def _known_ahead(plan: Iterable[np.ndarray | VectorBatch]) -> bool:
-    if isinstance(plan, list):
-        return not any(isinstance(batch, VectorBatch) for batch in plan)
-    return isinstance(plan, np.ndarray)
-
-
 def _as_images(images: Images | Tensor) -> Images:
     return DeviceImages(images) if isinstance(images, Tensor) else images
 
@@ -294,11 +289,7 @@ def features(
 def gradient_products(
     learner: Learner, images: Images, labels: Tensor, batch: np.ndarray, memory: Memory
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that compares a batch's gradients with those of memory subsets (GSS).
-
-    It takes slots (K, n) and returns inner products, float64 (K + B, K + B), of the gradients of
-    the subsets' mean losses and of each new sample's loss.
-    """
+    """Return a function of memory subsets, slots (K, n), as `GSS.place` wants it for a batch."""
 
     def products(subsets: np.ndarray) -> np.ndarray:
         known = memory.read(subsets.ravel())["index"]

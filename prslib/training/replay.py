@@ -51,11 +51,7 @@ def after(parts: list[Part], position: tuple[int, int]) -> list[Part]:
 
 
 def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1) -> list[Part]:
-    """Return the tasks in order, each shuffled and seen once (section "Experiments").
-
-    ``at_once`` tasks are trained together, shuffled into one part. An incomplete last batch of a
-    part is left out.
-    """
+    """Return the tasks in order, ``at_once`` together, shuffled and seen once, in full batches."""
     return [
         Part(
             tuple(schedule[: (i + 1) * at_once]),
@@ -97,12 +93,13 @@ def replay_plan(
     """
     for step, batch in enumerate(batches):
         if step or not begun:
-            yield _joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
+            yield joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
         context = {name: ask_model(name, batch, memory) for name in sampler.needs}
         memory.write(sampler.place(labels[batch], **context), index=batch)
 
 
-def _joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | VectorBatch:
+def joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | VectorBatch:
+    """Join new indices with what the replayed slots of the memory hold."""
     if not len(replayed):
         return batch
     if hasattr(sampler, "vectors"):
@@ -111,10 +108,7 @@ def _joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndar
 
 
 def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.ndarray]:
-    """Compute the batches of a run and the labels in memory at its end, without training.
-
-    This takes labels alone; a method whose memory depends on the model is refused.
-    """
+    """Compute the batches of a run and the labels in memory at its end, from labels alone."""
     if METHODS[config.method].looks_at_model:
         known = ", ".join(name for name, row in METHODS.items() if not row.looks_at_model)
         raise ValueError(

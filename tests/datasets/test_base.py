@@ -153,6 +153,6 @@ def test_fingerprint_tells_the_task_of_a_class_without_images(monkeypatch, own_f
 
 def test_unknown_name_lists_the_known():
     with pytest.raises(
-        ValueError, match="unknown dataset 'x'; known datasets: cocoseq, digits49seq, "
+        ValueError, match="unknown dataset 'x'; known datasets: cocoseq, cocoseq-features, "
     ):
         load_dataset("x")

@@ -202,11 +202,11 @@ def test_a_pace_that_cannot_be_measured_is_unknown_and_said(error, said, monkeyp
     def break_down(config, device):
         raise error
 
-    monkeypatch.setattr(cost, "_measure_on_blanks", break_down)
-    monkeypatch.setattr(cost, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
-    with cost.Paces() as paces:
-        paces.measure([(RunConfig(**MLP), "cpu")] * 2)
-        assert np.isnan(paces.cost(RunConfig(**MLP), "cpu")[1])
+    monkeypatch.setattr(cost, "measure", break_down)
+    monkeypatch.setattr(cost, "get_reusable_executor", ThreadPoolExecutor)
+    paces = cost.Paces()
+    paces.measure([(RunConfig(**MLP), "cpu")] * 2)
+    assert np.isnan(paces.cost(RunConfig(**MLP), "cpu")[1])
     assert paces.remarks == [f"PRS, mlp on 28x28x1: not measured, {said}"]
 
 
@@ -216,10 +216,10 @@ from prslib.experiments import cost
 from prslib.training.config import RunConfig
 
 if __name__ == "__main__":
-    with cost.Paces() as paces:
-        paces.measure([(RunConfig(dataset="imbal-digits-tiny", method="CRS"), "cpu")])
-        print(len(paces.known), flush=True)
-        sys.stdin.read()
+    paces = cost.Paces()
+    paces.measure([(RunConfig(dataset="imbal-digits-tiny", method="CRS"), "cpu")])
+    print(len(paces.known), flush=True)
+    sys.stdin.read()
 """
 
 

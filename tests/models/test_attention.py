@@ -9,9 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from prslib.models.attention_consistency import AttentionConsistency, ClassWeighting
+from prslib.models.attention import (
+    AttentionConsistency,
+    ClassWeighting,
+    anchors,
+    cut,
+    localisation_loss,
+)
 from prslib.models.networks import make_model, resnet_backbone, split
-from prslib.models.rnn_attention import anchors, cut, localisation_loss
 from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.run import run

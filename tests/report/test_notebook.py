@@ -55,7 +55,7 @@ def test_settings_hold_the_checked_values():
         ("rho", "-0.03,0.02", [-0.03, 0.02]),
         ("rhos", "-1e-1,0", [-0.1, 0]),
         ("learning_rates", "1e-3,None", [0.001, None]),
-        ("ewc_lambdas", [0, "1e3"], [0, 1000]),  # text to YAML
+        ("rhos", [0, "1e3"], [0, 1000]),  # text to YAML
         ("costly_seeds", [], []),
         ("schedules", 2, 2),
         ("shares", "0.5,1", [0.5, 1.0]),
@@ -79,7 +79,7 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
         ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
         ("schedules", 0, ValueError, "schedules must be at least 1"),
-        ("profile", "fast", ValueError, "known profiles: paper, quick, seeds, smoke"),
+        ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds, smoke"),
     ],
 )
 def test_bad_values_stop_the_notebook(name, given, error, message):

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from prslib.report.precision_recall import plot_precision_recall
-from prslib.report.rho_sweep import best_rho, plot_sweep
 from prslib.report.style import (
     COLOURS,
     MARKERS,
@@ -125,24 +124,6 @@ def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
     points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
     assert {(10.0, 40.0), (9.1, 38.9), (20.0, 70.0)} <= set(points)
     assert ax.get_xlim()[1] == pytest.approx(1.15 * 20)
-
-
-def test_the_plot_of_a_sweep_rings_the_best_rho(ax):
-    rows = {"rho": [-1, 0, 1] * 2, "metric": "mAP", "seed": [0] * 3 + [1] * 3}
-    plot_sweep(pd.DataFrame(rows).assign(value=[10, 30, 20, 12, 32, 22]), ax)
-    rings = [line for line in ax.lines if line.get_markersize() == 13]
-    assert [(list(r.get_xdata()), list(r.get_ydata())) for r in rings] == [([0], [31])]
-    assert ax.texts[0].get_text() == "0"
-
-
-def test_the_best_rho_is_that_of_the_mean_over_seeds():
-    rhos, values = [-1.0, 0.0, 0.4, 1.0], [10.0, 30.0, 31.0, 20.0]
-    rows = pd.DataFrame(
-        {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
-    )
-    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
-    assert (best["best_rho"], best["best"]) == (0.4, 32)
-    assert "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1" in best["sentence"]
 
 
 def test_a_shared_legend_names_every_entry_once():

@@ -1,0 +1,35 @@
+import pandas as pd
+
+from prslib.datasets import load_dataset
+from prslib.report.rho_sweep import beside_crs, best_rho, plot_sweep
+from prslib.training.config import RunConfig
+from prslib.training.replay import plan
+
+
+def test_the_best_rho_is_that_of_the_mean_over_seeds():
+    rhos, values = [-1.0, 0.0, 0.4, 1.0], [10.0, 30.0, 31.0, 20.0]
+    rows = pd.DataFrame(
+        {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
+    )
+    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
+    assert (best["best_rho"], best["best"]) == (0.4, 32)
+    assert "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1" in best["sentence"]
+
+
+def test_the_plot_rings_the_best_rho(ax):
+    rows = {"rho": [-1, 0, 1] * 2, "metric": "mAP", "seed": [0] * 3 + [1] * 3}
+    plot_sweep(pd.DataFrame(rows).assign(value=[10, 30, 20, 12, 32, 22]), ax)
+    rings = [line for line in ax.lines if line.get_markersize() == 13]
+    assert [(list(r.get_xdata()), list(r.get_ydata())) for r in rings] == [([0], [31])]
+    assert ax.texts[0].get_text() == "0"
+
+
+def test_the_memory_beside_crs_is_that_of_a_run():
+    rows = beside_crs(["digits70tiny"], [0, 1], 40)
+    assert rows["method"].tolist() == ["CRS", "CRS", "PRS", "PRS"]
+    for row in rows.itertuples():
+        fields = {"method": row.method, "seed": row.seed, "rho": 1.0, "memory_size": 40}
+        config = RunConfig(dataset=row.dataset, **fields)
+        _, held = plan(config, load_dataset(row.dataset, images=False))
+        assert row.labels == held.sum(axis=1).mean()
+    assert rows["early"].between(0, 60).all() and (rows["early"] > 0).any()
