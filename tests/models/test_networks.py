@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import IMAGENET_MEAN, IMAGENET_STD, TorchvisionResNet, make_model, split
+from prslib.models.networks import TorchvisionResNet, make_model, split
 from prslib.training.config import RunConfig
 from prslib.training.gradients import squared_gradients
 from prslib.training.learner import Learner
@@ -82,7 +82,7 @@ def test_the_paper_freezes_what_it_says(name):
 
 
 def test_a_resnet_is_torchvisions_with_another_head(resnet):
-    from torchvision.models import resnet18
+    from torchvision.models import ResNet18_Weights, resnet18
     from torchvision.transforms.functional import normalize
 
     theirs = resnet18(num_classes=5).eval()
@@ -93,12 +93,14 @@ def test_a_resnet_is_torchvisions_with_another_head(resnet):
     for number in range(1, 5):
         getattr(theirs, f"layer{number}").load_state_dict(resnet.stages[number].state_dict())
     theirs.fc.load_state_dict(resnet.head.state_dict())
-    expected = theirs(normalize(images(), IMAGENET_MEAN, IMAGENET_STD))
+    photos = ResNet18_Weights.IMAGENET1K_V1.transforms()
+    expected = theirs(normalize(images(), photos.mean, photos.std))
     torch.testing.assert_close(resnet.eval()(images()), expected)
 
 
 @pytest.mark.parametrize(
-    ("name", "frozen"), [(SMALL, 3), ("convnet", 3), *((name, 1) for name in OWN)]
+    ("name", "frozen"),
+    [(SMALL, 3), ("convnet", 3), *((name, 1) for name in OWN if "resnet" not in name)],
 )
 def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
     model = make_model(name, (32, 32, 3), 5, seed=0, weights="none")

@@ -32,11 +32,8 @@ def clustering():
 
 def test_class_statistics(dataset, ax):
     frame = datasets.class_statistics(dataset)
-    assert frame[["task", "class", "images"]].values.tolist() == [
-        [0, "c", 1],
-        [1, "a", 3],
-        [1, "b", 3],
-    ]
+    rows = frame[["task", "class", "images"]].values.tolist()
+    assert rows == [[0, "c", 1], [1, "a", 3], [1, "b", 3]]
     datasets.plot_class_statistics(frame, ax)
     assert [bar.get_height() for bar in ax.patches] == [1, 3, 3]
     assert [text.get_text() for text in ax.texts] == ["task 0", "task 1"]
@@ -45,11 +42,8 @@ def test_class_statistics(dataset, ax):
 
 def test_labels_per_image(dataset, ax):
     frame = datasets.labels_per_image(dataset)
-    assert frame[["task", "labels", "images", "share"]].values.tolist() == [
-        [0, 1, 1, 100],
-        [1, 1, 2, 50],
-        [1, 2, 2, 50],
-    ]
+    rows = frame[["task", "labels", "images", "share"]].values.tolist()
+    assert rows == [[0, 1, 1, 100], [1, 1, 2, 50], [1, 2, 2, 50]]
     datasets.plot_labels_per_image(frame, ax)
     assert {round(bar.get_height()) for bar in ax.patches if bar.get_height()} == {50, 100}
 
@@ -59,10 +53,8 @@ def test_cooccurrence_counts_dropped_images_too(dataset, clustering, ax):
     assert matrix.index.tolist() == ["c", "a", "b"]
     assert matrix.values.tolist() == [[3, 1, 2], [1, 4, 3], [2, 3, 5]]
     datasets.plot_cooccurrence(matrix, np.array([0, 1, 1]), ax)
-    assert [(frame.get_xy(), frame.get_width()) for frame in ax.patches] == [
-        ((-0.5, -0.5), 1),
-        ((0.5, 0.5), 2),
-    ]
+    frames = [(frame.get_xy(), frame.get_width()) for frame in ax.patches]
+    assert frames == [((-0.5, -0.5), 1), ((0.5, 0.5), 2)]
     shown = ax.images[0].get_array()
     assert shown[1, 2] == 3
     assert np.ma.getmaskarray(shown)[0, 0] or np.isnan(shown[0, 0])

@@ -8,14 +8,7 @@ from prslib.memory import Memory
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import (
-    Part,
-    after,
-    offline_stream,
-    online_stream,
-    plan,
-    replay_plan,
-)
+from prslib.training.replay import Part, after, offline_stream, online_stream, plan, replay_plan
 
 TINY = "digits70tiny"
 LOOKING = [name for name, method in METHODS.items() if method.looks_at_model]
