@@ -221,7 +221,8 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
         }
         for row in decided.itertuples()
     ]
-    return pd.DataFrame(rows)
+    columns = ["claim", "where", "data", "effect", "p", "paper", "seeds", "by itself", "verdict"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:

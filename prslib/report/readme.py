@@ -20,6 +20,7 @@ HEADLINES = (
     *("schedules_crs", "architectures_crs", "single_crs", "best", "rho_best", "crs_sacrifices"),
     *("majority", "crs_majority_c_f1", "steadier_crs", "imbalanced_crs", "imbalanced_o_f1"),
 )
+FINDINGS = (("overall", "mAP"), ("minority", "mAP"), ("majority", "C-F1"))
 # contestants of bench/samplers.py: ours, in plain numpy, Avalanche's in batches and in one piece
 CONTESTANTS = {
     "CRS": (
@@ -101,6 +102,13 @@ def headline_claims() -> str:
     return as_markdown(table.rename(columns={"effect": "ours [95 % interval]"}))
 
 
+def findings() -> str:
+    """Say what PRS gains and pays against CRS on the first data set, which holds real images."""
+    rows = _numbers(REPORTED, "main_results_prs_minus_crs")
+    rows = rows[rows["dataset"] == rows["dataset"].iloc[0]].set_index(["group", "metric"])
+    return "\n".join(f"- {rows.loc[cell, 'sentence']}" for cell in FINDINGS)
+
+
 def words() -> str:
     """Say every claim's verdict in a sentence, question by question."""
     return "\n".join(f"- {said}" for said in in_words(_numbers(REPORTED, "ledger_claims")))
@@ -144,6 +152,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
     "ledger": ledger_counts,
     "claims": headline_claims,
+    "findings": findings,
     "words": words,
     "speeds": speeds,
     "paper cost": paper_cost,
