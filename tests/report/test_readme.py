@@ -29,6 +29,9 @@ def checkout(tmp_path, monkeypatch):
     ).assign(statement="It leads", source="", stands_for="COCOseq", data="stand-in", unit="points")
     claims = claims.assign(effect=1.25, low=0.5, high=2.0, published=3.0, seeds=10, p=0.01)
     claims["alone"] = "holds"
+    said = [("one", *cell, f"{cell[1]} rises.") for cell in readme.FINDINGS]
+    gaps = pd.DataFrame(said, columns=["dataset", "group", "metric", "sentence"])
+    gaps.to_csv(reported / "main_results_prs_minus_crs.csv", index=False)
     claims.to_csv(reported / "ledger_claims.csv", index=False)
     claims["effect"] = [2.5, -2.5, -2.5]
     claims.to_csv(quick / "ledger_claims.csv", index=False)
@@ -59,6 +62,7 @@ def test_all_numbers_are_written_between_their_markers(checkout):
     assert "| PRS | 1,100,000 | 1,600 |  |  |" in text
     assert "wants 15 runs: 0.05 million training steps of a ResNet-101, 0.04 million of" in text
     assert text.endswith(f"{MARKERS[-1]}\nafter\n")
+    assert "- mAP rises.\n- mAP rises.\n- C-F1 rises.\n" in text
     assert "stale" not in text
     assert "| CRS | 54.6 ± 0.6 [50.2] |" in text
     assert "| OCDM | 56.0 |" in text
