@@ -34,7 +34,7 @@ from prslib.training.replay import plan
 from prslib.training.run import make_learner
 
 DATA = "cocoseq-mini"
-WIDTHS, SEEDS, JUDGES = (0, 128, 256), (100, 101, 102), ("Multitask", "CRS")
+WIDTHS, SEEDS, JUDGES = (64, 128, 256), (100, 101, 102), ("Multitask", "CRS")
 STEPS = {"adam": (0.001, 0.002, 0.003, 0.004, 0.006), "sgd": (0.3, 1.0)}
 REPETITIONS = 3
 
@@ -45,10 +45,8 @@ def choice() -> pd.DataFrame:
     rows = []
     settings = [(w, name, lr) for w in WIDTHS for name, steps in STEPS.items() for lr in steps]
     for width, optimizer, step in tqdm(settings, desc="settings", unit="setting"):
-        networks.tried = partial(networks.MLP, widths=(width,) if width else ())
-        MODELS["tried"] = dataclasses.replace(
-            MODELS["head"], made_by="networks:tried", stages=1 + (width > 0)
-        )
+        networks.tried = partial(networks.MLP, widths=(width,))
+        MODELS["tried"] = dataclasses.replace(MODELS["head"], made_by="networks:tried")
         own = dataclasses.replace(recipe, model="tried", optimizer=optimizer, learning_rate=step)
         DATASETS["held-out"] = Entry(partial(held_out, DATA), own)
         scores = {}
@@ -61,7 +59,9 @@ def choice() -> pd.DataFrame:
             scores[method] = 100 * np.mean([cell["value"].item() for cell in cells])
         row = {"width": width, "optimizer": optimizer, "learning_rate": step, **scores}
         rows.append(row | {"mean": np.mean(list(scores.values()))})
-    return pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+    scored = {name: 2 for name in (*JUDGES, "mean")}
+    table = pd.DataFrame(rows).round(scored)
+    return table.sort_values("mean", ascending=False, ignore_index=True)
 
 
 def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
@@ -103,7 +103,7 @@ def main() -> None:
     torch.set_num_threads(1)
     folder = figures_dir("bench")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, table in {"head_choice": choice().round(2), "head": times()}.items():
+    for name, table in {"head_choice": choice(), "head": times()}.items():
         print(table.to_string(index=False))
         table.to_csv(folder / f"{name}.csv", index=False)
 
