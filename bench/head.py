@@ -3,10 +3,10 @@
 Run ``python bench/head.py``. It chooses width, step size and optimiser on the training stream of
 cocoseq-mini alone: a fifth of its images is held out as a test set, the seeds are none of the
 report's, and the score is the mAP of Multitask and CRS, averaged. The best is one setting for all
-methods; it writes figures/bench/head_choice.csv. Wider heads are left out: 512 values score about a
-point higher and take twice the time. Then it times whole runs of every method, beside
-the bare step of PyTorch (forward, backward, Adam) on the same batches: figures/bench/head.csv. One
-thread, the contestants taking turns; the clock counts that thread's own time.
+methods; it writes figures/bench/head_choice.csv. Wider heads, whose steps cost more, are left out.
+Then it times whole runs of every method, beside the bare steps of PyTorch (forward, backward, Adam)
+on the same batches: figures/bench/head.csv. One thread, the contestants taking turns; the clock
+counts that thread's own time.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the notebooks draw with: looks, bars, curves, and the pictures of single notebooks."""
+"""Check the style of figures, shared plots, and the plots of single notebooks."""
 
 import matplotlib.pyplot as plt
 import numpy as np
