@@ -135,10 +135,11 @@ def stamp(file: Path) -> list[int]:
     return [file.stat().st_size, file.stat().st_mtime_ns] if file.is_file() else []
 
 
-def read_mini() -> tuple[Selection, dict[str, np.ndarray]]:
+def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
     """Read the embedded images' labels and tasks, and features, uint8 (N, D), with their scale."""
+    wanted = ("features", "scale", "about") if images else ()
     try:
-        return Selection.load(EMBEDDED), read_arrays(EMBEDDED, ("features", "scale", "about"))
+        return Selection.load(EMBEDDED), read_arrays(EMBEDDED, wanted)
     except (OSError, *BROKEN) as error:
         raise ValueError(
             f"expected the whole of {EMBEDDED}, which comes with prslib, but it cannot be read "
@@ -148,7 +149,7 @@ def read_mini() -> tuple[Selection, dict[str, np.ndarray]]:
 
 def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDataset:
     """Load the embedded features of part / whole of a task's training images, and the tests'."""
-    selection, stored = read_mini()
+    selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
     order = np.random.default_rng(SEED).permutation(len(task))  # a larger part holds a smaller one
     kept = np.ones(len(selection), dtype=bool)

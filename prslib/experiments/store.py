@@ -207,7 +207,7 @@ def _read_rows(content: bytes) -> pd.DataFrame:
     for name in INTEGERS & set(rows):
         rows[name] = rows[name].astype("int64")
     for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
-        rows[name] = np.array([float(text or "nan") for text in rows[name]])
+        rows[name] = rows[name].replace("", "nan").to_numpy(object).astype(float)
     return rows
 
 
