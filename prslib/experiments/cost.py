@@ -31,14 +31,15 @@ from prslib.training.methods import METHODS
 from prslib.training.replay import make_replay, new_samples, replay_plan
 from prslib.training.run import conditions, make_learner
 
-IMAGE_SHAPES = {  # height, width, channels of data sets whose files may be missing
-    "cocoseq": (RESOLUTION, RESOLUTION, 3),
-    "nuswideseq": (RESOLUTION, RESOLUTION, 3),
-    **{name: source.shape for name, source in single_label.SOURCES.items()},
-}
-MULTI_LABEL = {  # their tasks, and test images a class
+FEATURES = "-features"  # ends the name of a data set of frozen features
+MULTI_LABEL = {  # tasks, and test images a class, of data sets whose files may be missing
     "cocoseq": (digits.COCOSEQ, coco.PER_CLASS),
     "nuswideseq": (digits.NUSWIDESEQ, nuswide.PER_CLASS),
+}
+IMAGE_SHAPES = {  # height, width, channels; or the width of frozen features
+    **dict.fromkeys(MULTI_LABEL, (RESOLUTION, RESOLUTION, 3)),
+    **{name + FEATURES: (1280,) for name in MULTI_LABEL},
+    **{name: source.shape for name, source in single_label.SOURCES.items()},
 }
 NOTHING = "labels and images"
 REMARKS = {
@@ -178,8 +179,8 @@ def kind_of(config: RunConfig) -> tuple:
 
 
 @lru_cache
-def image_shape(name: str) -> tuple[int, int, int]:
-    """Return height, width and channels of a data set's images, its files here or not."""
+def image_shape(name: str) -> tuple[int, ...]:
+    """Return the shape of a data set's images or features, its files here or not."""
     return IMAGE_SHAPES.get(name) or load_dataset(name).train.images.shape[1:]
 
 
@@ -245,6 +246,7 @@ def _random_images(config: RunConfig) -> SequentialDataset:
     classes = np.arange(count) % dataset.num_classes
     shape = (count, *image_shape(config.dataset))
     noise = rng.integers(0, 256, shape, dtype=np.uint8)
+    noise = noise if len(shape) == 3 else noise.astype(np.float32)
     labels = classes[:, None] == np.arange(dataset.num_classes)
     split = Split(noise, labels, dataset.class_task[classes])
     return replace(dataset, train=split, tests={"balanced": split})
@@ -352,7 +354,7 @@ def blank_dataset(name: str) -> SequentialDataset:
         counts = (source.train_counts, source.test_freq)
         train, test = ((None, np.repeat(classes, count)) for count in counts)
         return single_label.one_class_a_task(name, train, test, source.stands_for)
-    tasks, per_class = MULTI_LABEL[name]
+    tasks, per_class = MULTI_LABEL[name.removesuffix(FEATURES)]
     class_task = np.repeat(np.arange(len(tasks)), [task.num_classes for task in tasks])
     train = _blank(class_task, [sum(task.labels_per_image) for task in tasks])
     test = _blank(class_task, [per_class * task.num_classes for task in tasks])

@@ -42,6 +42,7 @@ def no_data(monkeypatch):
     ("name", "images", "classes", "tasks"),
     [
         ("cocoseq", 35072, 70, 4),
+        ("cocoseq-features", 35072, 70, 4),
         ("nuswideseq", 48724, 49, 6),
         ("imbal-mnistseq", 11543, 10, 10),
         ("imbal-svhnseq", 14181, 10, 10),
@@ -97,10 +98,16 @@ def test_every_kind_of_method_has_a_pace(method, monkeypatch):
     assert 0 < pace.step < 10
 
 
-def test_a_pace_needs_no_data_and_no_learned_weights(monkeypatch):
+@pytest.mark.parametrize(
+    "config",
+    [
+        RunConfig(dataset="imbal-svhnseq", method="EWC", model="resnet18_imagenet"),
+        RunConfig(dataset="cocoseq-features", method="PRS"),
+    ],
+)
+def test_a_pace_needs_no_data_and_no_learned_weights(config, monkeypatch):
     monkeypatch.setattr(cost, "AIM", 0.0)
     pytest.importorskip("torchvision")
-    config = RunConfig(dataset="imbal-svhnseq", method="EWC", model="resnet18_imagenet")
     with blanks_for_missing():
         assert measure(config).step > 0
 
