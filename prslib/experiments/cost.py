@@ -246,7 +246,7 @@ def _random_images(config: RunConfig) -> SequentialDataset:
     classes = np.arange(count) % dataset.num_classes
     shape = (count, *image_shape(config.dataset))
     noise = rng.integers(0, 256, shape, dtype=np.uint8)
-    noise = noise if len(shape) == 3 else noise.astype(np.float32)
+    noise = noise if len(shape) > 2 else noise.astype(np.float32)
     labels = classes[:, None] == np.arange(dataset.num_classes)
     split = Split(noise, labels, dataset.class_task[classes])
     return replace(dataset, train=split, tests={"balanced": split})
