@@ -1,26 +1,37 @@
-"""Write the README's numbers between its markers: from CSV files of figures, and parameters."""
+"""Write the numbers of README, docs and start page between markers: from CSV files and parameters."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 
 from prslib.experiments.cost import blanks_for_missing, kind_of, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
-from prslib.report.ledger import account, as_markdown, in_words
+from prslib.report.claims import CLAIMS, QUESTIONS
+from prslib.report.ledger import account, as_markdown
 from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network
-# the claims in the README, in its order; all others are in the ledger
-HEADLINES = (
-    *("tail_crs", "order_ewc_f1", "prs_balances", "rho_one", "smallest_task_crs", "above_crs"),
-    *("schedules_crs", "architectures_crs", "single_crs", "best", "rho_best", "crs_sacrifices"),
-    *("majority", "crs_majority_c_f1", "steadier_crs", "imbalanced_crs", "imbalanced_o_f1"),
+# the notebooks in the order of their questions
+ORDER = (
+    *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
+    *("tail_forgetting", "inter_task", "schedules_and_memory", "imbalanced_test", "feature_tsne"),
+    *("gradient_variance", "architectures", "pretraining", "single_label", "datasets", "ledger"),
 )
-FINDINGS = (("overall", "mAP"), ("minority", "mAP"), ("majority", "C-F1"))
+# the claims in the README, in its order; all others are in docs/what_holds.md
+HEADLINES = (
+    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "majority"),
+    *("schedules_crs", "rho_best"),
+)
+GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
+BESIDE = "CBRS"  # a later sampler that balances the memory too
+BOUND = "Multitask"  # sees all tasks at once, so it is no contestant
 # contestants of bench/samplers.py: ours, in plain numpy, Avalanche's in batches and in one piece
 CONTESTANTS = {
     "CRS": (
@@ -43,7 +54,7 @@ def _numbers(folder: str, name: str) -> pd.DataFrame:
     if not file.is_file():
         make = "make bench" if folder == "bench" else f"make figures PROFILE={folder}"
         raise FileNotFoundError(
-            f"expected {file}, from which the README takes numbers, it is not there; run "
+            f"expected {file}, from which README and docs take numbers, it is not there; run "
             f"`{make}` first"
         )
     return pd.read_csv(file)
@@ -66,6 +77,19 @@ def main_table() -> str:
             lines.append(f"| {method} | " + " | ".join(row) + " |")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def small_table() -> str:
+    """Return each group's mAP on the first data set, which holds real images; the best is bold."""
+    cells = _numbers(REPORTED, "main_results_table")
+    cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
+    cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
+    rivals = cells[cells["method"] != BOUND]
+    best = rivals.loc[rivals.groupby("group")["mean"].idxmax()].index
+    found = [f"**{_cell(row)}**" if i in best else _cell(row) for i, row in cells.iterrows()]
+    table = cells.assign(cell=found).pivot(index="method", columns="group", values="cell")
+    table = table.loc[cells["method"].unique(), list(GROUPS)]
+    return as_markdown(table.add_suffix(" mAP").rename_axis("").reset_index())
 
 
 def _cell(row: pd.Series) -> str:
@@ -94,24 +118,48 @@ def ledger_counts() -> str:
 
 
 def headline_claims() -> str:
-    """Return the effect and the verdict of `HEADLINES`, a row for each claim and data set."""
+    """Return the effect and the verdict of `HEADLINES` on the first data set."""
     claims = _numbers(REPORTED, "ledger_claims").set_index("claim")
-    table = account(claims.loc[[name for name in HEADLINES if name in claims.index]])
+    claims = claims.loc[[name for name in HEADLINES if name in claims.index]]
+    return _claims(claims[claims["dataset"] == claims["dataset"].iloc[0]], "data")
+
+
+def all_claims() -> str:
+    """Return the effect and the verdict of every claim, a table for each of `QUESTIONS`."""
+    claims = _numbers(REPORTED, "ledger_claims")
+    question = pd.Series({name: QUESTIONS.get(name) for name in CLAIMS}).ffill()
+    asked = claims.groupby(claims["claim"].map(question), sort=False)
+    return "\n\n".join(f"### {name}\n\n{_claims(rows)}" for name, rows in asked)
+
+
+def _claims(rows: pd.DataFrame, *without: str) -> str:
+    table = account(rows).rename(columns={"effect": "ours [95 % interval]"})
     table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
-    table = table[["claim", "data", "effect", "paper", "by itself", "verdict"]]
-    return as_markdown(table.rename(columns={"effect": "ours [95 % interval]"}))
+    return as_markdown(table.drop(columns=["where", "p", "seeds", *without]))
 
 
 def findings() -> str:
-    """Say what PRS gains and pays against CRS on the first data set, which holds real images."""
+    """Say what PRS buys, what it costs and how a later sampler does, first on real images."""
     rows = _numbers(REPORTED, "main_results_prs_minus_crs")
     rows = rows[rows["dataset"] == rows["dataset"].iloc[0]].set_index(["group", "metric"])
-    return "\n".join(f"- {rows.loc[cell, 'sentence']}" for cell in FINDINGS)
+    others = _numbers(REPORTED, "main_results_prs_minus_others").set_index("than").loc[[BESIDE]]
+    overall = others[(others["group"] == "overall") & (others["metric"] == "mAP")]
+    said = {
+        "What it buys": rows.loc[list(GAINS), "sentence"],
+        "What it costs": rows.loc[list(COSTS), "sentence"],
+        f"Beside {BESIDE}, a later sampler that also balances the memory": overall["sentence"],
+    }
+    return "\n".join(f"- **{head}.** {' '.join(lines)}" for head, lines in said.items())
 
 
-def words() -> str:
-    """Say every claim's verdict in a sentence, question by question."""
-    return "\n".join(f"- {said}" for said in in_words(_numbers(REPORTED, "ledger_claims")))
+def questions(link: str = "notebooks/{}.ipynb") -> str:
+    """Return the notebooks and what each asks, which is its title, in `ORDER`."""
+    rows = []
+    for name in ORDER:
+        text = (project_root() / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+        title = "".join(json.loads(text)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
+        rows.append([title, f"[`{name}`]({link.format(name)})"])
+    return as_markdown(pd.DataFrame(rows, columns=["question", "notebook"]))
 
 
 def speeds() -> str:
@@ -150,27 +198,39 @@ def paper_cost() -> str:
 
 WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
+    "small table": small_table,
     "ledger": ledger_counts,
     "claims": headline_claims,
+    "all claims": all_claims,
     "findings": findings,
-    "words": words,
+    "questions": questions,
+    "start": lambda: questions("{}.ipynb"),
     "speeds": speeds,
     "paper cost": paper_cost,
 }
+BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
+
+
+def files() -> list[Path]:
+    """Return the files with numbers between markers."""
+    root = project_root()
+    return [root / "README.md", root / "notebooks" / "start.md", *sorted(root.glob("docs/*.md"))]
 
 
 def renew() -> None:
-    """Write all of `WRITTEN` into the README, each between its markers.
+    """Write all of `WRITTEN` into `files`, each between its markers.
 
-    ValueError if a marker is missing, FileNotFoundError if a CSV file is; nothing is written then.
+    ValueError if a marker is missing or unknown, FileNotFoundError if a CSV file is; nothing is
+    written then.
     """
-    file = project_root() / "README.md"
-    text = file.read_text(encoding="utf-8")
-    for name, write in WRITTEN.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        head, found, rest = text.partition(begin)
-        _, also, tail = rest.partition(end)
-        if not (found and also):
-            raise ValueError(f"{file.name} must hold the markers {begin} and {end}; put them back")
-        text = f"{head}{begin}\n{write()}\n{end}{tail}"
-    file.write_text(text, encoding="utf-8")
+    texts = {file: file.read_text(encoding="utf-8") for file in files()}
+    found = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
+    if wrong := sorted(found ^ WRITTEN.keys()):
+        raise ValueError(
+            f"expected the markers <!-- {wrong[0]}: begin --> and <!-- {wrong[0]}: end --> in "
+            f"README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
+        )
+    written = {name: write() for name, write in WRITTEN.items()}
+    for file, text in texts.items():
+        new = BLOCK.sub(lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}", text)
+        file.write_text(new, encoding="utf-8")
