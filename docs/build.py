@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from sphinx.cmd.build import build_main
 
-from prslib.paths import cache_dir, figures_dir, project_root
+from prslib.paths import cache_dir, figures_dir
 from prslib.report.build import executed_file
 from prslib.report.readme import ORDER
 
@@ -41,7 +41,7 @@ def build(profile: str) -> Path:
     source, pages = place / "docs", place / "html"
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py"))
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab"))
     found = {name: file for name in ORDER if (file := executed(profile, name))}
     if not found:
         raise SystemExit(

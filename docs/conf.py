@@ -2,6 +2,7 @@
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx.ext import autosummary
 
 project = "prslib"
 author = "The prslib authors"
@@ -9,7 +10,7 @@ html_title = "prslib"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_copy_source = False
 templates_path = ["_templates"]
 exclude_patterns = ["_templates"]
@@ -23,11 +24,14 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # the notebooks come executed
 nb_render_markdown_format = "myst"  # formulas in what a notebook prints
+nb_code_prompt_show = nb_code_prompt_hide = "code"
 nb_ipywidgets_js = {}  # would be fetched over the network
 autodoc_mock_imports = ["avalanche", "ray"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have the types
 numpydoc_show_class_members = False  # the template of a class lists them
+# where the first sentence of a docstring does not end
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Alg.", "Fig.")
 html_math_renderer = "mathml"  # drawn by the browser itself, without a script or a font from afar
 
 
