@@ -1,4 +1,4 @@
-"""Sphinx's configuration; `docs/build.py` puts the executed notebooks beside it and calls Sphinx."""
+"""Configure Sphinx, which `docs/build.py` calls on a copy of this folder and the notebooks."""
 
 from docutils import nodes
 from latex2mathml.converter import convert

@@ -1,4 +1,4 @@
-"""Write the numbers of README, docs and start page between markers: from CSV files and parameters."""
+"""Write the numbers of README and docs between markers: from CSV files and parameters."""
 
 import json
 import re
