@@ -189,15 +189,13 @@ class Settings:
 
 def in_words(figure) -> str:
     """Say what a figure shows, for readers who cannot see it: its panels, axes and legend."""
-    said, marks = [], []
+    said, marks = [figure.get_suptitle()], []
     for ax in (ax for ax in figure.axes if ax.axison):
         axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
         said.append(": ".join(filter(None, (ax.get_title() or ax.get_title("left"), axes))))
         marks += ax.get_legend_handles_labels()[1]
-    parts = [figure.get_suptitle(), *said]
-    text = "; ".join(dict.fromkeys(filter(None, parts)))
-    if marks := list(dict.fromkeys(marks)):
-        text += f". Marks: {', '.join(marks)}"
+    text = "; ".join(dict.fromkeys(filter(None, said)))
+    text += f". Marks: {', '.join(dict.fromkeys(marks))}" if marks else ""
     return " ".join(re.sub(r"[$\\{}]", "", text).split())
 
 

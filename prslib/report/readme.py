@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from prslib.experiments.cost import blanks_for_missing, kind_of, work_of
+from prslib.experiments.cost import blanks_for_missing, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.claims import CLAIMS, QUESTIONS
 from prslib.report.ledger import account, as_markdown
@@ -32,20 +32,15 @@ HEADLINES = (
 GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
 BESIDE = "CBRS"  # a later sampler that balances the memory too
 BOUND = "Multitask"  # sees all tasks at once, so it is no contestant
-# contestants of bench/samplers.py: ours, in plain numpy, Avalanche's in batches and in one piece
+# rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends with
+# ", one piece" where Avalanche gets the whole stream
 CONTESTANTS = {
-    "CRS": (
-        *("CRS", "CRS in plain numpy"),
-        *("Avalanche reservoir", "Avalanche reservoir, one piece"),
-    ),
-    "PRS": ("PRS", "PRS in plain numpy", "PRS as an Avalanche buffer", ""),
-    "CBRS": (
-        *("CBRS", "CBRS in plain numpy"),
-        *("Avalanche class-balanced", "Avalanche class-balanced, one piece"),
-    ),
-    "OCDM": ("OCDM", "OCDM in plain numpy", "", ""),
-    "GSS, gradients given": ("GSS, gradient products given", "", "", ""),
-    "ExStream, features given": ("ExStream, features given", "", "", ""),
+    "CRS": ("CRS", "Avalanche reservoir"),
+    "PRS": ("PRS", "PRS as an Avalanche buffer"),
+    "CBRS": ("CBRS", "Avalanche class-balanced"),
+    "OCDM": ("OCDM", ""),
+    "GSS, gradients given": ("GSS, gradient products given", ""),
+    "ExStream, features given": ("ExStream, features given", ""),
 }
 
 
@@ -80,7 +75,7 @@ def main_table() -> str:
 
 
 def small_table() -> str:
-    """Return each group's mAP on the first data set, which holds real images; the best is bold."""
+    """Return each group's mAP on the first data set, of real images; the best is bold."""
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
     cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
@@ -99,21 +94,15 @@ def _cell(row: pd.Series) -> str:
 
 
 def ledger_counts() -> str:
-    """Count the claims by verdict, those that the quick profile points at, and the cells run."""
-    claims, before = (_numbers(profile, "ledger_claims") for profile in (REPORTED, "quick"))
-    cells = _numbers(REPORTED, "ledger_cells")
+    """Count the claims by verdict, and the paper's numbers that have one of ours beside them."""
+    claims, cells = _numbers(REPORTED, "ledger_claims"), _numbers(REPORTED, "ledger_cells")
     count = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-    both = before.merge(claims, on=["claim", "dataset"], suffixes=("_before", ""))
-    both = both[both["verdict"].isin(["holds", "does not hold"])]
-    alike = (both["effect"] > 0) == (both["effect_before"] > 0)
     return (
         f"Of {len(claims)} rows, {claims['claim'].nunique()} claims on up to "
         f"{claims.groupby('claim')['dataset'].nunique().max()} data sets, {count['holds']} hold, "
         f"{count['does not hold']} do not, {count['undecided']} are undecided and "
         f"{count['not run']} are not run. Of the paper's {len(cells)} numbers "
-        f"{(cells['status'] == 'run').sum()} have one of ours beside them. The quick profile has "
-        f"at most {before['seeds'].max()} seeds; its effects have the sign of those above in "
-        f"{alike.sum()} of the {len(both)} decided rows that it has."
+        f"{(cells['status'] == 'run').sum()} have one of ours beside them."
     )
 
 
@@ -168,31 +157,26 @@ def speeds() -> str:
     rates = rows[rows["stream"] == "cocoseq"].set_index("contestant")["samples_per_s"]
     cells = {contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()}
     columns = ["samples/s", "prslib", "plain numpy", "Avalanche", "Avalanche, in one piece"]
-    found = [[name, *(cells.get(c, "") for c in of)] for name, of in CONTESTANTS.items()]
+    found = []
+    for name, (ours, peer) in CONTESTANTS.items():
+        of = (ours, f"{ours} in plain numpy", peer, f"{peer}, one piece")
+        found.append([name, *(cells.get(contestant, "") for contestant in of)])
     return as_markdown(pd.DataFrame(found, columns=columns))
 
 
 def paper_cost() -> str:
     """Count the runs and training steps of the paper profile; runs trained as one count once."""
-    runs, steps, kinds = set(), Counter(), {}
+    runs, steps = set(), {True: Counter(), False: Counter()}
     with blanks_for_missing():
         for name in known_notebooks("paper"):
             for config in wanted(name, "paper"):
                 runs.add(config.hash)
-                training = config.training
-                steps[training] = max(steps[training], work_of(config).steps)
-                kinds[training] = (config.resolved["model"], kind_of(config)[1])
-    large = {training for training, (model, _) in kinds.items() if LARGE in model}
-    plain = {training for training in large if kinds[training] in {(LARGE, True), (LARGE, False)}}
-    million = {
-        name: sum(steps[training] for training in some) / 1e6
-        for name, some in {"large": large, "plain": plain, "small": steps.keys() - large}.items()
-    }
+                trained = steps[LARGE in config.resolved["model"]]
+                trained[config.training] = max(trained[config.training], work_of(config).steps)
+    large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
-        f"In all the paper profile wants {len(runs)} runs: {million['large']:.2f} million training "
-        f"steps of a ResNet-101, {million['plain']:.2f} million of them plain ones, and "
-        f"{million['small']:.2f} million of small networks. Every millisecond of a plain step "
-        f"makes {1000 * million['plain'] / 60:.0f} minutes of the plain ones."
+        f"In all the paper profile wants {len(runs)} runs: {large:.2f} million training steps of "
+        f"a ResNet-101 and {small:.2f} million of small networks."
     )
 
 
