@@ -147,7 +147,7 @@ def questions(link: str = "notebooks/{}.ipynb") -> str:
     for name in ORDER:
         text = (project_root() / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
         title = "".join(json.loads(text)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
-        rows.append([title, f"[`{name}`]({link.format(name)})"])
+        rows.append([f"[{title}]({link.format(name)})", f"`{name}`"])
     return as_markdown(pd.DataFrame(rows, columns=["question", "notebook"]))
 
 

@@ -199,7 +199,7 @@ def test_the_lab_opens_on_the_questions_and_its_sliders_redraw_the_picture(lab, 
     _wait(lambda: browser.execute_script("return window.jupyterapp !== undefined"), "the page")
     shown = "css selector", ".jp-MarkdownViewer a"
     links = _wait(lambda: browser.find_elements(*shown), "the list of questions")
-    assert "walkthrough" in [link.text for link in links]
+    assert "What does PRS do with one sample?" in [link.text for link in links]
     listed = {
         item.text for item in browser.find_elements("css selector", ".jp-DirListing-itemText")
     }

@@ -77,10 +77,10 @@ def test_all_numbers_are_written_between_their_markers(checkout):
     assert "wants 15 runs: 0.05 million training steps of a ResNet-101 and 0.00 million of" in text
     assert "- **What it buys.** mAP rises. mAP rises.\n- **What it costs.** C-F1 rises.\n" in text
     assert "balances the memory.** mAP is level.\n<!--" in text
-    assert "| Who forgets? | [`tail_forgetting`](notebooks/tail_forgetting.ipynb) |" in text
+    assert "| [Who forgets?](notebooks/tail_forgetting.ipynb) | `tail_forgetting` |" in text
     assert text.endswith("-->\nafter\n")
     start = (checkout / "notebooks" / "start.md").read_text()
-    assert "| Who forgets? | [`tail_forgetting`](tail_forgetting.ipynb) |" in start
+    assert "| [Who forgets?](tail_forgetting.ipynb) | `tail_forgetting` |" in start
     assert "stale" not in text + page + start
     readme.renew()
     assert (checkout / "README.md").read_text() == text
