@@ -22,7 +22,7 @@ RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -new
 	then $(PYTHON) -m prslib readme && touch README.md; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help figures report verify test lab lint bench clean
+.PHONY: help figures docs verify test lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
@@ -34,8 +34,8 @@ figures: $(READY)  ## train what is missing and draw every figure into figures/P
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
 	$(if $(filter seeds,$(PROFILE)),$(RENEW))
 
-report: figures  ## the README and the executed notebooks as web pages in cache/report/PROFILE
-	$(PYTHON) -m prslib report --profile $(PROFILE)
+docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
+	$(PYTHON) docs/build.py --profile $(PROFILE)
 
 verify: $(READY)  ## train a few runs anew, compare them and what was drawn with the commit
 	$(PYTHON) -m prslib verify --profile $(PROFILE)
@@ -46,8 +46,8 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
 	$(PYTHON) -m pytest -n auto --dist loadfile
 
-lab: $(READY)  ## open the notebooks in JupyterLab
-	$(PYTHON) -m jupyterlab --notebook-dir=notebooks
+lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions
+	$(PYTHON) -m jupyterlab --config=docs/lab/config.py
 
 lint: $(READY)  ## format the code, sync the notebooks' two forms
 	$(PYTHON) -m ruff check --fix .

@@ -7,7 +7,7 @@ from functools import partial
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles
-from prslib.report.build import FIRST, compiling, execute, report_dir, stale, write_report
+from prslib.report.build import compiling, execute, stale
 from prslib.training.portable import round_alike
 
 
@@ -30,14 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         "notebook", nargs="*", help="names; by default all that are not up to date"
     )
     figures.set_defaults(command=execute_notebooks)
-    report = commands.add_parser(
-        "report",
-        help="turn executed notebooks into web pages",
-        description="Write the notebooks that `figures` has executed, and the README, as pages "
-        "that a browser shows, into cache/report/PROFILE or $PRSLIB_CACHE/report/PROFILE.",
-    )
-    report.set_defaults(command=make_pages, notebook=[])
-    readme = commands.add_parser("readme", help="renew what the README says in numbers")
+    readme = commands.add_parser("readme", help="renew the numbers of the README and of docs/")
     readme.set_defaults(command=renew_readme)
     runs = commands.add_parser(
         "runs",
@@ -65,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         "minute or two. Compare their scores and the profile's CSV files with the committed ones.",
     )
     check.set_defaults(command=verify_results)
-    for command in (figures, report, plan, check):
+    for command in (figures, plan, check):
         command.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
     pretrain = commands.add_parser(
         "pretrain",
@@ -100,23 +93,8 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
-def make_pages(options: argparse.Namespace) -> int:
-    """Write a profile's pages and print where they are; 1 where no notebook has been executed."""
-    names = _notebooks(options)
-    if names is None:
-        return 1
-    try:
-        left_out = write_report(options.profile, names)
-    except FileNotFoundError as error:
-        return _error(error)
-    if left_out:
-        print(f"not executed yet, and so without a page: {', '.join(left_out)}", file=sys.stderr)
-    print(report_dir(options.profile) / f"{FIRST}.html")
-    return 0
-
-
 def renew_readme(_options: argparse.Namespace) -> int:
-    """Write the numbers of figures/seeds into the README; 1 where they have not been drawn."""
+    """Write the numbers of figures/seeds into README and docs; 1 where they are not drawn."""
     from prslib.report.readme import renew
 
     try:

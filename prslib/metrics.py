@@ -384,8 +384,8 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """Measure how much each run has forgotten at its end, "Normalized Forgetting Measure".
 
-    For each earlier task: (best before the end - at the end) / |best before the end|, averaged
-    over the earlier tasks.
+    For each earlier task: the best before the end less the end, divided by the absolute value of
+    the best before the end; averaged over the earlier tasks.
 
     Parameters
     ----------

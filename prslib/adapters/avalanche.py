@@ -39,8 +39,8 @@ class SamplerBuffer(ExemplarsBuffer):
     Targets are whole numbers from 0 to C - 1, or multi-hot vectors of length C. Everything else is
     refused: nothing is rounded, cut or replaced by its largest entry.
 
-    Example
-    -------
+    Examples
+    --------
     >>> from prslib import make_sampler
     >>> SamplerBuffer(make_sampler("prs", size=200, num_classes=10, seed=0)).max_size
     200
@@ -109,8 +109,8 @@ def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
 
     Raises TypeError for a single target that is no whole number, ValueError for others.
 
-    Example
-    -------
+    Examples
+    --------
     >>> multi_hot([2, 0], num_classes=3).astype(int)
     array([[0, 0, 1],
            [1, 0, 0]])

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -177,13 +178,25 @@ class Settings:
 
         figure.savefig(f"{file}.png", metadata={"Software": None})
         plt.close(figure)
-        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.name}, as in its CSV file"
-        display(Image(f"{file}.png", width=width, alt=alt))
+        width = round(figure.get_figwidth() * figure.dpi)
+        display(Image(f"{file}.png", width=width, alt=in_words(figure)))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
         where = f"\n\nFigures go to `{'/'.join(self.folder.parts[-2:])}/`."
         return "\n".join(["| parameter | value |", "|---|---|", *rows]) + where
+
+
+def in_words(figure) -> str:
+    """Say what a figure shows, for readers who cannot see it: its panels, axes and legend."""
+    said, marks = [figure.get_suptitle()], []
+    for ax in (ax for ax in figure.axes if ax.axison):
+        axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
+        said.append(": ".join(filter(None, (ax.get_title() or ax.get_title("left"), axes))))
+        marks += ax.get_legend_handles_labels()[1]
+    text = "; ".join(dict.fromkeys(filter(None, said)))
+    text += f". Marks: {', '.join(dict.fromkeys(marks))}" if marks else ""
+    return " ".join(re.sub(r"[$\\{}]", "", text).split())
 
 
 def settings(notebook: str, namespace: dict, single_label: bool | None = None) -> Settings:

@@ -50,8 +50,8 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
     TypeError
         If an option is unknown or a value has the wrong type.
 
-    Example
-    -------
+    Examples
+    --------
     >>> import numpy as np
     >>> make_sampler("crs", size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])

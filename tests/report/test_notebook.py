@@ -179,3 +179,14 @@ def test_make_help_lists_the_targets(python):
     listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")]
     assert {"figures", "test", "lab", "help"} <= set(listed)
     assert "figures" in python("-m", "prslib", "--help").stdout
+
+
+def test_a_picture_says_what_it_shows():
+    figure, (left, right) = plt.subplots(1, 2)
+    figure.suptitle("cocoseq-mini")
+    left.plot([1, 2], label="PRS")
+    left.set(title="majority", xlabel=r"power $\rho$", ylabel="mAP (%)")
+    right.set_axis_off()
+    said = "cocoseq-mini; majority: mAP (%) over power rho. Marks: PRS"
+    assert notebook.in_words(figure) == said
+    plt.close(figure)
