@@ -30,7 +30,8 @@ TRAINING = {
 def beginning(config: RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
-    return settings["weights"] + ", frozen" * (settings["frozen_stages"] > 0)
+    name = "random" if settings["weights"] == NONE else settings["weights"].replace("_", " ")
+    return name + ", frozen" * (settings["frozen_stages"] > 0)
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:

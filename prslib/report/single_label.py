@@ -22,7 +22,7 @@ from prslib.training.methods import METHODS
 
 PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
-DRAWN = "drawn from the seed"
+DRAWN = "another order for each seed"
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
@@ -248,7 +248,7 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
         ends = position - 0.4, position + 0.4
         label = "paper" if position == 0 else None
         ax.hlines(theirs, *ends, color="black", linewidth=1.8, zorder=5, label=label)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.legend()
     ax.set_xticks(range(len(methods)), methods)
     ax.set(xlabel="", ylabel="accuracy after the last task (%)", ylim=(0, 100))
     return ax
@@ -261,6 +261,6 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     ax.axline((0, 0), slope=1, color="0.6", linewidth=1)
     ax.scatter(values[x], values[y], s=9, alpha=0.5, color=COLOURS[y], label="ours, one order each")
     ax.scatter(theirs[x], theirs[y], s=170, marker="*", color="black", label="paper", zorder=5)
-    ax.legend(loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
+    ax.legend()
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal", xlabel=f"{x} (%)", ylabel=f"{y} (%)")
     return ax

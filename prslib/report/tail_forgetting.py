@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
@@ -17,7 +16,6 @@ from prslib.training.methods import METHODS
 METRICS = ("AP", "F1")
 MEASURES = {"normalised": True, "absolute": False}  # the paper's, and that of Chaudhry et al.
 TASK_GAP = 1.5  # bars' widths between two tasks
-SIZE_TICKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
@@ -94,46 +92,33 @@ def _sentence(row) -> str:
     )
 
 
-def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the forgetting of every class as a bar, seeds as dots, the class's size as a line."""
+def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes, column: str = "value") -> Axes:
+    """Draw one method's forgetting of every class as bars, or the classes' sizes ("images").
+
+    Strokes hold the middle half of the seeds: a class with few test images may lie far out in one.
+    """
     (method,) = frame["method"].unique()
     turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
     frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
-    columns = {"value": ("value", "mean"), "images": ("images", "first"), "task": ("task", "first")}
-    classes = frame.groupby("x").agg(**columns)
-    ax.bar(
-        classes.index, classes["value"], width=0.85, color=COLOURS[method], edgecolor="0.35",
-        linewidth=0.4, label=f"{method}: forgetting",
-    )  # fmt: skip
-    if frame["seed"].nunique() > 1:
-        ax.plot(
-            frame["x"], frame["value"], ".", color="white", markersize=4.5, markeredgecolor="black",
-            markeredgewidth=0.5, label="one seed",
-        )  # fmt: skip
-    sizes = ax.twinx()
-    for number, (task, part) in enumerate(classes.groupby("task", sort=False)):
-        label = "class size" if number == 0 else None
-        sizes.plot(part.index, part["images"], color="0.15", linewidth=1.3, label=label)
+    classes = frame.groupby("x")[column].quantile([0.25, 0.75]).unstack()
+    means = frame.groupby("x")[column].mean()
+    sizes = column == "images"
+    ax.bar(means.index, means, width=0.85, color="0.6" if sizes else COLOURS[method])
+    if not sizes and frame["seed"].nunique() > 1:
+        ax.vlines(classes.index, *classes.to_numpy().T, "0.25", label="middle half of the seeds")
+        ax.legend()
+    for task, part in frame.groupby("task", sort=False):
+        number = part["class"].nunique()
         ax.text(
-            part.index.to_numpy().mean(), 1.0, f"task {task}, {len(part)} classes",
-            ha="center", va="bottom", transform=ax.get_xaxis_transform(),
+            part["x"].mean(), 1.0, f"task {task}, {number} classes", ha="center", va="bottom",
+            transform=ax.get_xaxis_transform(),
         )  # fmt: skip
-    _label(ax, sizes)
-    return ax
-
-
-def _label(ax: Axes, sizes: Axes) -> None:
-    """Label both axes, put one legend at the side and keep the grid to the bars' scale."""
     ax.axhline(0, color="0.35", linewidth=0.8)
-    ax.set(xlabel="classes of each task, from large to small", ylabel="forgetting (%)", xticks=[])
-    for axes in (ax, sizes):
-        axes.margins(x=0.01)
-    sizes.set(ylabel="training images", yscale="log")
-    sizes.yaxis.set_major_locator(FixedLocator(SIZE_TICKS))
-    sizes.yaxis.set_major_formatter(ScalarFormatter())
-    sizes.yaxis.set_minor_formatter(NullFormatter())
-    sizes.grid(False)
-    sizes.spines["right"].set_visible(True)
-    entries = [axes.get_legend_handles_labels() for axes in (ax, sizes)]
-    handles, names = (first + second for first, second in zip(*entries, strict=True))
-    ax.legend(handles, names, loc="upper left", bbox_to_anchor=(1.07, 1.0))
+    ax.margins(x=0.01)
+    names = frame.drop_duplicates("x")
+    ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
+    ax.set(
+        xlabel="classes of each task, from large to small",
+        ylabel="training images" if sizes else f"{method}:\nforgetting (%)",
+    )
+    return ax
