@@ -117,7 +117,7 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
     groups, looks = list(dict.fromkeys(frame["group"])), looks_of(frame["method"])
     looks = {name: look | {"marker": look["marker"] or "_"} for name, look in looks.items()}
-    draw_marks(frame, ax, "group", groups, "method", looks)
+    draw_marks(frame.rename(columns={"share": "value"}), ax, "group", groups, "method", looks)
     classes = frame.groupby("group")["classes"].first()[groups]
     for place, share in enumerate(100 * classes / classes.sum()):
         label = "equal shares" if place == 0 else None

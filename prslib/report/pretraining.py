@@ -94,7 +94,7 @@ def example_scenes(
     for name in dict.fromkeys(weights):
         if name in TURNS:
             scenes, labels = draw_scenes(name, count, rng)
-            drawn.append((name, CLASS_NAMES, scenes, labels))
+            drawn.append((name.replace("_", " "), CLASS_NAMES, scenes, labels))
     labelled = [
         (source, ", ".join(names[i] for i in np.flatnonzero(row)))
         for source, names, _, labels in drawn

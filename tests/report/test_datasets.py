@@ -35,9 +35,9 @@ def test_class_statistics(dataset, ax):
     rows = frame[["task", "class", "images"]].values.tolist()
     assert rows == [[0, "c", 1], [1, "a", 3], [1, "b", 3]]
     datasets.plot_class_statistics(frame, ax)
-    assert [bar.get_height() for bar in ax.patches] == [1, 3, 3]
+    assert [list(line.get_ydata()) for line in ax.lines] == [[3], [3], [1]]  # by group
     assert [text.get_text() for text in ax.texts] == ["task 0", "task 1"]
-    assert len({bar.get_facecolor() for bar in ax.patches}) == 3
+    assert len({line.get_color() for line in ax.lines}) == 3
 
 
 def test_labels_per_image(dataset, ax):

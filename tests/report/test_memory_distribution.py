@@ -43,14 +43,19 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
             "class_rank": [0, 1, 2] * 2,
             "group": ["majority", "moderate", "minority"] * 2,
             "share": [60, 30, 10, 34, 33, 33],
+            "classes": 1,
         }
     )
     plot_class_shares(frame, ax)
+    assert ax.get_title("left") == "PRS"
     assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
     assert [text.get_text() for text in ax.texts] == ["majority", "moderate", "minority"]
     ax.clear()
     plot_group_shares(frame, ax)
-    assert sorted(b.get_height() for b in ax.patches if b.get_height()) == [10, 30, 33, 33, 34, 60]
+    drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
+    assert (drawn["Stream"], drawn["PRS"]) == ([60, 30, 10], [34, 33, 33])
+    equal = [c for c in ax.collections if c.get_linestyle()[0][1]]
+    np.testing.assert_allclose([c.get_segments()[0][:, 1] for c in equal], 100 / 3)
 
 
 def test_panels_that_share_a_scale_show_the_highest_share():
