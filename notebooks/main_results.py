@@ -95,7 +95,7 @@ plt.style.use(STYLE)
 runs = run_all(wanted + thinned, device=settings.device)
 scores = scores_of(runs[: len(wanted)])
 rows = beside(final(scores), "main")
-rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
+rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
 # %% [markdown]
 # ## Table 1

@@ -73,14 +73,14 @@ by_class = class_forgetting(runs)
 
 # %%
 from prslib.report.style import join_panels
-from prslib.report.tail_forgetting import plot_tail_forgetting
+from prslib.report.tail_forgetting import plot_class_sizes, plot_tail_forgetting
 
 drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "normalised")]
 for name in settings.dataset:
     shown = drawn[drawn["dataset"] == name]
     parts = [(m, shown[shown["method"] == m]) for m in settings.method]
     figure, axes = plt.subplots(len(parts) + 1, 1, figsize=(11, 2 + 2 * len(parts)), sharex=True)
-    plot_tail_forgetting(parts[0][1], axes[0], "images").set_yscale("log")
+    plot_class_sizes(parts[0][1], axes[0])
     for ax, (_, part) in zip(axes[1:], parts, strict=True):
         plot_tail_forgetting(part, ax)
     for ax in axes:

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from prslib.report.style import HOLLOW, draw_legend, looks_of
 
-LEVELS = (10, 30, 50, 70, 90)  # F1 in percent
+LEVELS = (10, 30, 50, 70)  # F1 in percent
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
@@ -18,7 +18,8 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
-    ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4")
+    beside = [(1.35 * level, level * 1.35 / 1.7) for level in LEVELS]  # clear of the diagonal
+    ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method, look in looks_of(frame["method"]).items():

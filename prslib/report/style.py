@@ -114,7 +114,8 @@ def draw_marks(
         ax.plot(values.index + shift, values["mean"], linestyle="", label=name, **look)
         if "published" in frame:
             theirs = cells["published"].first().dropna()
-            ax.plot(theirs.index + shift, theirs, **look | HOLLOW | {"linestyle": ""})
+            at = theirs.index + shift + 0.25 * SPREAD / len(looks)  # not over ours
+            ax.plot(at, theirs, **look | HOLLOW | {"linestyle": ""})
     for border in range(1, len(order)):
         ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
     ax.set_xticks(range(len(order)), order)
@@ -248,5 +249,5 @@ def contrast_panels(
         for column, ax in zip(columns, line, strict=True):
             plot_contrasts(parts[row, column], ax, y).set_title(f"{row}: {column}")
             ax.label_outer()
-    join_panels(figure, title)
+    join_panels(figure, f"{title}, with 95 % intervals")
     return figure

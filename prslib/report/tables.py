@@ -125,8 +125,8 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         methods, sources = (table.index.get_level_values(name) for name in ("method", "source"))
         online = [np.nan if METHODS[name].offline else 1 for name in methods]
         blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
-        rivals = numbers.mul(online, axis=0).groupby([*blocks, sources])
-        best = numbers == rivals.transform("min" if measure == "forget" else "max")
+        rivals = numbers.mul(online, axis=0)
+        best = rivals == rivals.groupby([*blocks, sources]).transform("min" if measure == "forget" else "max")
         shown = table.style.set_caption(f"{title}, best in bold")
         tables.append(shown.apply(lambda _, best=best: best.map(BOLD.get), axis=None))
     return tables

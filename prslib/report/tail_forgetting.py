@@ -92,33 +92,43 @@ def _sentence(row) -> str:
     )
 
 
-def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes, column: str = "value") -> Axes:
-    """Draw one method's forgetting of every class as bars, or the classes' sizes ("images").
+def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one method's forgetting of every class as bars.
 
     Strokes hold the middle half of the seeds: a class with few test images may lie far out in one.
     """
     (method,) = frame["method"].unique()
-    turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
-    frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
-    classes = frame.groupby("x")[column].quantile([0.25, 0.75]).unstack()
-    means = frame.groupby("x")[column].mean()
-    sizes = column == "images"
-    ax.bar(means.index, means, width=0.85, color="0.6" if sizes else COLOURS[method])
-    if not sizes and frame["seed"].nunique() > 1:
-        ax.vlines(classes.index, *classes.to_numpy().T, "0.25", label="middle half of the seeds")
+    values = _placed(frame, ax).groupby("x")["value"]
+    means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
+    ax.bar(means.index, means, width=0.85, color=COLOURS[method])
+    if frame["seed"].nunique() > 1:
+        ax.vlines(middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds")
         ax.legend()
-    for task, part in frame.groupby("task", sort=False):
-        number = part["class"].nunique()
+    ax.axhline(0, color="0.35", linewidth=0.8)
+    ax.set_ylabel(f"{method}:\nforgetting (%)")
+    return ax
+
+
+def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the number of training images of every class, for the panel above its forgetting."""
+    rows = _placed(frame, ax).drop_duplicates("x")
+    ax.plot(rows["x"], rows["images"], ".", color="0.2")
+    for task, part in rows.groupby("task", sort=False):
         ax.text(
-            part["x"].mean(), 1.0, f"task {task}, {number} classes", ha="center", va="bottom",
+            part["x"].mean(), 1.0, f"task {task}, {len(part)} classes", ha="center", va="bottom",
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
-    ax.axhline(0, color="0.35", linewidth=0.8)
-    ax.margins(x=0.01)
+    ax.set(ylabel="training\nimages, log", yscale="log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
+    """Return the classes with their place `x` on an axis, which gets their names."""
+    turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
+    frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
-    ax.set(
-        xlabel="classes of each task, from large to small",
-        ylabel="training images" if sizes else f"{method}:\nforgetting (%)",
-    )
-    return ax
+    ax.set_xlabel("classes of each task, from large to small")
+    ax.margins(x=0.01)
+    return frame
