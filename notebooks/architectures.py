@@ -107,8 +107,8 @@ for name in settings.dataset:
     display(architectures.offline_table(shown))
 
 # %% [markdown]
-# Filled marks are ours, hollow ones the paper's on the data set that ours stands in for. The paper's
-# name of a network is in brackets. A setting that was not trained has no mark.
+# Filled marks are ours, hollow ones the paper's on the data set that ours stands in for. The
+# paper's name of a network is in brackets. A setting that was not trained has no mark.
 
 # %%
 from prslib.report.style import join_panels

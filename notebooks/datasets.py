@@ -133,12 +133,13 @@ join_panels(figure, "Images that the clustering keeps, merge by merge")
 settings.save(figure, frame, "clustering")
 
 # %% [markdown]
-# The next cell describes the first two merges and the last two. `datasets_clustering.csv` has all.
+# The tables have the first two merges and the last two, `datasets_clustering.csv` all. `groups` are
+# left after the merge of `first` and `second`, `together` counts the images that show both sides,
+# `apart` those that show one, and `kept` is the share of images that lie within one group.
 
 # %%
 for name, steps in followed.items():
-    chosen = pd.concat([steps.head(2), steps.tail(2)])
-    display(Markdown(f"**{name}**\n\n" + "\n".join(datasets.merge_sentences(chosen))))
+    display(Markdown(f"**{name}**"), pd.concat([steps.head(2), steps.tail(2)]).round(4))
 
 # %% [markdown]
 # ## Images

@@ -24,12 +24,12 @@
 # `digits70seq`, a **stand-in** for COCOseq of coloured digits, where a small convolutional network
 # can be trained end to end. It changes what the network begins with, and what of it stays.
 #
-# *random* weights are those of `none`. `digits` were trained on 20,000 scenes of the stream's ten digits, in
-# seven colours that no stream has; there are five trainings, and each seed takes its own. With
-# *frozen* all layers but the head stay as they began. `turned_digits`, in the seeds profile, were
-# trained on the same scenes with every digit turned by a quarter, so that the stream's shapes are
-# new to them. All are part of the package; `python -m prslib pretrain` trains them again. The paper
-# profile compares random weights with ImageNet's, on COCOseq.
+# `random` weights know nothing. `digits` were trained on 20,000 scenes of the stream's ten
+# digits, in seven colours that no stream has; there are five trainings, and each seed takes its
+# own. With *frozen* all layers but the head stay as they began. `turned digits`, in the seeds
+# profile, were trained on the same scenes with every digit turned by a quarter, so that the
+# stream's shapes are new to them. All are part of the package; `python -m prslib pretrain` trains
+# them again. The paper profile compares random weights with ImageNet's, on COCOseq.
 #
 # *A minute on two cores, nothing the second time.*
 

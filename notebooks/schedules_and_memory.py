@@ -114,17 +114,16 @@ settings.save(figure, overall, "schedules_overall")
 # %% [markdown]
 # ## Is PRS more robust?
 #
-# The standard deviation of each method's overall scores over the schedules, with the same seeds; in
-# brackets that of the paper's own means over five seeds. With few seeds chance moves a schedule's
-# score as well, so the spread over seeds at the standard schedule is given, too.
+# `sd` is the standard deviation of each method's overall scores over the schedules, with the same
+# seeds, and `published_sd` that of the paper's own means over five seeds. With few seeds chance
+# moves a schedule's score as well: `seed_sd` is the spread over seeds at the standard schedule.
 
 # %%
-from prslib.report.schedules_and_memory import schedule_spread, spread_sentences
+from prslib.report.schedules_and_memory import schedule_spread
 
 spread = schedule_spread(by_schedule)
 settings.save(None, spread, "schedules_spread")
-display(spread.round(1))
-display(Markdown("\n".join(f"- {sentence}" for sentence in spread_sentences(spread))))
+spread.round(1)
 
 # %% [markdown]
 # PRS against CRS in each schedule, seed by seed:

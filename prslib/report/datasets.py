@@ -20,13 +20,8 @@ FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
     """Count the images of every class in the stream (Figures "COCOseq", "NUS-WIDEseq")."""
-    columns = {
-        "dataset": dataset.name,
-        "task": dataset.class_task,
-        "class": dataset.class_names,
-        "group": dataset.class_group,
-        "images": dataset.class_freq,
-    }
+    columns = {"dataset": dataset.name, "task": dataset.class_task, "class": dataset.class_names}
+    columns |= {"group": dataset.class_group, "images": dataset.class_freq}
     order = {"by": ["task", "images"], "ascending": [True, False], "kind": "stable"}
     return pd.DataFrame(columns).sort_values(**order, ignore_index=True)
 
@@ -84,29 +79,9 @@ def sizes(dataset: SequentialDataset) -> pd.DataFrame:
     """Count images, classes and groups of a data set (section "Datasets")."""
     counts = {f"{name} test": len(split) for name, split in dataset.tests.items()}
     groups = {group: dataset.class_group.count(group) for group in GROUPS}
-    row = {
-        "dataset": dataset.name,
-        "stands_for": dataset.stands_for,
-        "tasks": dataset.num_tasks,
-        "classes": dataset.num_classes,
-        "train": len(dataset.train),
-    }
+    row = {"dataset": dataset.name, "stands_for": dataset.stands_for, "tasks": dataset.num_tasks}
+    row |= {"classes": dataset.num_classes, "train": len(dataset.train)}
     return pd.DataFrame([row | counts | groups])
-
-
-def merge_sentences(steps: pd.DataFrame) -> list[str]:
-    """Describe merges in sentences, a Markdown bullet for each."""
-    return [
-        f"- {row.groups + 1} groups: {_shortened(row.first)} joins {_shortened(row.second)}; "
-        f"{row.together} images show both sides, {row.apart} only one; score {row.score:.4g}. "
-        f"{row.kept:.1f} % of the images lie within one group now."
-        for row in steps.itertuples()
-    ]
-
-
-def _shortened(classes: str) -> str:
-    names = classes.split(", ")
-    return classes if len(names) <= 6 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:

@@ -25,16 +25,10 @@ def labelled_images(config: RunConfig, dataset: SequentialDataset) -> pd.DataFra
     test = dataset.tests[config.resolved["test_set"]]
     rows = feature_rows(test, config.features_per_class)
     classes = test.labels[rows].argmax(axis=1)
-    columns = {
-        "dataset": config.dataset,
-        "method": config.method,
-        "seed": config.seed,
-        "image": rows,
-        "class": classes,
-        "class_name": np.array(dataset.class_names)[classes],
-        "group": np.array(dataset.class_group)[classes],
-    }
-    return pd.DataFrame(columns)
+    columns = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
+    columns |= {"image": rows, "class": classes}
+    columns["class_name"] = np.array(dataset.class_names)[classes]
+    return pd.DataFrame(columns | {"group": np.array(dataset.class_group)[classes]})
 
 
 def _features(run: Run) -> tuple[np.ndarray, pd.DataFrame]:

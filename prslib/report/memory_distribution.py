@@ -43,21 +43,11 @@ def memory_shares(
 
 def _shares(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int) -> pd.DataFrame:
     """Lay out one memory's shares, group by group, each from its most frequent class on."""
-    groups = [GROUPS.index(group) for group in dataset.class_group]
-    order = np.lexsort([-dataset.class_freq, groups])
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    columns = {
-        "dataset": dataset.name,
-        "method": method,
-        "seed": seed,
-        "class": dataset.class_names,
-        "class_rank": rank,
-        "group": dataset.class_group,
-        "task": dataset.class_task,
-        "share": 100 * counts / counts.sum(),
-    }
-    return pd.DataFrame(columns).sort_values("class_rank", ignore_index=True)
+    order = np.lexsort([-dataset.class_freq, list(map(GROUPS.index, dataset.class_group))])
+    columns = {"dataset": dataset.name, "method": method, "seed": seed}
+    columns |= {"class": np.array(dataset.class_names)[order], "class_rank": range(len(order))}
+    columns |= {"group": np.array(dataset.class_group)[order], "task": dataset.class_task[order]}
+    return pd.DataFrame(columns | {"share": 100 * counts[order] / counts.sum()})
 
 
 def group_shares(shares: pd.DataFrame) -> pd.DataFrame:

@@ -27,19 +27,10 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
             f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
             f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
         )
-        table.append(
-            {
-                "dataset": dataset,
-                "metric": metric,
-                "best_rho": best,
-                "best": means[best],
-                "lowest_rho": low,
-                "at_lowest": means[low],
-                "highest_rho": high,
-                "at_highest": means[high],
-                "sentence": sentence,
-            }
-        )
+        row = {"dataset": dataset, "metric": metric, "best_rho": best, "best": means[best]}
+        row |= {"lowest_rho": low, "at_lowest": means[low]}
+        row |= {"highest_rho": high, "at_highest": means[high], "sentence": sentence}
+        table.append(row)
     return pd.DataFrame(table)
 
 

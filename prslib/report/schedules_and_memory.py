@@ -87,30 +87,12 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     for key, part in rows.groupby(keys, sort=False):
         values = part.pivot(index="schedule", columns="seed", values="value")
         means = values.dropna(axis="columns").mean(axis="columns")
-        row = {
-            "schedules": len(means),
-            "sd": means.std(),
-            "lowest": means.min(),
-            "highest": means.max(),
-            "seed_sd": values.loc[_text(DATASETS[key[0]].recipe.schedule)].std(),
-            "published_sd": part.groupby("schedule")["published"].first().std(),
-        }
+        row = {"schedules": len(means), "sd": means.std()}
+        row |= {"lowest": means.min(), "highest": means.max()}
+        row["seed_sd"] = values.loc[_text(DATASETS[key[0]].recipe.schedule)].std()
+        row["published_sd"] = part.groupby("schedule")["published"].first().std()
         table.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(table)
-
-
-def spread_sentences(spread: pd.DataFrame) -> list[str]:
-    """Say for each data set and metric which method the schedule moves least."""
-    sentences = []
-    for (name, metric), part in spread.groupby(["dataset", "metric"], sort=False):
-        part = part.set_index("method")
-        ours, theirs = part["sd"], part["published_sd"].dropna()
-        paper = f"; in the paper {theirs.idxmin()}, by {theirs.min():.1f}" if len(theirs) else ""
-        sentences.append(
-            f"{name}, overall {metric}: the schedule moves {ours.idxmin()} least, by "
-            f"{ours.min():.1f} points, and {ours.idxmax()} most, by {ours.max():.1f}{paper}."
-        )
-    return sentences
 
 
 def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:

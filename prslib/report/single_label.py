@@ -191,27 +191,15 @@ def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     return contrasts(rows, method, than, by=["order", "trained_tasks"], **words)
 
 
-def spread_sentences(rows: pd.DataFrame) -> list[str]:
-    """Say how much the last accuracy varies with the order of the classes."""
+def lead_sentence(rows: pd.DataFrame) -> str:
+    """Say in how many orders of the classes PRS is above CRS after the last task."""
     last = rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
-    name = rows["dataset"].iloc[0]
-    sentences = []
-    for method, part in last.groupby("method", sort=False):
-        low, middle, high = part["value"].quantile([0.05, 0.5, 0.95])
-        theirs = part["published"].iloc[0]
-        paper = "" if pd.isna(theirs) else f"; the paper has {theirs:.1f}"
-        sentences.append(
-            f"{name}, {method}: {middle:.1f} % in the middle of {len(part)} orders, {low:.1f} to "
-            f"{high:.1f} for nine in ten{paper}."
-        )
     by_order = last.pivot(index="schedule", columns="method", values="value")
-    if {"PRS", "CRS"} <= set(by_order):
-        gap = by_order["PRS"] - by_order["CRS"]
-        sentences.append(
-            f"{name}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, by "
-            f"{gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
-        )
-    return sentences
+    gap = by_order["PRS"] - by_order["CRS"]
+    return (
+        f"{rows['dataset'].iloc[0]}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, "
+        f"by {gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
+    )
 
 
 def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -35,6 +34,7 @@ INK = COLOURS | {"EWC": "#A39400"}  # of lines and marks, for which the yellow i
 OURS = "PRS"  # drawn over all others
 # of what is no method: metrics, settings, class groups; no method has them
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
+GREYS = ("0.75", "0.55", "0.35", "0.15", "0")  # of steps, later ones darker
 GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
 GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
 HOLLOW = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}  # the paper's numbers
@@ -106,21 +106,26 @@ def draw_marks(
     published, if there, holds the paper's.
     """
     frame = frame.assign(place=frame[x].map({name: place for place, name in enumerate(order)}))
+    step = min(SPREAD / len(looks), 0.15)
     for number, (name, look) in enumerate(looks.items()):
         cells = frame[frame[hue] == name].groupby("place")
-        values = cells["value"].agg(["mean", "min", "max"])
-        shift = SPREAD * ((number + 0.5) / len(looks) - 0.5)
+        values, shift = cells["value"].agg(["mean", "min", "max"]), step * _side(number, looks)
         ax.vlines(values.index + shift, values["min"], values["max"], look["color"], linewidth=2.2)
         ax.plot(values.index + shift, values["mean"], linestyle="", label=name, **look)
         if "published" in frame:
             theirs = cells["published"].first().dropna()
-            at = theirs.index + shift + 0.25 * SPREAD / len(looks)  # not over ours
+            at = theirs.index + shift + 0.25 * step  # not over ours
             ax.plot(at, theirs, **look | HOLLOW | {"linestyle": ""})
     for border in range(1, len(order)):
         ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
     ax.set_xticks(range(len(order)), order)
     ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5))
     draw_legend(frame, ax, "")
+
+
+def _side(number: int, looks: dict) -> float:
+    """Return how many steps beside the middle one of several stands."""
+    return number - (len(looks) - 1) / 2
 
 
 def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
@@ -137,16 +142,15 @@ def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
     Columns method, group, seed, value and published, in percent; of one data set.
     """
-    groups = [group for group in GROUPS if group in set(frame["group"])]
-    return plot_variations(frame, ax, "group", metric, groups)
+    order = [group for group in GROUPS if group in set(frame["group"])]
+    return plot_variations(frame, ax, "group", metric, order)
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
-    greys = sns.color_palette("Greys", len(weights) + 2)[2:]  # none too pale
-    draw_marks(frame, ax, "group", groups, "weights", looks_like(weights, greys))
+    draw_marks(frame, ax, "group", groups, "weights", looks_like(weights, GREYS))
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel(f"{metric} (points)")
     return ax
@@ -186,7 +190,7 @@ def draw_curves(
         cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"].agg(["mean", "std"])
         sd = cells["std"].fillna(0)
         low, middle, high = (back(cells["mean"] + side * sd) for side in (-1, 0, 1))
-        at = cells.index + dodge * (number - (len(looks) - 1) / 2)
+        at = cells.index + dodge * _side(number, looks)
         if len(at) == 1:
             ax.axhline(middle[0], linestyle="--", linewidth=1, color=look["color"], zorder=1)
         ax.plot(at, middle, label=name, **look)
@@ -206,7 +210,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     if "published" in frame:
         for number, (method, look) in enumerate(looks.items()):
             theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
-            at = theirs.index + DODGE * (number - (len(looks) - 1) / 2)
+            at = theirs.index + DODGE * _side(number, looks)
             ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")

@@ -125,8 +125,8 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         methods, sources = (table.index.get_level_values(name) for name in ("method", "source"))
         online = [np.nan if METHODS[name].offline else 1 for name in methods]
         blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
-        rivals = numbers.mul(online, axis=0)
-        best = rivals == rivals.groupby([*blocks, sources]).transform("min" if measure == "forget" else "max")
+        rivals, order = numbers.mul(online, axis=0), "min" if measure == "forget" else "max"
+        best = rivals == rivals.groupby([*blocks, sources]).transform(order)
         shown = table.style.set_caption(f"{title}, best in bold")
         tables.append(shown.apply(lambda _, best=best: best.map(BOLD.get), axis=None))
     return tables
@@ -197,27 +197,11 @@ def contrasts(
 ) -> pd.DataFrame:
     """Say how far one method is above another, with an interval over seeds and a sentence.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        dataset, method, seed and value, as a rule as ``beside(final(scores), "main")``.
-    method, than : str
-        The difference is ``method`` minus ``than``.
-    cells : sequence of (group, metric), optional
-        Which scores to compare, by default all.
-    by : sequence of str
-        Further columns in which the two must agree, such as "schedule"; a row for each value.
-    over : sequence of str
-        Further columns in which the two must agree; each seed's differences are averaged over them.
-    place, paper : str, optional
-        How a sentence begins, by default "{dataset}, {schedule}, {group} {metric}" with all of
-        ``by``, and how it ends where the paper has both numbers; columns stand in braces.
-
-    Returns
-    -------
-    DataFrame
-        dataset, the columns of ``by``, group, metric; the columns of `over_seeds`; published (the
-        paper's difference, if the rows have it) and sentence.
+    Takes rows as `beside(final(scores), "main")` makes them, and of these `cells` (group, metric),
+    by default all. `by` names further columns in which the two must agree, a row for each value;
+    `over` columns over which each seed's differences are averaged. `place` and `paper` begin and
+    end a sentence, columns in braces. Returns dataset, `by`, group, metric, the columns of
+    `over_seeds`, published (the paper's difference, if the rows have it) and sentence.
     """
     gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
     if cells is not None:

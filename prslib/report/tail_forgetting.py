@@ -9,6 +9,7 @@ from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
 from prslib.metrics import forgetting
+from prslib.report.datasets import class_statistics
 from prslib.report.style import COLOURS
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -36,14 +37,9 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
             f"expected runs that see one task after the other, got {config.method}; leave it out"
         )
     dataset = load_dataset(config.dataset, images=False)
-    columns = {
-        "task": dataset.class_task,
-        "class": dataset.class_names,
-        "class_group": dataset.class_group,
-        "images": dataset.class_freq,
-    }
     turn = {task: number for number, task in enumerate(config.resolved["schedule"])}
-    sizes = pd.DataFrame(columns).assign(turn=lambda frame: frame["task"].map(turn))
+    sizes = class_statistics(dataset).drop(columns="dataset")
+    sizes = sizes.rename(columns={"group": "class_group"}).assign(turn=sizes["task"].map(turn))
     sizes = sizes.sort_values(["turn", "images"], ascending=[True, False], kind="stable")
     rows = scores[scores["metric"].isin(METRICS) & scores["group"].isin(dataset.class_names)]
     measured = pd.concat(

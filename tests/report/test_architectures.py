@@ -82,7 +82,7 @@ def test_every_network_stands_beside_its_own_numbers(rows):
         ("RNN-Attention", "2 epochs (paper 10), imbalanced"): 70.2,
     }
     assert found["published"].to_dict() == expected
-    assert found.loc[("ResNet101", "2 epochs (paper 10), imbalanced"), "epochs"] == 2  # ours, not theirs
+    assert found.loc[("ResNet101", "2 epochs (paper 10), imbalanced"), "epochs"] == 2  # ours
 
 
 def test_methods_stand_beside_their_network_s_table(rows):

@@ -104,15 +104,6 @@ def test_the_spread_compares_seeds_that_every_schedule_has(schedules):
     assert prs["published_sd"] == pytest.approx(np.std([55.0, 54.9], ddof=1))
 
 
-def test_the_sentence_names_the_steadiest_here_and_in_the_paper(schedules):
-    said = settings.spread_sentences(settings.schedule_spread(schedules))
-    assert len(said) == 3
-    assert said[2] == (
-        "digits70seq, overall mAP: the schedule moves PRS least, by 1.4 points, and CRS most, by "
-        "4.2; in the paper PRS, by 0.1."
-    )
-
-
 def test_gains_are_taken_from_size_to_size():
     values = [(250, 0, 0.40), (500, 0, 0.50), (500, 1, 0.90), (750, 0, 0.52)]
     runs = [scores_of("digits70seq", "PRS", v, memory=m, seed=s) for m, s, v in values]
