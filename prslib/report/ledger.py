@@ -347,7 +347,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     names = frame["statement"].where(first, "") + "   " + frame.apply(_letter, axis=1)
     ax.set_yticks(range(len(frame)), names)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(f"against the claim < 0 < for it (mostly points; logarithmic beyond {LINEAR})")
+    ax.set_xlabel(f"against the claim < 0 < for it\n(mostly points; logarithmic beyond {LINEAR})")
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
     _explain(frame, ax)
