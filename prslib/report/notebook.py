@@ -177,8 +177,9 @@ class Settings:
 
         figure.savefig(f"{file}.png", metadata={"Software": None})
         plt.close(figure)
-        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.name}, as in its CSV file"
-        display(Image(f"{file}.png", width=width, alt=alt))
+        title = figure.get_suptitle() or f"{self.notebook}, {name}"
+        size = {"width": round(figure.get_figwidth() * figure.dpi)}
+        display(Image(f"{file}.png", alt=f"{title}; numbers in {file.name}.csv", **size))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]

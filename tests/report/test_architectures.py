@@ -120,15 +120,9 @@ def test_networks_are_compared_in_the_same_setting(rows):
 
 
 def test_networks_are_drawn_side_by_side_and_gaps_stay_gaps(ax):
-    frame = pd.DataFrame(
-        {
-            "network": ["plain", "plain", "plain", "other"],
-            "setting": ["1 epoch", "1 epoch", "2 epochs", "2 epochs"],
-            "seed": [0, 1, 0, 0],
-            "value": [40, 44, 60, 30],
-            "published": [41.0, 41.0, 55.0, np.nan],
-        }
-    )
+    frame = pd.DataFrame({"network": ["plain"] * 3 + ["other"], "seed": [0, 1, 0, 0]})
+    frame = frame.assign(setting=["1 epoch"] * 2 + ["2 epochs"] * 2, value=[40, 44, 60, 30])
+    frame["published"] = [41.0, 41.0, 55.0, np.nan]
     assert plot_architectures(frame, ax, "mAP") is ax
     drawn = {line.get_label(): line for line in ax.lines}
     assert list(drawn["1 epoch"].get_ydata()) == [42]

@@ -32,15 +32,10 @@ def strokes(ax):
 
 
 def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["CRS", "CRS", "PRS", "PRS"] * 2,
-            "group": ["minority"] * 4 + ["majority"] * 4,
-            "seed": [0, 1] * 4,
-            "value": [20, 24, 40, 44, 70, 72, 68, 70],
-            "published": [np.nan] * 2 + [39.7] * 2 + [67.9] * 2 + [67.5] * 2,
-        }
-    )
+    frame = pd.DataFrame({"method": ["CRS", "CRS", "PRS", "PRS"] * 2, "seed": [0, 1] * 4})
+    frame["group"] = ["minority"] * 4 + ["majority"] * 4
+    frame["value"] = [20, 24, 40, 44, 70, 72, 68, 70]
+    frame["published"] = [np.nan] * 2 + [39.7] * 2 + [67.9] * 2 + [67.5] * 2
     assert plot_groups(frame, ax, "mAP") is ax
     assert [label.get_text() for label in ax.get_xticklabels()] == ["majority", "minority"]
     drawn = [line for line in ax.lines if len(line.get_ydata()) and line.get_linestyle() == "None"]
@@ -57,15 +52,10 @@ def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
 
 
 def test_distances_are_marks_by_weights_with_a_line_at_zero(ax):
-    frame = pd.DataFrame(
-        {
-            "group": ["majority", "majority", "overall", "overall"] * 2,
-            "weights": ["none", "digits"] * 4,
-            "seed": [0] * 4 + [1] * 4,
-            "value": [-6.0, -1.0, 3.0, 4.0, -8.0, -3.0, 5.0, 6.0],
-            "published": [-0.4, -0.4, 5.1, 5.1] * 2,
-        }
-    )
+    frame = pd.DataFrame({"weights": ["none", "digits"] * 4, "seed": [0] * 4 + [1] * 4})
+    frame["group"] = ["majority", "majority", "overall", "overall"] * 2
+    frame["value"] = [-6.0, -1.0, 3.0, 4.0, -8.0, -3.0, 5.0, 6.0]
+    frame["published"] = [-0.4, -0.4, 5.1, 5.1] * 2
     plot_gaps(frame, ax, "mAP")
     drawn = {line.get_label(): line for line in ax.lines}
     assert list(drawn["none"].get_ydata()) == [-7, 4]
@@ -115,14 +105,8 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
 
 
 def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["CRS", "CRS", "OCDM", "OCDM"],
-            "metric": ["C-P", "C-R"] * 2,
-            "mean": [40.0, 10.0, 70.0, 20.0],
-            "published": [38.9, 9.1, np.nan, np.nan],
-        }
-    )
+    frame = pd.DataFrame({"method": ["CRS", "CRS", "OCDM", "OCDM"], "metric": ["C-P", "C-R"] * 2})
+    frame = frame.assign(mean=[40.0, 10, 70, 20], published=[38.9, 9.1, np.nan, np.nan])
     assert plot_precision_recall(frame, ax, "C") is ax
     points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
     assert {(10.0, 40.0), (9.1, 38.9), (20.0, 70.0)} <= set(points)
