@@ -57,7 +57,6 @@ settings
 
 # %%
 import matplotlib.pyplot as plt
-import pandas as pd
 from IPython.display import Markdown, display
 
 from prslib.report.style import STYLE, join_panels
@@ -78,6 +77,8 @@ for name, data in sets.items():
 # prints 6346 test images for COCOseq; its released files hold 6366.
 
 # %%
+import pandas as pd
+
 sizes = pd.concat([datasets.sizes(data) for data in sets.values()], ignore_index=True)
 settings.save(None, sizes, "sizes")
 sizes

@@ -64,18 +64,17 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib import run_all
-from prslib.report.style import STYLE
+from prslib.report.style import STYLE, join_panels
 from prslib.report.tail_forgetting import class_forgetting
 
 plt.style.use(STYLE)
 runs = run_all(wanted, device=settings.device)
 by_class = class_forgetting(runs)
+drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "normalised")]
 
 # %%
-from prslib.report.style import join_panels
 from prslib.report.tail_forgetting import plot_class_sizes, plot_tail_forgetting
 
-drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "normalised")]
 for name in settings.dataset:
     shown = drawn[drawn["dataset"] == name]
     parts = [(m, shown[shown["method"] == m]) for m in settings.method]
@@ -83,8 +82,6 @@ for name in settings.dataset:
     plot_class_sizes(parts[0][1], axes[0])
     for ax, (_, part) in zip(axes[1:], parts, strict=True):
         plot_tail_forgetting(part, ax)
-    for ax in axes:
-        ax.label_outer()
     join_panels(figure, f"{name}: forgetting of average precision, {setting}")
     settings.save(figure, shown, name)
 

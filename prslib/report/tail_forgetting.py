@@ -127,4 +127,5 @@ def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
     ax.set_xlabel("classes of each task, from large to small")
     ax.margins(x=0.01)
+    ax.label_outer()
     return frame
