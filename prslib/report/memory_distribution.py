@@ -106,7 +106,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
     groups, looks = list(dict.fromkeys(frame["group"])), looks_of(frame["method"])
-    looks = {name: look | {"marker": look["marker"] or "_"} for name, look in looks.items()}
+    looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
     draw_marks(frame.rename(columns={"share": "value"}), ax, "group", groups, "method", looks)
     classes = frame.groupby("group")["classes"].first()[groups]
     for place, share in enumerate(100 * classes / classes.sum()):

@@ -22,7 +22,7 @@ from prslib.training.methods import METHODS
 
 PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
-DRAWN = "another for each seed"
+DRAWN = "drawn for each seed"
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
