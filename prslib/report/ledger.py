@@ -379,8 +379,8 @@ def _limits(frame: pd.DataFrame) -> tuple[float, float]:
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:
     handles = {}
     for name, (colour, marker) in VERDICT_STYLES.items():
-        if marker and name in set(frame["verdict"]):
-            handles[name] = Line2D([], [], color=colour, marker=marker, markersize=5)
+        title = name if marker else f"no mark: {name}"
+        handles[title] = Line2D([], [], color=colour, marker=marker, ls="-" if marker else "", ms=5)
     open_mark = {"color": "#777777", "marker": "D", "markerfacecolor": "white", "linestyle": ""}
     handles["open: one seed"] = Line2D([], [], markersize=5, **open_mark)
     handles["paper's own numbers"] = Line2D([], [], color="black", marker="|", linestyle="")
