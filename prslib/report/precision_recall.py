@@ -27,8 +27,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
             (cells.loc[method, (source, f"{kind}-R")], cells.loc[method, (source, f"{kind}-P")])
             for source in ("mean", "published")
         )
-        line = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7}
-        ax.plot(*zip(ours, theirs, strict=True), **line)
+        ax.plot(*zip(ours, theirs, strict=True), color=look["color"], linewidth=0.7, alpha=0.7)
         ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
         ax.plot(
             *ours, **look, linestyle="", markersize=7, markeredgecolor="black", label=method,
