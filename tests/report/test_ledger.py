@@ -404,9 +404,11 @@ def test_without_any_data_the_error_says_what_is_needed(monkeypatch):
 def test_pictures(decided, cells):
     figure, axes = plt.subplots(1, 2)
     ledger.plot_claims(decided, axes[0])
-    assert len(axes[0].get_yticklabels()) == len(CLAIMS)
-    legend = [text.get_text() for text in axes[0].get_legend().texts]
-    assert any(text.startswith("holds (") for text in legend)
+    labels = [label.get_text() for label in axes[0].get_yticklabels()]
+    assert len(labels) == len(decided)  # a line for each data set, the claim at its first
+    assert sum(len(label) > 4 for label in labels) == len(CLAIMS)
+    assert "holds" in [text.get_text() for text in axes[0].get_legend().texts]
+    assert set(ledger.HEADLINES) <= set(CLAIMS)
     run = cells[(cells["status"] == "run") & (cells["kind"] == "mAP")]
     ledger.plot_agreement(run, axes[1])
     drawn = sum(len(marks.get_offsets()) for marks in axes[1].collections)

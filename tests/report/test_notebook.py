@@ -135,11 +135,12 @@ def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch)
     monkeypatch.setattr("IPython.display.display", shown.append)
     custom = notebook.Settings("rho_sweep", {"profile": "smoke", "seeds": [7]})
     figure, _ = plt.subplots(figsize=(2, 1), dpi=100)
+    figure.suptitle("PRS minus CRS")
     custom.save(figure, pd.DataFrame({"value": [1.0]}), "picture")
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     (image,) = shown
     assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
-    assert image.width == 200
+    assert (image.width, image.alt) == (200, "PRS minus CRS; numbers in rho_sweep_picture.csv")
 
 
 def test_papermill_stops_in_the_second_cell(python, tmp_path):
