@@ -35,9 +35,9 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the
 dataset: list = ["digits49seq"]  # one or more data sets with unequal tasks
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
+seeds: list = [0]  # one run of every method for each
 costly: list = []  # methods that take the following seeds instead
-costly_seeds: list = [0, 1, 2, 3, 4]  # one run of every costly method for each
+costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%

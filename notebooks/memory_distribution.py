@@ -38,7 +38,7 @@ method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with
 rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2, 3, 4]  # one memory of every method for each
-costly: list = []  # methods that run with the first seed only
+costly: list = ["digits49seq"]  # methods that run with the first seed only
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%

@@ -40,7 +40,7 @@ rhos: list = [0.0]  # power of allocation of PRS, one for each data set
 begun_with: list = ["none", "digits", "digits"]  # weights: none, a name or a file
 frozen_stages: list = [0, 0, 3]  # stages of the network that stay as they began, of each weights
 method: list = ["CRS", "PRS"]  # CRS and PRS among them
-seeds: list = [0, 1, 2]  # one run of every method for each
+seeds: list = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%

@@ -36,7 +36,7 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the
 dataset: list = ["cocoseq-mini"]  # one or more data sets
 rhos: list = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own
-seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every rho for each
+seeds: list = [0, 1, 2, 3, 4]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 
 # %%

@@ -34,10 +34,10 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["imbal-digits", "imbal-colour-digits"]  # single-label data sets
+dataset: list = ["imbal-digits"]  # single-label data sets
 method: list = ["Finetune", "CRS", "PRS"]  # methods of the tables
 orders: list = ["drawn"]  # orders of the classes, drawn is from the seed
-seeds: list = [0, 1]  # one run of every method and order for each
+seeds: list = [0, 1, 2, 3, 4]  # one run of every method and order for each
 spread: int = 10  # random orders that show what the order alone does
 search: list = None  # orders to keep after the first and second look, None for no search
 device: str = "cpu"  # cpu or cuda

@@ -36,7 +36,7 @@ dataset: list = ["cocoseq-mini"]  # one or more data sets
 method: list = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = -0.03  # power of allocation of PRS, any finite number
 memory_size: int = 60  # samples in memory, half of the data set's own
-seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
+seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
