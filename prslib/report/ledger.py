@@ -13,9 +13,9 @@ from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report import observations as observed
-from prslib.report.claims import CLAIMS, QUESTIONS, Claim
+from prslib.report.claims import CLAIMS, Claim
 from prslib.report.observations import SETTING, observe, published_observations
-from prslib.report.statistics import VERDICTS, holm
+from prslib.report.statistics import holm
 from prslib.report.style import looks_of
 from prslib.report.tables import PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
@@ -36,10 +36,9 @@ VERDICT_STYLES = {  # colour and what to look for without colours
 }
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
-# what a reader asks first, the claims of the short picture
-HEADLINES = (
-    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "head_and_tail"),
-    *("steadier_crs", "rho_best"),
+HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
+    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "majority"),
+    *("schedules_crs", "rho_best"),
 )
 FLOOR = -30  # percent: of forgetting, which has no lower end
 
@@ -252,30 +251,6 @@ def as_markdown(table: pd.DataFrame) -> str:
     """Return a table of text as Markdown."""
     lines = [table.columns, ["---"] * len(table.columns), *table.astype(str).to_numpy()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def in_words(decided: pd.DataFrame) -> list[str]:
-    """Say for each of `QUESTIONS` which of its claims hold, which do not, and which are open."""
-    said, question = [], pd.Series({name: QUESTIONS.get(name) for name in CLAIMS}).ffill()
-    for asked, rows in decided.groupby(decided["claim"].map(question), sort=False):
-        parts = [f"**{asked}**"]
-        for verdict in VERDICTS:
-            found = rows[rows["verdict"] == verdict].groupby("statement", sort=False)
-            each = [f"{statement} ({_where(part)})" for statement, part in found]
-            if each:
-                parts.append(f"{verdict.capitalize()}: {'; '.join(each)}.")
-        said.append(" ".join(parts))
-    return said
-
-
-def _where(rows: pd.DataFrame) -> str:
-    """Say on which data sets a verdict was found, and with which effect: "digits70seq +0.6"."""
-    run = [
-        f"{row.dataset} {row.effect:+.{1 if abs(row.effect) >= 1 else 2}f}"
-        for row in rows.itertuples()
-        if row.verdict != "not run"
-    ]
-    return ", ".join(run or rows["stands_for"])
 
 
 def _data(row) -> str:

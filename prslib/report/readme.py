@@ -11,7 +11,7 @@ import pandas as pd
 from prslib.experiments.cost import blanks_for_missing, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.claims import CLAIMS, QUESTIONS
-from prslib.report.ledger import account, as_markdown
+from prslib.report.ledger import HEADLINES, account, as_markdown
 from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS
@@ -23,11 +23,6 @@ ORDER = (
     *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
     *("tail_forgetting", "inter_task", "schedules_and_memory", "imbalanced_test", "feature_tsne"),
     *("gradient_variance", "architectures", "pretraining", "single_label", "datasets", "ledger"),
-)
-# the claims in the README, in its order; all others are in docs/what_holds.md
-HEADLINES = (
-    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "majority"),
-    *("schedules_crs", "rho_best"),
 )
 GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
 BESIDE = "CBRS"  # a later sampler that balances the memory too
