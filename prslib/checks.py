@@ -1,12 +1,34 @@
 """Check what a user passes in; errors say what was expected, what came and what to do."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
 
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
+
+OPTIONAL = {  # modules that extras bring
+    *("pandas", "scipy", "sklearn", "joblib", "cloudpickle", "tqdm", "filelock", "PIL", "pycocotools"),
+    *("torch", "torchvision", "threadpoolctl", "matplotlib", "seaborn", "yaml", "papermill"),
+    *("nbformat", "nbconvert", "IPython", "jupyter_core", "traitlets"),
+}
+
+
+@contextmanager
+def naming_extra(extra: str) -> Generator[None]:
+    """Let the error about a package that is not installed name the extra that brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in OPTIONAL:
+            raise
+        raise ModuleNotFoundError(
+            f"expected the package {error.name}, which is not installed; install what this needs: "
+            f"pip install 'prslib[{extra}]'",
+            name=f"prslib[{extra}]",
+        ) from error
 
 
 def one_of(name: str, value: object, known: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ A relative folder in the environment is one in `project_root`, wherever a proces
 """
 
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +22,17 @@ def project_root() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return ``PRSLIB_CACHE``, by default ``cache/``: data sets, runs, executed notebooks."""
-    return project_root() / (os.environ.get("PRSLIB_CACHE") or "cache")
+    """Return ``PRSLIB_CACHE``: data sets, runs, executed notebooks.
+
+    The default is ``cache/`` in a checkout, elsewhere a folder among the user's caches.
+    """
+    root, named = project_root(), os.environ.get("PRSLIB_CACHE")
+    if named or (root / "params").is_dir():
+        return root / (named or "cache")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "prslib"
+    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    return Path(os.environ.get(variable) or Path.home() / ".cache") / "prslib"
 
 
 def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:

@@ -14,7 +14,6 @@ from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import ImageArray, require_an_image
@@ -210,6 +209,8 @@ def prepare(
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep other processes from writing into a folder."""
+    from filelock import FileLock, Timeout  # here, as the command line names what is missing
+
     try:
         with FileLock(folder / "prepare.lock", timeout=0):
             yield

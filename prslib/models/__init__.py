@@ -11,7 +11,7 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    made_by: str  # "module:name" with a module of `prslib.models`
+    made_by: str | Callable  # a function, or "module:name" with a module of `prslib.models`
     stages: int  # the head included
     vector_stages: int = 1  # ExStream takes its vectors after these stages and freezes them
     published_weights: tuple[str, ...] = ()  # names; empty: the network always begins random
@@ -27,7 +27,8 @@ class Architecture:
     @property
     def factory(self) -> Callable:
         """The function of image_shape, num_classes and perhaps weights that makes the network."""
-        return resolve_name(f"prslib.models.{self.made_by}")
+        made_by = self.made_by
+        return made_by if callable(made_by) else resolve_name(f"prslib.models.{made_by}")
 
     def begins_with(self, proposed: str | None) -> str:
         """Return the weights that a data set proposes where the network has them, else its own."""

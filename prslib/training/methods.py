@@ -1,8 +1,16 @@
-"""List the methods of the main table: how each trains and which sampler keeps its memory."""
+"""List the methods of the main table: how each trains and which sampler keeps its memory.
 
+`register` adds rows to this list and to those of the samplers, data sets and networks.
+"""
+
+import pickle
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from prslib.samplers import SAMPLERS
+from prslib.datasets import DATASETS, Entry, fingerprint
+from prslib.models import MODELS, Architecture
+from prslib.samplers import SAMPLERS, known_options
 
 
 @dataclass(frozen=True)
@@ -52,3 +60,81 @@ METHODS = {
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
+OPTIONS = {"rho", "variant"}  # fields of `RunConfig` that a sampler can take
+TABLES = {"sampler": SAMPLERS, "method": METHODS, "dataset": DATASETS, "model": MODELS}
+KINDS = {Method: "method", Entry: "dataset", Architecture: "model"}
+_added: dict[tuple[str, str], tuple[object, str]] = {}  # by table and name: what, and from where
+
+
+def register(name: str, thing: object) -> None:
+    """Add a sampler, method, data set or network of one's own (a row beside those of Table 1).
+
+    Parameters
+    ----------
+    name : str
+        What `RunConfig`, `make_sampler`, `load_dataset` and the figures call it.
+    thing : class, Method, Entry or Architecture
+        A sampler's class (`prslib.samplers.Sampler`), which becomes a method of that name, too; or
+        a row of `METHODS`, `DATASETS` or `MODELS`.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    ValueError
+        If the name is taken, or a method's options are not fields of `RunConfig` for samplers.
+
+    Notes
+    -----
+    Worker processes and the machines of a cluster are told what is registered, also from a script
+    or a notebook, whose cells may run again. The notebooks of the report and the command line
+    import the modules that the environment variable ``PRSLIB_PLUGINS`` names, with commas between.
+
+    Runs are stored under names. Give another name to what you have changed, or remove its runs.
+
+    Examples
+    --------
+    >>> register("CRS x 2", Method(sampler="crs", frozen="vector_stages"))
+    >>> METHODS.pop("CRS x 2").looks_at_model
+    False
+    """
+    module = sys._getframe(1).f_globals.get("__name__", "")
+    if isinstance(thing, type) and callable(getattr(thing, "place", None)):
+        _add("sampler", name, thing, module)
+        options = tuple(option for option in known_options(name) if option in OPTIONS)
+        return _add("method", name, Method(sampler=name, options=options), module)
+    if type(thing) not in KINDS:
+        raise TypeError(
+            f"{name}: expected a sampler's class with `place`, a Method, Entry or Architecture, "
+            f"got {thing!r}"
+        )
+    if isinstance(thing, Method) and (unknown := set(thing.options) - OPTIONS):
+        raise ValueError(
+            f"method {name!r}: expected options among {', '.join(sorted(OPTIONS))}, got "
+            f"{', '.join(sorted(unknown))}; let the sampler's class set them"
+        )
+    _add(KINDS[type(thing)], name, thing, module)
+    fingerprint.cache_clear()
+
+
+def _add(kind: str, name: str, thing: object, module: str) -> None:
+    """Put a row into its table; a module may replace its own, as where a cell runs again."""
+    _, owner = _added.get((kind, name), (None, "prslib"))
+    if name in TABLES[kind] and owner != module:
+        raise ValueError(f"{kind} {name!r} is taken, by {owner}; choose another name")
+    TABLES[kind][name] = thing
+    _added[kind, name] = thing, module
+
+
+def registered() -> bytes:
+    """Pickle what `register` has added, by value where a script or notebook defines it."""
+    import cloudpickle
+
+    return cloudpickle.dumps(_added)
+
+
+def with_registered(added: bytes, task: Callable, *arguments):
+    """Call a task in another process, where what was `registered` is known then, too."""
+    for (kind, name), (thing, _) in pickle.loads(added).items():
+        TABLES[kind][name] = thing
+    return task(*arguments)

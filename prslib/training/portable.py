@@ -2,9 +2,12 @@
 
 import os
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from llvmlite.binding import get_host_cpu_features  # comes with numba, needs no torch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Each library orders a sum by the processor, unless its variable names one.
 CHOICES = {
@@ -34,6 +37,8 @@ def round_alike() -> None:
             os.environ.setdefault(name, choice)
 
 
-def versions() -> pd.DataFrame:
+def versions() -> "pd.DataFrame":
     """Return the packages and versions with which results come out to the byte."""
+    import pandas as pd
+
     return pd.DataFrame({"package": PACKAGES, "version": [version(name) for name in PACKAGES]})
