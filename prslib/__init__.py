@@ -33,8 +33,7 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from prslib.training.methods import register as register
     from prslib.training.run import run as run
 
-    __version__: str
-
+__version__ = "0.1.0"
 _HOME = {
     "DATASETS": "prslib.datasets",
     "METHODS": "prslib.training.methods",
@@ -59,10 +58,6 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str):
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("prslib")
     if name not in _HOME:
         raise AttributeError(f"module 'prslib' has no attribute {name!r}")
     from prslib.checks import naming_extra

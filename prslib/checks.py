@@ -10,10 +10,14 @@ import numpy as np
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 OPTIONAL = {  # modules that extras bring
-    *("pandas", "scipy", "sklearn", "joblib", "cloudpickle", "tqdm", "filelock", "PIL", "pycocotools"),
-    *("torch", "torchvision", "threadpoolctl", "matplotlib", "seaborn", "yaml", "papermill"),
-    *("nbformat", "nbconvert", "IPython", "jupyter_core", "traitlets"),
+    *("pandas", "scipy", "sklearn", "joblib", "cloudpickle", "tqdm", "filelock", "PIL"),
+    *("pycocotools", "torch", "torchvision", "threadpoolctl", "matplotlib", "seaborn", "yaml"),
+    *("papermill", "nbformat", "nbconvert", "IPython", "jupyter_core", "traitlets"),
 }
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A package that an extra brings is not installed."""
 
 
 @contextmanager
@@ -24,10 +28,9 @@ def naming_extra(extra: str) -> Generator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in OPTIONAL:
             raise
-        raise ModuleNotFoundError(
+        raise MissingExtraError(
             f"expected the package {error.name}, which is not installed; install what this needs: "
-            f"pip install 'prslib[{extra}]'",
-            name=f"prslib[{extra}]",
+            f"pip install 'prslib[{extra}]'"
         ) from error
 
 

@@ -1,29 +1,60 @@
-"""The command line: ``python -m prslib --help``."""
+"""The command line: ``prslib --help``."""
 
 import argparse
 import sys
+from contextlib import suppress
 from functools import partial
 
+import prslib
+from prslib.checks import MissingExtraError, naming_extra
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
-from prslib.paths import known_notebooks, known_profiles
+from prslib.paths import known_notebooks, known_profiles, project_root
 from prslib.report.build import FIRST, compiling, execute, report_dir, stale, write_report
 from prslib.training.portable import round_alike
+
+
+class RefusedError(Exception):
+    """What a command was given is wrong; the message says what to do."""
+
+
+# of each command, for the end of its help
+EXAMPLES = {
+    "figures": "prslib figures rho_sweep --profile smoke",
+    "report": "prslib report --profile seeds",
+    "readme": "prslib readme",
+    "runs": "prslib runs --remove failed",
+    "plan": "prslib plan --profile paper",
+    "verify": "prslib verify --profile quick",
+    "pretrain": "prslib pretrain digits-0",
+    "prepare": "prslib prepare cocoseq --images DIR --annotations DIR --download-ids",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a subcommand and return the exit status, 0 on success and 1 on an error."""
     options = _parser().parse_args(arguments)
     round_alike()  # features and weights are the same then on all processors
-    return options.command(options)
+    try:
+        with naming_extra("report"):
+            return options.command(options)
+    except (RefusedError, MissingExtraError) as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m prslib",
+        "prslib",
         description="Train what is missing, draw the report, and look after its runs, data and "
         "weights.",
+        epilog=f"example: {EXAMPLES['figures']}",
     )
+    parser.add_argument("--version", action="version", version=f"prslib {prslib.__version__}")
+    with suppress(ModuleNotFoundError):
+        import shtab
+
+        shtab.add_argument_to(parser, help='for bash: eval "$(prslib --print-completion bash)"')
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     figures = commands.add_parser("figures", help="execute notebooks: train what is missing, draw")
     figures.add_argument(
@@ -77,14 +108,14 @@ def _parser() -> argparse.ArgumentParser:
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     pretrain.set_defaults(command=write_weights)
     prepare.add_command(commands)
+    for name, command in commands.choices.items():
+        command.epilog = f"example: {EXAMPLES[name]}"
     return parser
 
 
 def execute_notebooks(options: argparse.Namespace) -> int:
     """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
     names = _notebooks(options)
-    if names is None:
-        return 1
     if not options.notebook:
         names = [name for name in names if stale(options.profile, name)]
     if not names:
@@ -103,12 +134,10 @@ def execute_notebooks(options: argparse.Namespace) -> int:
 def make_pages(options: argparse.Namespace) -> int:
     """Write a profile's pages and print where they are; 1 where no notebook has been executed."""
     names = _notebooks(options)
-    if names is None:
-        return 1
     try:
         left_out = write_report(options.profile, names)
     except FileNotFoundError as error:
-        return _error(error)
+        raise RefusedError(error) from error
     if left_out:
         print(f"not executed yet, and so without a page: {', '.join(left_out)}", file=sys.stderr)
     print(report_dir(options.profile) / f"{FIRST}.html")
@@ -122,7 +151,7 @@ def renew_readme(_options: argparse.Namespace) -> int:
     try:
         renew()
     except FileNotFoundError as error:
-        return _error(error)
+        raise RefusedError(error) from error
     return 0
 
 
@@ -139,7 +168,7 @@ def list_or_remove(options: argparse.Namespace) -> int:
         chosen = select(entries, options.remove)
         removed = remove(store, chosen)
     except (ValueError, OSError) as error:
-        return _error(error)
+        raise RefusedError(error) from error
     print(f"removed {len(removed)} runs, {in_bytes(sum(entry.size for entry in removed))}")
     if stays := [entry.hash for entry in chosen if entry not in removed]:
         print(f"another process has changed {', '.join(stays)} meanwhile: left as it is")
@@ -153,8 +182,6 @@ def show_plan(options: argparse.Namespace) -> int:
     from prslib.report.notebook import given, wanted
 
     names = _notebooks(options)
-    if names is None:
-        return 1
 
     def runs_and_device(name: str) -> tuple[list, str]:
         device = given(options.profile, name).get("device", "cpu")
@@ -169,12 +196,11 @@ def verify_results(options: argparse.Namespace) -> int:
     from prslib.report.verify import verify
 
     options.notebook = []
-    if _notebooks(options) is None:
-        return 1
+    _notebooks(options)
     try:
         lines, within = verify(options.profile)
     except FileNotFoundError as error:
-        return _error(error)
+        raise RefusedError(error) from error
     print("\n".join(lines))
     return 0 if within else 1
 
@@ -183,7 +209,7 @@ def write_weights(options: argparse.Namespace) -> int:
     """Learn weights again and write them, with a progress bar; 1 for an unknown name."""
     unknown = [name for name in options.name if name not in EMBEDDED]
     if unknown:
-        return _error(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}")
+        raise RefusedError(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}")
     import torch
     from tqdm import tqdm
 
@@ -195,23 +221,18 @@ def write_weights(options: argparse.Namespace) -> int:
     return 0
 
 
-def _notebooks(options: argparse.Namespace) -> list[str] | None:
-    """Return the notebooks that a command names, by default the profile's; None after an error."""
-    profiles = known_profiles()
+def _notebooks(options: argparse.Namespace) -> list[str]:
+    """Return the notebooks that a command names, by default all of the profile."""
+    if not (profiles := known_profiles()):
+        raise RefusedError(f"expected notebooks of prslib, in a checkout, got {project_root()}")
     if options.profile not in profiles:
         known = f"known profiles: {', '.join(profiles)}"
-        return _error(f"unknown profile {options.profile!r}; {known}", None)
+        raise RefusedError(f"unknown profile {options.profile!r}; {known}")
     known = known_notebooks(options.profile)
     for name in options.notebook:
         if name not in known:
-            return _error(
+            raise RefusedError(
                 f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "
-                f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}",
-                None,
+                f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}"
             )
     return options.notebook or known
-
-
-def _error(message: object, status: int | None = 1) -> int | None:
-    print(message, file=sys.stderr)
-    return status

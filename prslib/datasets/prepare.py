@@ -78,7 +78,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--workers", **WORKERS)
     parser.set_defaults(command=partial(_reporting, run_mini))
     parser = names.add_parser("features", help="what a frozen network sees in a prepared set")
-    parser.add_argument("name", choices=SETS)
+    parser.add_argument("name", choices=list(SETS))
     parser.add_argument(
         "--backbone", default=features.DEFAULT, metavar="NETWORK",
         help="this or a classifier of torchvision, such as resnet50 (%(default)s)",
@@ -93,6 +93,10 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             "--download", action="store_true", help="fetch with torchvision what is not there"
         )
         parser.set_defaults(command=partial(_reporting, run_single_label), source=source)
+    given = dict.fromkeys((*SETS, features.MINI), "--images DIR --annotations DIR")
+    given["features"] = "cocoseq --backbone resnet50"
+    for name, parser in names.choices.items():
+        parser.epilog = f"example: prslib prepare {name} {given.get(name, '--download')}"
 
 
 def _reporting(command: Callable, options: argparse.Namespace) -> int:

@@ -103,7 +103,8 @@ def _check_machines(ray: ModuleType, groups: Sequence[Sequence[RunConfig]], devi
         task = ray.remote(with_registered).options(
             num_cpus=0, max_retries=0, scheduling_strategy=there, name="prslib data sets"
         )
-        answers[node["NodeManagerAddress"], node["NodeID"]] = task.remote(registered(), data_set_faults, expected)
+        answer = task.remote(registered(), data_set_faults, expected)
+        answers[node["NodeManagerAddress"], node["NodeID"]] = answer
     faults = []
     for (host, _), answer in answers.items():
         try:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from numbers import Real
+from typing import Any
 
 from prslib.checks import whole
 from prslib.experiments.store import Store
@@ -82,7 +83,7 @@ def run_all(
         )
     store, address = store or Store(), address or os.environ.get("RAY_ADDRESS")
     check_all(configs)
-    found = {config.hash: store.load(config) for config in configs}
+    found: dict[str, Any] = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
         from prslib.experiments.workers import train_missing  # loads torch

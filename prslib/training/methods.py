@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from prslib.datasets import DATASETS, Entry, fingerprint
 from prslib.models import MODELS, Architecture
@@ -61,8 +62,8 @@ METHODS = {
     "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
 OPTIONS = {"rho", "variant"}  # fields of `RunConfig` that a sampler can take
-TABLES = {"sampler": SAMPLERS, "method": METHODS, "dataset": DATASETS, "model": MODELS}
-KINDS = {Method: "method", Entry: "dataset", Architecture: "model"}
+TABLES: Any = {"sampler": SAMPLERS, "method": METHODS, "dataset": DATASETS, "model": MODELS}
+KINDS: dict[type, str] = {Method: "method", Entry: "dataset", Architecture: "model"}
 _added: dict[tuple[str, str], tuple[object, str]] = {}  # by table and name: what, and from where
 
 
@@ -103,7 +104,7 @@ def register(name: str, thing: object) -> None:
         _add("sampler", name, thing, module)
         options = tuple(option for option in known_options(name) if option in OPTIONS)
         return _add("method", name, Method(sampler=name, options=options), module)
-    if type(thing) not in KINDS:
+    if not isinstance(thing, Method | Entry | Architecture):
         raise TypeError(
             f"{name}: expected a sampler's class with `place`, a Method, Entry or Architecture, "
             f"got {thing!r}"
