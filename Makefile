@@ -53,7 +53,8 @@ wheel: $(READY)  ## build the wheel, install it alone and run the README's first
 	$(PYTHON) -m venv build/bare
 	build/bare/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/bare .
 	build/bare/bin/python -m pip install --quiet build/bare/prslib-*.whl
-	cd build/bare && bin/python ../../tests/helpers/first_example.py ../../README.md
+	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); exit}' README.md > build/bare/first.py
+	cd build/bare && cat first.py && bin/python first.py
 
 lab: $(READY)  ## open the notebooks in JupyterLab
 	$(PYTHON) -m jupyterlab --notebook-dir=notebooks

@@ -16,6 +16,7 @@ class Newest(Counted, LabelSampler):
     """Keep the newest samples: each takes the place of the oldest."""
 
     def __len__(self) -> int:
+        """Return the number of filled slots."""
         return min(self._count, self.size)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:

@@ -15,45 +15,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what editors and type checkers see
-    from prslib.datasets import DATASETS as DATASETS
-    from prslib.datasets import load_dataset as load_dataset
+    # isort: off
+    from prslib.datasets import DATASETS as DATASETS, load_dataset as load_dataset
     from prslib.experiments.store import Store as Store
     from prslib.experiments.sweep import run_all as run_all
     from prslib.memory import Memory as Memory
     from prslib.models import MODELS as MODELS
     from prslib.models.networks import make_model as make_model
-    from prslib.samplers import SAMPLERS as SAMPLERS
-    from prslib.samplers import make_sampler as make_sampler
-    from prslib.training.config import Run as Run
-    from prslib.training.config import RunConfig as RunConfig
-    from prslib.training.config import configs as configs
-    from prslib.training.config import configs_of as configs_of
-    from prslib.training.config import paired as paired
-    from prslib.training.methods import METHODS as METHODS
-    from prslib.training.methods import register as register
+    from prslib.samplers import SAMPLERS as SAMPLERS, make_sampler as make_sampler
+    from prslib.training.config import Run as Run, RunConfig as RunConfig, configs as configs
+    from prslib.training.config import configs_of as configs_of, paired as paired
+    from prslib.training.methods import METHODS as METHODS, register as register
     from prslib.training.run import run as run
 
 __version__ = "0.1.0"
-_HOME = {
-    "DATASETS": "prslib.datasets",
-    "METHODS": "prslib.training.methods",
-    "MODELS": "prslib.models",
-    "Memory": "prslib.memory",
-    "Run": "prslib.training.config",
-    "RunConfig": "prslib.training.config",
-    "SAMPLERS": "prslib.samplers",
-    "Store": "prslib.experiments.store",
-    "configs": "prslib.training.config",
-    "configs_of": "prslib.training.config",
-    "load_dataset": "prslib.datasets",
-    "make_model": "prslib.models.networks",
-    "make_sampler": "prslib.samplers",
-    "paired": "prslib.training.config",
-    "register": "prslib.training.methods",
-    "run": "prslib.training.run",
-    "run_all": "prslib.experiments.sweep",
+_NAMES = {
+    "prslib.datasets": ("DATASETS", "load_dataset"),
+    "prslib.experiments.store": ("Store",),
+    "prslib.experiments.sweep": ("run_all",),
+    "prslib.memory": ("Memory",),
+    "prslib.models": ("MODELS",),
+    "prslib.models.networks": ("make_model",),
+    "prslib.samplers": ("SAMPLERS", "make_sampler"),
+    "prslib.training.config": ("Run", "RunConfig", "configs", "configs_of", "paired"),
+    "prslib.training.methods": ("METHODS", "register"),
+    "prslib.training.run": ("run",),
 }
-
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME)
 
 

@@ -9,16 +9,6 @@ import numpy as np
 
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
-OPTIONAL = {  # modules that extras bring
-    *("pandas", "scipy", "sklearn", "joblib", "cloudpickle", "tqdm", "filelock", "PIL"),
-    *("pycocotools", "torch", "torchvision", "threadpoolctl", "matplotlib", "seaborn", "yaml"),
-    *("papermill", "nbformat", "nbconvert", "IPython", "jupyter_core", "traitlets"),
-}
-
-
-class MissingExtraError(ModuleNotFoundError):
-    """A package that an extra brings is not installed."""
-
 
 @contextmanager
 def naming_extra(extra: str) -> Generator[None]:
@@ -26,9 +16,9 @@ def naming_extra(extra: str) -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in OPTIONAL:
+        if (error.name or "prslib").split(".")[0] == "prslib" or "prslib[" in str(error):
             raise
-        raise MissingExtraError(
+        raise ModuleNotFoundError(
             f"expected the package {error.name}, which is not installed; install what this needs: "
             f"pip install 'prslib[{extra}]'"
         ) from error

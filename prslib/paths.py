@@ -29,10 +29,9 @@ def cache_dir() -> Path:
     root, named = project_root(), os.environ.get("PRSLIB_CACHE")
     if named or (root / "params").is_dir():
         return root / (named or "cache")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "prslib"
     variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    return Path(os.environ.get(variable) or Path.home() / ".cache") / "prslib"
+    usual = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return Path(os.environ.get(variable) or usual) / "prslib"
 
 
 def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:

@@ -44,6 +44,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         description="Choose a set's images, decode them once to 256 x 256 pixels and keep them in "
         "$PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped. MNIST and "
         "SVHN stay the files they are: they are checked, and fetched where asked to.",
+        epilog="example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids",
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
     for name, prepared in SETS.items():

@@ -7,11 +7,12 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from prslib.datasets import DATASETS, Entry, fingerprint
 from prslib.models import MODELS, Architecture
-from prslib.samplers import SAMPLERS, known_options
+from prslib.samplers import SAMPLERS
 
 
 @dataclass(frozen=True)
@@ -87,44 +88,37 @@ def register(name: str, thing: object) -> None:
 
     Notes
     -----
-    Worker processes and the machines of a cluster are told what is registered, also from a script
-    or a notebook, whose cells may run again. The notebooks of the report and the command line
-    import the modules that the environment variable ``PRSLIB_PLUGINS`` names, with commas between.
-
-    Runs are stored under names. Give another name to what you have changed, or remove its runs.
+    Worker processes and the machines of a cluster are told what a script or a notebook registers;
+    its cells may run again. The command line and the notebooks that it executes import the modules
+    that the environment variable ``PRSLIB_PLUGINS`` names, with commas between. Runs are stored
+    under names: give what you have changed another one, or remove its runs.
 
     Examples
     --------
-    >>> register("CRS x 2", Method(sampler="crs", frozen="vector_stages"))
-    >>> METHODS.pop("CRS x 2").looks_at_model
+    >>> register("CRS, frozen", Method(sampler="crs", frozen="vector_stages"))
+    >>> METHODS.pop("CRS, frozen").looks_at_model
     False
     """
-    module = sys._getframe(1).f_globals.get("__name__", "")
+    module, rows = sys._getframe(1).f_globals["__name__"], {KINDS.get(type(thing), ""): thing}
     if isinstance(thing, type) and callable(getattr(thing, "place", None)):
-        _add("sampler", name, thing, module)
-        options = tuple(option for option in known_options(name) if option in OPTIONS)
-        return _add("method", name, Method(sampler=name, options=options), module)
-    if not isinstance(thing, Method | Entry | Architecture):
-        raise TypeError(
-            f"{name}: expected a sampler's class with `place`, a Method, Entry or Architecture, "
-            f"got {thing!r}"
-        )
-    if isinstance(thing, Method) and (unknown := set(thing.options) - OPTIONS):
-        raise ValueError(
-            f"method {name!r}: expected options among {', '.join(sorted(OPTIONS))}, got "
-            f"{', '.join(sorted(unknown))}; let the sampler's class set them"
-        )
-    _add(KINDS[type(thing)], name, thing, module)
+        options = tuple(sorted(OPTIONS & set(signature(thing).parameters)))
+        rows = {"method": Method(name, options), "sampler": thing}
+    for kind, row in rows.items():
+        if kind not in TABLES:
+            raise TypeError(
+                f"{name}: expected a sampler's class with `place`, a Method, Entry or "
+                f"Architecture, got {thing!r}"
+            )
+        if unknown := set(getattr(row, "options", ())) - OPTIONS:
+            raise ValueError(
+                f"method {name!r}: expected options among {', '.join(sorted(OPTIONS))}, got "
+                f"{', '.join(sorted(unknown))}; let the sampler's class set them"
+            )
+        owner = _added.get((kind, name), (None, "prslib"))[1]
+        if name in TABLES[kind] and owner != module:
+            raise ValueError(f"{kind} {name!r} is taken, by {owner}; choose another name")
+        TABLES[kind][name], _added[kind, name] = row, (row, module)
     fingerprint.cache_clear()
-
-
-def _add(kind: str, name: str, thing: object, module: str) -> None:
-    """Put a row into its table; a module may replace its own, as where a cell runs again."""
-    _, owner = _added.get((kind, name), (None, "prslib"))
-    if name in TABLES[kind] and owner != module:
-        raise ValueError(f"{kind} {name!r} is taken, by {owner}; choose another name")
-    TABLES[kind][name] = thing
-    _added[kind, name] = thing, module
 
 
 def registered() -> bytes:
@@ -136,6 +130,7 @@ def registered() -> bytes:
 
 def with_registered(added: bytes, task: Callable, *arguments):
     """Call a task in another process, where what was `registered` is known then, too."""
-    for (kind, name), (thing, _) in pickle.loads(added).items():
-        TABLES[kind][name] = thing
+    for (kind, name), (row, _) in pickle.loads(added).items():
+        if (kind, name) not in _added:  # else this is the process that registered it
+            TABLES[kind][name] = row
     return task(*arguments)

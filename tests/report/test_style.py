@@ -5,9 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from prslib.report import style
 from prslib.report.precision_recall import plot_precision_recall
 from prslib.report.style import (
     COLOURS,
+    LOOKS,
     MARKERS,
     in_order,
     plot_gaps,
@@ -142,6 +144,9 @@ def test_a_shared_legend_names_every_entry_once():
     plt.close(figure)
 
 
-def test_a_method_without_a_look_says_where_to_give_it_one():
-    with pytest.raises(ValueError, match=r"got iCaRL; give each a colour and a marker in .*style"):
-        in_order(["PRS", "iCaRL"])
+def test_a_method_without_a_look_gets_one_of_its_own(monkeypatch):
+    for table in ("COLOURS", "MARKERS", "INK"):
+        monkeypatch.setattr(style, table, dict(getattr(style, table)))
+    assert in_order(["MIR", "PRS", "iCaRL"]) == ["PRS", "MIR", "iCaRL"]
+    assert in_order(["iCaRL"]) == ["iCaRL"]
+    assert len(set(style.INK.values())) == len(set(style.MARKERS.values())) == len(LOOKS) + 2
