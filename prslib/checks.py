@@ -11,7 +11,7 @@ LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon ov
 
 
 @contextmanager
-def naming_extra(extra: str) -> Generator[None]:
+def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
     """Let the error about a package that is not installed name the extra that brings it."""
     try:
         yield
@@ -20,7 +20,7 @@ def naming_extra(extra: str) -> Generator[None]:
             raise
         raise ModuleNotFoundError(
             f"expected the package {error.name}, which is not installed; install what this needs: "
-            f"pip install 'prslib[{extra}]'"
+            f"pip install 'prslib[{extra}]'{otherwise}"
         ) from error
 
 

@@ -22,10 +22,7 @@ def project_root() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return ``PRSLIB_CACHE``: data sets, runs, executed notebooks.
-
-    The default is ``cache/`` in a checkout, elsewhere a folder among the user's caches.
-    """
+    """Return ``PRSLIB_CACHE``, by default ``cache/`` of a checkout or among the user's caches."""
     root, named = project_root(), os.environ.get("PRSLIB_CACHE")
     if named or (root / "params").is_dir():
         return root / (named or "cache")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import naming_extra
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import ImageArray, require_an_image
 from prslib.datasets.prepared import PARTS, Corpus, PreparedSet, Selection
@@ -345,12 +346,7 @@ def run_single_label(options: argparse.Namespace) -> None:
 
 def download(source: single_label.Source, folder: Path) -> None:
     """Fetch the original files with torchvision, which checks their sums."""
-    try:
+    with naming_extra("training", f", or put there yourself {source.files}"):
         from torchvision import datasets
-    except ImportError as error:
-        raise ImportError(
-            "the download needs torchvision, which is not installed; `pip install torchvision`, or "
-            f"put there yourself {source.files}"
-        ) from error
     for part in source.parts:
         getattr(datasets, source.torchvision)(folder, download=True, **part)

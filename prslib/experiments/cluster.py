@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
+from prslib.checks import naming_extra
 from prslib.datasets import fingerprint, load_dataset
 from prslib.experiments.store import Store
 from prslib.experiments.workers import (
@@ -47,14 +48,9 @@ def train_on_cluster(
 @contextmanager
 def connected(address: str) -> Iterator[ModuleType]:
     """Connect to a cluster, or use the present connection; the context's value is `ray`."""
-    try:
+    with naming_extra("cluster", ", or leave RAY_ADDRESS unset to train on this machine"):
         import ray
         import ray.util.scheduling_strategies
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"expected Ray, as the runs are to be trained on the cluster {address!r}; install it "
-            "(pip install 'prslib[cluster]'), or leave RAY_ADDRESS unset to train on this machine"
-        ) from error
     if ray.is_initialized():
         yield ray
         return

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
 
 from prslib.checks import whole
 from prslib.experiments.store import Store
@@ -83,7 +82,7 @@ def run_all(
         )
     store, address = store or Store(), address or os.environ.get("RAY_ADDRESS")
     check_all(configs)
-    found: dict[str, Any] = {config.hash: store.load(config) for config in configs}
+    found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:
         from prslib.experiments.workers import train_missing  # loads torch
@@ -98,4 +97,4 @@ def run_all(
                 "can no longer be read: someone has removed or changed the files; ask again to "
                 "train them again"
             )
-    return [found[config.hash] for config in configs]
+    return [found[config.hash] for config in configs]  # ty: ignore

@@ -82,9 +82,9 @@ def register(name: str, thing: object) -> None:
     Raises
     ------
     TypeError
-        If it is none of these.
+        If it is none of these, or a method's options are not fields of `RunConfig` for samplers.
     ValueError
-        If the name is taken, or a method's options are not fields of `RunConfig` for samplers.
+        If the name is taken.
 
     Notes
     -----
@@ -104,15 +104,10 @@ def register(name: str, thing: object) -> None:
         options = tuple(sorted(OPTIONS & set(signature(thing).parameters)))
         rows = {"method": Method(name, options), "sampler": thing}
     for kind, row in rows.items():
-        if kind not in TABLES:
+        if kind not in TABLES or not OPTIONS.issuperset(getattr(row, "options", ())):
             raise TypeError(
-                f"{name}: expected a sampler's class with `place`, a Method, Entry or "
-                f"Architecture, got {thing!r}"
-            )
-        if unknown := set(getattr(row, "options", ())) - OPTIONS:
-            raise ValueError(
-                f"method {name!r}: expected options among {', '.join(sorted(OPTIONS))}, got "
-                f"{', '.join(sorted(unknown))}; let the sampler's class set them"
+                f"{name}: expected a sampler's class with `place`, an Entry, an Architecture or a "
+                f"Method with options among {', '.join(sorted(OPTIONS))}, got {thing!r}"
             )
         owner = _added.get((kind, name), (None, "prslib"))[1]
         if name in TABLES[kind] and owner != module:

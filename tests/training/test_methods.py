@@ -52,7 +52,7 @@ def test_names_that_are_taken_and_other_things_are_refused():
         ("own", CRS, ValueError, "sampler 'own' is taken, by another_module; choose another name"),
         ("PRS", Method(), ValueError, "method 'PRS' is taken, by prslib; choose another name"),
         ("other", 3, TypeError, "other: expected a sampler's class with `place`, .*, got 3"),
-        ("other", Method("crs", ("seed",)), ValueError, "among rho, variant, got seed; let the"),
+        ("other", Method("crs", ("seed",)), TypeError, "options among rho, variant, got Method"),
     ):
         with pytest.raises(error, match=message):
             register(name, thing)
