@@ -48,12 +48,12 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ty check --quiet --python $(PYTHON)
 	$(PYTHON) -m pytest -n auto --dist loadfile
 
-wheel: $(READY)  ## build the wheel, install it alone and run the README's first example there
+wheel: $(READY)  ## build the wheel, install it alone and run the first examples of its READMEs
 	rm -rf build
 	$(PYTHON) -m venv build/bare
 	build/bare/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/bare .
 	build/bare/bin/python -m pip install --quiet build/bare/prslib-*.whl
-	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); exit}' README.md > build/bare/first.py
+	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
 	cd build/bare && cat first.py && bin/python first.py
 
 lab: $(READY)  ## open the notebooks in JupyterLab

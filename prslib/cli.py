@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with naming_extra("report"):
             return options.command(options) or 0
-    except (OSError, ValueError, ImportError) as error:  # which say what to do
+    except (OSError, ValueError, RuntimeError, ImportError) as error:  # it says what to do
         print(error, file=sys.stderr)
         return 1
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
@@ -72,13 +70,13 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             help="go on where more than 1 %% of the images are missing or broken",
         )  # fmt: skip
         parser.add_argument("--workers", **WORKERS)
-        parser.set_defaults(command=partial(_reporting, run_command), name=name)
+        parser.set_defaults(command=run_command, name=name)
     parser = names.add_parser(features.MINI, help="make the features again that come with prslib")
     for option in ("--annotations", "--images"):
         parser.add_argument(option, type=Path, required=True, metavar="DIR")
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     parser.add_argument("--workers", **WORKERS)
-    parser.set_defaults(command=partial(_reporting, run_mini))
+    parser.set_defaults(command=run_mini)
     parser = names.add_parser("features", help="what a frozen network sees in a prepared set")
     parser.add_argument("name", choices=list(SETS))
     parser.add_argument(
@@ -87,28 +85,18 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     )  # fmt: skip
     parser.add_argument("--weights", metavar="FILE", help="in place of the published ones")
     parser.add_argument("--workers", **WORKERS)
-    parser.set_defaults(command=partial(_reporting, run_features))
+    parser.set_defaults(command=run_features)
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for} of {source.torchvision}, in $PRSLIB_DATA: {source.files}"
         parser = names.add_parser(source.name, help=text, description=text)
         parser.add_argument(
             "--download", action="store_true", help="fetch with torchvision what is not there"
         )
-        parser.set_defaults(command=partial(_reporting, run_single_label), source=source)
+        parser.set_defaults(command=run_single_label, source=source)
     given = dict.fromkeys((*SETS, features.MINI), "--images DIR --annotations DIR")
     given["features"] = "cocoseq --backbone resnet50"
     for name, parser in names.choices.items():
         parser.epilog = f"example: prslib prepare {name} {given.get(name, '--download')}"
-
-
-def _reporting(command: Callable, options: argparse.Namespace) -> int:
-    """Run a command; where something is wrong with the input, print that and return 1."""
-    try:
-        command(options)
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
 
 
 def run_command(options: argparse.Namespace) -> None:
