@@ -93,6 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     prepare.add_command(commands)
+    for name, command in commands.choices.items():
+        command.epilog = command.epilog or f"example: prslib {name}"
     return parser
 
 

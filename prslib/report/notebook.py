@@ -4,7 +4,6 @@ import ast
 import contextlib
 import io
 import json
-from collections import ChainMap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -108,7 +107,7 @@ PARAMETERS: dict[str, Callable] = {
     "dataset": _several(_name(DATASETS)),
     "thinned": _several(_name(DATASETS), least=0),
     "method": _several(_name(METHODS)),
-    "costly": _several(_name(ChainMap(METHODS, DATASETS)), least=0),
+    "costly": _several(_name((*METHODS, *DATASETS)), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
     "model": _several(_name(MODELS)),
     "costly_models": _several(_name(MODELS), least=0),
