@@ -228,7 +228,7 @@ class PRS(LabelSampler):
     def _state(self, copy: bool = False) -> kernel.State:
         integers = self._integers.copy() if copy else self._integers
         floats = self._floats.copy() if copy else self._floats
-        return kernel.unpack.py_func(integers, floats, self.size, self.num_classes)  # ty: ignore
+        return kernel.unpack.py_func(integers, floats, self.size, self.num_classes)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         kernel.place(
