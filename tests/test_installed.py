@@ -18,6 +18,7 @@ names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "filelock", "PI
 sys.modules |= dict.fromkeys(names)  # their import fails, as where they are missing
 import prslib, prslib.cli
 prslib.make_sampler("crs", 2, 3, seed=0), prslib.Memory(2), prslib.METHODS, prslib.MODELS
+prslib.load_dataset("digits70tiny", images=False)
 print(prslib.load_dataset("cocoseq-mini").train.labels.shape, prslib.cli.main(["runs"]))
 for ask in (lambda: prslib.run, lambda: prslib.load_dataset("digits70tiny")):
     try:
@@ -27,12 +28,13 @@ for ask in (lambda: prslib.run, lambda: prslib.load_dataset("digits70tiny")):
 """
 
 
-def test_what_is_missing_is_named_with_its_extra_and_nothing_else_is_needed(tmp_path):
-    piped = {"env": os.environ | {"PRSLIB_CACHE": str(tmp_path)}, "text": True}
+def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_a_cache(tmp_path):
+    piped = {"env": os.environ | {"PRSLIB_CACHE": str(tmp_path / "cache")}, "text": True}
     done = subprocess.run([sys.executable, "-c", BARE], **piped, capture_output=True)
     said = r"\(2072, 70\) 1\nexp.* 'prslib\[training\]'\nexp.* 'prslib\[data\]'\n$"
     assert re.match(said, done.stdout), done
     assert done.stderr.endswith("pip install 'prslib[report]'\n")
+    assert not (tmp_path / "cache").exists()
     code = "import sys, prslib.metrics; print({'PIL', 'joblib', 'tqdm'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], **piped) == "set()\n"
 
