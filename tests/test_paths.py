@@ -35,10 +35,6 @@ def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    for platform, folder in {
-        "linux": ".cache",
-        "darwin": "Library/Caches",
-        "win32": "local",
-    }.items():
+    for platform, folder in ("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "local"):
         monkeypatch.setattr("sys.platform", platform)
         assert cache_dir() == tmp_path / folder / "prslib"

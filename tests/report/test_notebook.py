@@ -130,20 +130,14 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
 
 
 def test_a_profile_brings_its_values_where_the_notebooks_own_were_left():
-    cell = "profile: str = 'smoke'\nseeds: list = [7]\nrhos: list = [0.5]\nmemory_size: int = None"
-    default, own = (
-        yaml.safe_load(params_file(name, "rho_sweep").read_text()) for name in ("quick", "smoke")
-    )
-    space = {"In": [cell], "profile": "smoke", "rhos": default["rhos"], "memory_size": None}
-    settings = notebook.settings("rho_sweep", space | {"seeds": default["seeds"]})
-    assert settings.rhos == own["rhos"] != default["rhos"]
-    assert settings.seeds == own["seeds"]
-    assert notebook.settings("rho_sweep", space | {"seeds": [7]}).seeds == [7]
-    space["In"].append("# Parameters\nseeds = 0")  # what papermill was given stays
-    again = notebook.settings("rho_sweep", space | {"seeds": default["seeds"]})
-    assert again.seeds == default["seeds"]
+    quick, smoke = (notebook.given(name, "rho_sweep") for name in ("quick", "smoke"))
+    space = {"In": ["seeds: list = 0\nrhos: list = 0\nprofile: str = ''"], **quick}
+    settings = notebook.settings("rho_sweep", space | {"profile": "smoke", "seeds": [7]})
+    assert (settings.rhos, settings.seeds) == (smoke["rhos"], [7])
+    space["In"].append("# Parameters\nrhos = 0")  # what papermill was given stays
+    assert notebook.settings("rho_sweep", space | {"profile": "smoke"}).rhos == quick["rhos"]
     with pytest.raises(ValueError, match="'laptop' has no parameters for inter_task: expected par"):
-        notebook.settings("inter_task", space | {"profile": "laptop", "seeds": [0]})
+        notebook.settings("inter_task", space | {"profile": "laptop"})
 
 
 def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch):
