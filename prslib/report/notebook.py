@@ -160,9 +160,7 @@ class Settings:
     @property
     def folder(self) -> Path:
         """``figures/<profile>`` where all parameters are the profile's, else ``figures/custom``."""
-        file = params_file(self.profile, self.notebook)
-        own = yaml.safe_load(file.read_text()) if file.is_file() else None
-        same = own is not None and self.values == {k: PARAMETERS[k](k, v) for k, v in own.items()}
+        same = self.values == _of_profile(self.profile, self.notebook)
         return figures_dir(self.profile if same else "custom")
 
     def save(self, figure, frame: pd.DataFrame, name: str) -> None:
@@ -220,9 +218,29 @@ def settings(notebook: str, namespace: dict, single_label: bool | None = None) -
     allowed = _names(own)
     _check_known(notebook, injected, allowed)
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
+    values = _with_profile(notebook, values, injected)
     if single_label is not None:
         _check_kind(notebook, values["dataset"], single_label)
     return Settings(notebook, values)
+
+
+def _with_profile(notebook: str, values: dict, injected: Iterable[str]) -> dict:
+    """Take the profile's values where those of the notebook, the quick profile's, were left."""
+    quick, own = (_of_profile(name, notebook) for name in ("quick", values.get("profile", "quick")))
+    if quick and not own:
+        raise ValueError(
+            f"profile {values['profile']!r} has no parameters for {notebook}: expected params/"
+            f"{values['profile']}/{notebook}.yaml; choose another profile"
+        )
+    left = [name for name in values if name in own and name not in injected]
+    return values | {name: own[name] for name in left if values[name] == quick.get(name)}
+
+
+def _of_profile(profile: str, notebook: str) -> dict:
+    """Return a notebook's checked parameters under a profile; empty where there are none."""
+    if not params_file(profile, notebook).is_file():
+        return {}
+    return {name: PARAMETERS[name](name, v) for name, v in given(profile, notebook).items()}
 
 
 def _parsed(source: str) -> list[ast.stmt]:

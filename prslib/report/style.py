@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib.paths import PACKAGE
 from prslib.report.tables import GROUPS
+from prslib.training.methods import METHODS
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the paper's rows
@@ -28,6 +29,8 @@ LOOKS = {
     "CBRS": ("#56B4E9", "p"),
     "OCDM": ("#E69F00", "h"),
 }
+# of methods that are added by `prslib.register`, in turn
+SPARE = (("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d"))
 COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
 MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
 INK = COLOURS | {"EWC": "#A39400"}  # of lines and marks, for which the yellow is too pale
@@ -45,13 +48,12 @@ LETTER = 0.085  # inches that a letter of the legend takes
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Return the methods, each once, in the order of the main table; ValueError for others."""
+    """Return the methods, each once, in the order of the main table; others get a spare look."""
     present = set(methods)
-    if unknown := present - set(COLOURS):
-        raise ValueError(
-            f"expected methods that have a look, got {', '.join(sorted(unknown))}; give each a "
-            "colour and a marker in prslib/report/style.py"
-        )
+    for name in [*METHODS, *sorted(present)]:
+        if name not in COLOURS:
+            COLOURS[name], MARKERS[name] = SPARE[(len(COLOURS) - len(LOOKS)) % len(SPARE)]
+            INK[name] = COLOURS[name]
     return [name for name in COLOURS if name in present]
 
 

@@ -1,6 +1,7 @@
 """Samplers: which samples of the stream the memory keeps, one file a method."""
 
 import inspect
+from typing import Any
 
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.cbrs import CBRS
@@ -10,7 +11,7 @@ from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
 from prslib.samplers.prs import PRS
 
-SAMPLERS = {
+SAMPLERS: dict[str, type[Any]] = {
     "cbrs": CBRS,
     "crs": CRS,
     "exstream": ExStream,

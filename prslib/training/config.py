@@ -316,7 +316,7 @@ def configs(**fields) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`; a list stands for one run of each of its values.
+        Fields of `RunConfig`; a list or range stands for one run of each of its values.
 
     Returns
     -------
@@ -332,8 +332,8 @@ def configs(**fields) -> list[RunConfig]:
 
     Examples
     --------
-    >>> [c.method for c in configs(method=["CRS", "PRS"], seed=[0])]
-    ['CRS', 'PRS']
+    >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
+    [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
     known = [field.name for field in dataclasses.fields(RunConfig)]
     unknown = sorted(set(fields) - set(known))
@@ -341,7 +341,7 @@ def configs(**fields) -> list[RunConfig]:
         raise ValueError(
             f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
         )
-    values = [value if isinstance(value, list) else [value] for value in fields.values()]
+    values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
     made = [RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)]
     check_all(made)
     first = {}

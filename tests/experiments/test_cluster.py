@@ -178,9 +178,9 @@ class Inline:
             def options(self, **_options):
                 return self
 
-            def remote(self, configs, *arguments):
+            def remote(self, added, task, configs, *arguments):
                 inline.trained.append(configs)
-                return (work, configs, *arguments)
+                return (work, added, task, configs, *arguments)
 
         return Task()
 

@@ -129,6 +129,17 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
     assert "| `seeds` | [7] |" in other._repr_markdown_()
 
 
+def test_a_profile_brings_its_values_where_the_notebooks_own_were_left():
+    quick, smoke = (notebook.given(name, "rho_sweep") for name in ("quick", "smoke"))
+    space = {"In": ["seeds: list = 0\nrhos: list = 0\nprofile: str = ''"], **quick}
+    settings = notebook.settings("rho_sweep", space | {"profile": "smoke", "seeds": [7]})
+    assert (settings.rhos, settings.seeds) == (smoke["rhos"], [7])
+    space["In"].append("# Parameters\nrhos = 0")  # what papermill was given stays
+    assert notebook.settings("rho_sweep", space | {"profile": "smoke"}).rhos == quick["rhos"]
+    with pytest.raises(ValueError, match="'laptop' has no parameters for inter_task: expected par"):
+        notebook.settings("inter_task", space | {"profile": "laptop"})
+
+
 def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))

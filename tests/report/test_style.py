@@ -3,11 +3,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 
+from prslib.report import style
 from prslib.report.precision_recall import plot_precision_recall
 from prslib.report.style import (
     COLOURS,
+    LOOKS,
     MARKERS,
     contrast_panels,
     in_order,
@@ -133,6 +134,9 @@ def test_joined_panels_share_a_legend_and_the_range_of_a_unit():
     plt.close(figure)
 
 
-def test_a_method_without_a_look_says_where_to_give_it_one():
-    with pytest.raises(ValueError, match=r"got iCaRL; give each a colour and a marker in .*style"):
-        in_order(["PRS", "iCaRL"])
+def test_a_method_without_a_look_gets_one_of_its_own(monkeypatch):
+    for table in ("COLOURS", "MARKERS", "INK"):
+        monkeypatch.setattr(style, table, dict(getattr(style, table)))
+    assert in_order(["MIR", "PRS", "iCaRL"]) == ["PRS", "MIR", "iCaRL"]
+    assert in_order(["iCaRL"]) == ["iCaRL"]
+    assert len(set(style.INK.values())) == len(set(style.MARKERS.values())) == len(LOOKS) + 2
