@@ -4,6 +4,7 @@ import argparse
 import sys
 from functools import partial
 
+from prslib import conformance
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     pretrain.set_defaults(command=write_weights)
     prepare.add_command(commands)
+    conformance.add_command(commands)
     return parser
 
 

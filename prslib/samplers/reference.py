@@ -2,9 +2,8 @@
 
 `ReferencePRS` is Algorithm 1 of the paper for readers, and the oracle of the tests: `PRS`, which is
 compiled and keeps its sums up to date, gives every sample the same slot for the same seed. Each
-method is one equation and computes it from the labels in memory. `ReleasedPRS` below it has what
-the authors' released code does otherwise. `python -m prslib conformance` checks any other
-implementation against `ReferencePRS`.
+method is one equation and computes it from the labels in memory. `prslib.conformance` checks other
+implementations against it.
 """
 
 import numpy as np
@@ -68,8 +67,8 @@ class ReferencePRS(Counted, LabelSampler):
             return -1
         delta = self.surplus(p)  # line 16, sample-out
         chance = self.class_probability(delta)
-        K = self.candidates(self.draw_class(chance, u[1]), delta)  # noqa: N806
-        leaving = self.leaving(K, self.distances(K, p))
+        k = self.candidates(self.draw_class(chance, u[1]), delta)
+        leaving = self.leaving(k, self.distances(k, p))
         return int(leaving[int(u[2] * len(leaving))])
 
     def follow(self, y: np.ndarray, slot: int) -> None:
@@ -137,78 +136,11 @@ class ReferencePRS(Counted, LabelSampler):
         score = -(self._labels[members] & (delta <= 0)).sum(axis=1)  # (not y).q - sum(q)
         return members[score == score.max()]
 
-    def distances(self, K: np.ndarray, p: np.ndarray) -> np.ndarray:  # noqa: N803
+    def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return sum_i |C_ki - p_i sum_l C_kl| for each k of K, Eq. (5)."""
-        counts = self._held - self._labels[K]  # (K, C): C_ki, the memory without k
+        counts = self._held - self._labels[k]  # (K, C): C_ki, the memory without k
         return np.abs(counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
 
-    def leaving(self, K: np.ndarray, distances: np.ndarray) -> np.ndarray:  # noqa: N803
+    def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the slots of K that are nearest to the target, equally good to overwrite."""
-        return K[distances <= distances.min() + TOLERANCE]
-
-
-class ReleasedPRS(ReferencePRS):
-    """Do what the authors' released code does: `PRS(variant="authors")` in plain numpy."""
-
-    def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
-        super().__init__(size, num_classes, seed, rho=rho)
-        self._stale = np.zeros(self.num_classes, np.float32)  # p_i, also of a class that left
-        self._order = []  # classes, first seen first
-
-    def follow(self, y: np.ndarray, slot: int) -> None:
-        """Renew p_i of the classes in memory after each sample."""
-        super().follow(y, slot)
-        self._order += [c for c in np.flatnonzero(y) if c not in self._order]
-        present = self._held > 0
-        weight = self._freq[present].astype(float) ** self.rho
-        self._stale[present] = weight / weight.sum()
-
-    def counted(self, y: np.ndarray) -> np.ndarray:
-        """Return n_i without the sample at hand."""
-        return self._freq
-
-    def partition(self, y: np.ndarray) -> np.ndarray:
-        """Return p_i as it was when the class was last in memory, float32."""
-        return self._stale
-
-    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
-        """Cut each m_i / n_i at 1, which it is for a new class, before it is weighed."""
-        n, quota = self._freq[y], self.size * p[y].astype(float)
-        ratio = np.where(n > quota, quota / np.maximum(n, 1), 1.0)
-        return min(1.0, float((self.weights(y)[y] * ratio).sum()))
-
-    def surplus(self, p: np.ndarray) -> np.ndarray:
-        """Return delta_i of the classes in memory, float32."""
-        delta = self._held.astype(np.float32) - p * np.float32(self._held.sum())
-        return np.where(self._held > 0, delta, np.float32(0))
-
-    def class_probability(self, delta: np.ndarray) -> np.ndarray:
-        """Return softmax(delta_i) over all classes in memory."""
-        present, delta = self._held > 0, delta.astype(float)
-        weight = np.exp(np.where(present, delta - delta[present].max(), -np.inf))
-        return weight / weight.sum()
-
-    def scarce(self, y: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Return q_i of the classes in memory."""
-        return (delta <= 0) & (self._held > 0)
-
-    def candidates(self, c: int, delta: np.ndarray) -> np.ndarray:
-        """Return K in the order of the slots."""
-        return np.sort(super().candidates(c, delta))
-
-    def distances(self, K: np.ndarray, p: np.ndarray) -> np.ndarray:  # noqa: N803
-        """Leave classes that a removal empties out of the sum, which is float32 in order of age."""
-        result = []
-        for k in K:
-            counts, total = self._held - self._labels[k], np.float32(0)
-            rest = np.float32(counts.sum())
-            for c in self._order:
-                if counts[c] > 0:
-                    total += abs(np.float32(counts[c]) - np.float32(p[c] * rest))
-            result.append(total)
-        return np.array(result)
-
-    def leaving(self, K: np.ndarray, distances: np.ndarray) -> np.ndarray:  # noqa: N803
-        """Return the lowest slot at the least distance; a distance of m or more never wins."""
-        near = np.flatnonzero(distances < np.float32(self.size))
-        return K[[near[distances[near].argmin()] if len(near) else 0]]
+        return k[distances <= distances.min() + TOLERANCE]

@@ -23,6 +23,7 @@ from prslib.datasets import (
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
+from prslib.samplers import make_sampler
 from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision` makes them
@@ -233,6 +234,14 @@ class RunConfig:
     def training(self) -> str:
         """Twelve hexadecimal digits, equal for runs that differ only in their measurements."""
         return _digest({k: v for k, v in self.identity.items() if k not in MEASUREMENTS})
+
+    def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
+        """Make the empty sampler of a run on a data set; None for a method without a memory."""
+        settings, method = self.resolved, METHODS[self.method]
+        if method.sampler is None:
+            return None
+        size, options = settings["memory_size"], {name: settings[name] for name in method.options}
+        return make_sampler(method.sampler, size, dataset.num_classes, seed, **options)
 
     def check(self, dataset: SequentialDataset) -> None:
         """Raise ValueError where the configuration does not fit the data set's stream."""
