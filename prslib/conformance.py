@@ -98,10 +98,10 @@ def streams() -> list[Stream]:
     rows = np.concatenate([rng.permutation(task) for task in tasks])[:3000]
     listed = [
         ("single-label", 20, 0.0, draw(300, [8, 4, 2, 1, 1])),
-        ("multi-label", 30, 0.5, draw(400, [6, 5, 4, 3, 2, 2, 1, 1], 0.25)),
+        ("multi-label", 30, 0.5, draw(800, [6, 5, 4, 3, 2, 2, 1, 1], 0.5)),
         ("long-tailed", 40, 0.0, draw(500, tail, 0.05)),
         ("a class that comes late", 20, 0.0, late),
-        ("counts above 746", 20, 0.0, above),
+        ("counts above 746", 60, 0.0, above),
         ("negative rho", 30, -1.0, draw(400, tail[:10], 0.1)),
         ("memory of one", 1, 0.0, draw(200, [4, 2, 1, 1], 0.2)),
         ("COCOseq", 120, -0.03, dataset.labels[rows]),
@@ -204,7 +204,7 @@ def departures(
     Example
     -------
     >>> from prslib import SAMPLERS
-    >>> departures(SAMPLERS["crs"], only=["memory of one"])[0].part
+    >>> departures(SAMPLERS["crs"], only=["single-label"])[0].part
     'acceptance'
     """
     found = []
@@ -386,7 +386,7 @@ def check_sampler(make: Callable[..., Sampler], context: Callable | None = None)
     >>> check_sampler(SAMPLERS["cbrs"])
     """
     rng = np.random.default_rng(0)
-    stream = rng.random((400, 8)) < 0.5 ** np.arange(1, 9)
+    stream = rng.random((400, 8)) < [0.5, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1]
     stream[:200, 7] = False
     stream[5] = False
     kept, numbers = stream.copy(), np.random.get_state()[1].copy()

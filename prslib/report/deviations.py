@@ -1,4 +1,4 @@
-"""Let one step at a time depart from PRS, as other implementations do, and measure what it costs."""
+"""Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 
 from prslib.checks import one_of
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.report.tables import contrasts, final, scores_of
+from prslib.report.statistics import DECIDING, spread
+from prslib.report.style import COLOURS
+from prslib.report.tables import GROUPS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.replay import new_samples, seeds_of
@@ -115,6 +117,16 @@ DEVIATIONS = {
     "batch at once": BatchAtOnce,
 }
 ALL = ("PRS", *DEVIATIONS, "CRS")
+# the muted colours of Paul Tol, which the colour-blind can tell apart
+MUTED = ("#332288", "#88CCEE", "#44AA99", "#117733", "#DDCC77", "#CC6677", "#882255", "#AA4499")
+DASHES = ("-", "--", ":", "-", "-", "-.", "--", ":")
+LOOK = dict(zip(DEVIATIONS, zip(MUTED, DASHES, strict=True), strict=True))
+LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
+MEASURES = {
+    "distance": "distance to target (%)",
+    "minority": "share of minority (%)",
+    "age": "mean age (% of stream)",
+}
 
 
 @dataclass(frozen=True)
@@ -190,18 +202,87 @@ def memory_mix(
     return pd.DataFrame(rows)
 
 
-def against_prs(rows: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """Compare every deviation, and CRS, with PRS: a row each for a cell, as `contrasts` gives."""
-    rows = rows.assign(method=rows["deviation"])
+def catalogue() -> pd.DataFrame:
+    """Say in a line what each deviation does in place of the paper's step."""
+    said = {name: one.__doc__.splitlines()[0] for name, one in DEVIATIONS.items()}
+    said["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
+    return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
+
+
+def against_prs(runs: Sequence[Run], metric: str = "mAP") -> pd.DataFrame:
+    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each.
+
+    A deviation costs something where its whole interval is below 0, and does not matter where the
+    interval is within half of the lead that PRS has on CRS. Else these seeds cannot tell.
+    """
+    scores = {
+        one: final(scores_of([run for run in runs if name_of(run.config) == one])) for one in ALL
+    }
+    rows = pd.concat([part.assign(method=one) for one, part in scores.items()], ignore_index=True)
+    cells = [(group, metric) for group in GROUPS]
     found = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
-    return pd.concat(found, ignore_index=True)
+    table = pd.concat(found, ignore_index=True)
+    lead = table[table["deviation"] == "CRS"].set_index(["dataset", "group"])["difference"].abs()
+    keys = pd.MultiIndex.from_frame(table[["dataset", "group"]])
+    inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
+    verdict = np.where(inside, "does not matter", "cannot be told")
+    table["verdict"] = np.where(table["clearly"] == "below", "costs", verdict)
+    table.loc[table["clearly"] == "above", "verdict"] = "gains"
+    table.loc[table["seeds"] < DECIDING, "verdict"] = "too few seeds"
+    return table
 
 
-def scores_by_deviation(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return the scores at the end in percent, and the deviation of each run."""
-    parts = [
-        final(scores_of([run for run in runs if name_of(run.config) == one])).assign(deviation=one)
-        for one in ALL
-    ]
-    rows = pd.concat(parts, ignore_index=True)
-    return rows[rows["measure"] == "score"]
+def summary(mix: pd.DataFrame, table: pd.DataFrame, group: str = "overall") -> pd.DataFrame:
+    """Set what the memories hold at the end beside the scores, a row a deviation."""
+    last = mix[mix["images"] == mix["images"].max()]
+    held = last.pivot_table("value", "deviation", ["dataset", "measure"], sort=False, observed=True)
+    rows = table[table["group"] == group].set_index("deviation")
+    text = rows.apply(
+        lambda row: f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]", axis=1
+    )
+    beside = pd.DataFrame({("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]})
+    return held.round(1).join(beside).reindex(list(ALL)).fillna("")
+
+
+def sentences(table: pd.DataFrame) -> list[str]:
+    """Say which deviations cost overall score, and plainly which do not matter."""
+    rows = table[table["group"] == "overall"]
+    said = []
+    for dataset, part in rows.groupby("dataset", sort=False):
+        lead = -part.set_index("deviation").loc["CRS", "difference"]
+        for verdict, cells in part[part["deviation"] != "CRS"].groupby("verdict", sort=False):
+            names = [
+                f"{row['deviation']} ({row['difference']:+.1f}; {spread(row)})"
+                for row in cells.to_dict("records")
+            ]
+            metric = cells["metric"].iloc[0]
+            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(names)}.")
+        said.append(f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake.")
+    return said
+
+
+def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one measure of the memories of one data set over the stream, means over seeds."""
+    means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
+    for name in [*DEVIATIONS, "CRS", "PRS"]:  # PRS on top of those that coincide with it
+        colour, dash = LOOK[name]
+        width = 2.2 if name in COLOURS else 1.4
+        ax.plot(means[name], color=colour, linestyle=dash, linewidth=width, label=name)
+    ax.set(xlabel="images of the stream (%)", ylabel=MEASURES[frame["measure"].iloc[0]])
+    ax.set_ylim(0, None)
+    ax.legend()
+    return ax
+
+
+def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw each deviation's difference from PRS in one group, with its interval."""
+    rows = frame.set_index("deviation").reindex(list(ALL[1:]))
+    places = np.arange(len(rows))[::-1]
+    for place, (name, row) in zip(places, rows.iterrows(), strict=True):
+        colour = LOOK[name][0]
+        ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2)
+        ax.plot(row["difference"], place, "o", color=colour)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_yticks(places, rows.index)
+    ax.set(xlabel=f"{frame['metric'].iloc[0]} minus that of PRS (points)", ylabel="")
+    return ax

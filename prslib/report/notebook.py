@@ -106,6 +106,7 @@ PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
     "dataset": _several(_name(DATASETS)),
     "thinned": _several(_name(DATASETS), least=0),
+    "trained": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
     "costly": _several(_name((*METHODS, *DATASETS)), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
