@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from prslib import datasets, published
 from prslib.datasets import load_dataset
-from prslib.metrics import forgetting
+from prslib.metrics import anytime_average, cumulative_average, forgetting
 from prslib.report.statistics import compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
 GROUPS = (*datasets.GROUPS, "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
+MEASURES = ("score", "forget", "anytime", "cumulative")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
@@ -47,10 +49,13 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
     return [column for column in scores if column not in _CELL]
 
 
-def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
+def final(
+    scores: pd.DataFrame, metrics: Sequence[str] = METRICS, measures: Sequence[str] = MEASURES[:2]
+) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting.
 
-    Returns the columns that tell runs apart, measure ("score" or "forget"), group, metric, value.
+    Returns the columns that tell runs apart, measure (of `MEASURES`), group, metric, value. The
+    averages over the stream are added where `measures` names them.
     """
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
@@ -60,8 +65,22 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFram
     if len(online):
         online = online.drop(columns="draws", errors="ignore")
         both.append(forgetting(online).assign(measure="forget"))
+        over = {"anytime": anytime_average, "cumulative": cumulative_average}
+        for name in [name for name in over if name in measures]:
+            both.append(over[name](_with_samples(online)).assign(measure=name))
     both = pd.concat(both, ignore_index=True)
     return _percent(both, [*run, "measure", "group", "metric", "value"], metrics)
+
+
+def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
+    """Add how many samples of the stream a run had seen at each evaluation."""
+    seen = {}
+    for name, schedule in set(zip(scores["dataset"], scores["schedule"], strict=True)):
+        sizes = np.bincount(load_dataset(name, images=False).train.task)
+        parts = [sizes[list(map(int, part.split("+")))].sum() for part in schedule.split(",")]
+        seen |= {(name, schedule, k): n for k, n in enumerate(np.cumsum(parts), 1)}
+    keys = scores[["dataset", "schedule", "trained_tasks"]].itertuples(index=False, name=None)
+    return scores.assign(samples=[seen[key] for key in keys])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +106,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
+    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
     ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
     return table.sort_values(
         list(ranks),
@@ -130,7 +149,7 @@ def main_table(
     index = [*by, "method", "measure", "source"]
     table = cells.pivot(index=index, columns=["group", "metric"], values="cell").fillna("")
     blocks = [rows[column].drop_duplicates() for column in by]
-    order = list(product(*blocks, METHODS, ("score", "forget"), ("ours", "paper")))
+    order = list(product(*blocks, METHODS, MEASURES, ("ours", "paper")))
     table = table.reindex([key for key in order if key in table.index])
     table = table[(table != "").any(axis=1)]
     return table.reindex(columns=[key for key in product(GROUPS, metrics) if key in table.columns])
