@@ -28,22 +28,18 @@ ABOUT = {
     "schema": "prslib PRS conformance",
     "version": VERSION,
     "licence": "MIT; the labels of the stream COCOseq are COCO 2014's annotations, CC BY 4.0",
-    "fields": {
-        "labels": "classes of the sample; classes and slots start at 0, numbers have 6 digits",
-        "uniforms": "three numbers in [0, 1): for acceptance, class and tie",
-        "partition": "p_i of all classes, Eq. (1); n_i counts the sample; there is no such field, "
-        "and none of the following but the slot, while the memory fills",
-        "acceptance": "s, Eq. (2)",
-        "surplus": "delta_i of all classes, Eq. (3)",
-        "class_probability": "softmax(delta_i) over delta_i > 0, or equal shares of the largest",
-        "class": "the class at the second number in the cumulated probabilities; this and the "
-        "following only where the sample is accepted",
-        "candidates": "slots of the set K, Eq. (4), in the order of the class's list of slots: a "
-        "new slot is appended, and the last one takes the place of one that is removed",
-        "distance": "to the target without each candidate, Eq. (5)",
-        "leaving": "candidates of least distance; the third number times their count is the index",
-        "slot": "where the sample goes, -1 for nowhere",
-    },
+    "labels": "classes of the sample; classes and slots start at 0, numbers have 6 digits",
+    "uniforms": "three numbers in [0, 1): for acceptance, class and tie",
+    "partition": "p_i, Eq. (1); n_i counts the sample; while the memory fills, a slot is all",
+    "acceptance": "s, Eq. (2)",
+    "surplus": "delta_i, Eq. (3)",
+    "class_probability": "softmax(delta_i) over delta_i > 0, or equal shares of the largest",
+    "class": "at the second number in the cumulated probabilities; from here on only if accepted",
+    "candidates": "slots of K, Eq. (4), in the order of the class's list of slots: a new slot is "
+    "appended, the last one takes the place of one that is removed",
+    "distance": "to the target without each candidate, Eq. (5)",
+    "leaving": "candidates of least distance; the third number times their count is the index",
+    "slot": "where the sample goes, -1 for nowhere",
 }
 EQUATIONS = {  # what can depart, in the order of Algorithm 1
     "fill": "Algorithm 1, lines 6-9: the first m samples fill the memory",
@@ -145,7 +141,7 @@ def write_vectors() -> None:
         file.write(gzip.compress(text.encode(), mtime=0))
 
 
-def _plain(value) -> list | float | int:
+def _plain(value):
     """Round numbers to six digits, and write whole ones as such."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(value, list):
@@ -240,25 +236,23 @@ class _Record:
     def follow(self, sampler: Sampler, rng: np.random.Generator) -> bool:
         """Let a sampler decide the stream; tell whether it takes the numbers that it is given."""
         stream, given = self.stream, _takes(sampler.place, "uniforms")
-        plain, own, came = reference_of(stream), {}, np.zeros(stream.size)
+        plain, own, came = reference_of(stream), {}, np.zeros(stream.size)  # own: slot to ours
         for start in range(0, len(stream.labels), BATCH):
-            rows, uniforms = (part[start : start + BATCH] for part in stream[3:])
+            rows, numbers = (part[start : start + BATCH] for part in stream[3:])
             if hasattr(sampler, "explain") and len(own) == stream.size:
                 self.compare(sampler.explain(rows[0]), plain, rows[0], start)
-            slots = sampler.place(rows, uniforms=uniforms) if given else sampler.place(rows)
-            for t, (y, u, slot) in enumerate(zip(rows, uniforms, slots, strict=True), start):
-                if len(own) < stream.size:
-                    if slot < 0 or slot in own:
-                        self.depart("fill", t, f"expected a free slot, got {slot}")
-                        return given
-                    own[slot] = len(own)
-                elif slot >= 0 and slot not in own:
-                    self.depart("fill", t, f"expected one of {stream.size} slots, got {slot}")
+            slots = sampler.place(rows, uniforms=numbers) if given else sampler.place(rows)
+            for t, (y, u, slot) in enumerate(zip(rows, numbers, slots, strict=True), start):
+                full = len(own) == stream.size
+                if (slot >= 0) == (slot not in own) if full else slot < 0 or slot in own:
+                    wanted = "-1 or a slot" if full else "a free slot"
+                    self.depart("fill", t, f"expected {wanted}, got {slot}")
                     return given
-                else:
-                    self.decide(plain, y, own.get(slot, -1), u if given else None, came, rng, t)
+                if full:
+                    u = u if given else None
+                    self.decide(plain, y, own.get(slot, -1), u, came, rng, t)
                 if slot >= 0:
-                    came[own[slot]] = t
+                    came[own.setdefault(slot, len(own))] = t
                 plain.follow(y, own.get(slot, -1))
         return given
 
@@ -266,11 +260,9 @@ class _Record:
         """Compare what a sampler says that it would decide."""
         p = plain.partition(y)
         delta = plain.surplus(p)
-        chance = plain.class_probability(delta)
-        values = (p, plain.acceptance(y, p), delta, chance)
-        for name, value in zip(
-            ("partition", "acceptance", "surplus", "class_probability"), values, strict=True
-        ):
+        right = {"partition": p, "acceptance": plain.acceptance(y, p), "surplus": delta}
+        right["class_probability"] = plain.class_probability(delta)
+        for name, value in right.items():
             theirs = getattr(shown, name, value)
             if not np.allclose(theirs, value, rtol=1e-5, atol=1e-6):
                 worst = np.abs(np.subtract(theirs, value)).argmax()
@@ -279,68 +271,67 @@ class _Record:
 
     def decide(self, plain, y, slot, u, came, rng, t) -> None:
         """Look at one decision with a full memory; u is None where the sampler draws its own."""
-        p = plain.partition(y)
+        p, accepted = plain.partition(y), slot >= 0
         s = plain.acceptance(y, p)
-        accepted = slot >= 0
-        if u is None:
-            self.coins.append((s, accepted))
+        self.coins += [(s, accepted)] if u is None else []
         if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
-            given = "" if u is None else f" and the number {u[0]}"
-            did = "accepted" if accepted else "not accepted"
-            self.depart("acceptance", t, f"{did} with s = {s:.6g}{given}")
+            number = "" if u is None else f" and the number {u[0]}"
+            self.depart(
+                "acceptance", t, f"{'not ' * (not accepted)}accepted at s = {s:.6g}{number}"
+            )
         if not accepted:
             return
         delta = plain.surplus(p)
         chance = plain.class_probability(delta)
-        possible = np.flatnonzero(chance > NEVER)
+        possible = np.flatnonzero(chance > NEVER).tolist()
         if u is not None:
-            possible = np.array([plain.draw_class(chance, u[1])])
-        classes = possible[plain.memory[slot, possible]]
-        if not len(classes):
-            return self.depart(
-                "class_probability", t, f"expected a sample of one of the classes "
-                f"{possible.tolist()} to go, got {np.flatnonzero(plain.memory[slot]).tolist()}",
-            )  # fmt: skip
-        K = {c: plain.candidates(c, delta) for c in classes}  # noqa: N806
-        K = {c: members for c, members in K.items() if slot in members}  # noqa: N806
-        if not K:
-            members = plain.candidates(classes[0], delta)
-            return self.depart("candidates", t, f"expected a slot of {members}, got {slot}")
-        ties = {c: plain.leaving(members, plain.distances(members, p)) for c, members in K.items()}
-        ties = {c: leaving for c, leaving in ties.items() if slot in leaving}
+            possible = [plain.draw_class(chance, u[1])]
+        ties = {}  # of each class of the sample that goes
+        for c in possible:
+            if plain.memory[slot, c]:
+                k = plain.candidates(c, delta)
+                ties[c] = k, plain.leaving(k, plain.distances(k, p))
+        for part, at in (("candidates", 0), ("distance", 1)):
+            left = {c: sets for c, sets in ties.items() if slot in sets[at]}
+            if ties and not left:
+                slots = np.sort(next(iter(ties.values()))[at]).tolist()
+                self.depart(part, t, f"expected one of the slots {slots} to go, got {slot}")
+                return
+            ties = left
         if not ties:
-            return self.depart("distance", t, f"expected one of the nearest, got slot {slot}")
+            classes = np.flatnonzero(plain.memory[slot]).tolist()
+            text = f"expected a sample of a class of {possible} to go, got one of {classes}"
+            self.depart("class_probability", t, text)
+            return
         # which class was drawn is not seen: draw one as likely as it was
-        odds = np.array([chance[c] / len(leaving) for c, leaving in ties.items()])
+        odds = np.array([chance[c] / len(leaving) for c, (_, leaving) in ties.items()])
         c = rng.choice(list(ties), p=odds / odds.sum())
         if u is None and len(possible) > 1:
-            below = chance[delta < delta[c]].sum() + chance[:c][delta[:c] == delta[c]].sum()
+            order = np.lexsort([np.arange(len(delta)), delta])
+            below = chance[order[: order.tolist().index(c)]].sum()
             self.ranks["class_probability"].append(below + chance[c] * rng.random())
-        if len(ties[c]) > 1:
+        leaving = ties[c][1]
+        if len(leaving) > 1:
             for name, key in (("slot", np.arange(len(came))), ("age", came)):
-                rank = (key[ties[c]] < key[slot]).sum() + rng.random()
-                self.ranks[name].append(rank / len(ties[c]))
+                rank = (key[leaving] < key[slot]).sum() + rng.random()
+                self.ranks[name].append(rank / len(leaving))
 
     def departures(self) -> list[Departure]:
         """Return what was impossible, and what was too unlikely."""
         from scipy.stats import chi2, kstest
 
-        tests = {}
-        strata = _strata(self.coins)
+        tests, strata = [], _strata(self.coins)
         if strata:
             z = [(a - s).sum() ** 2 / (s * (1 - s)).sum() for s, a in strata]
-            worst = strata[int(np.argmax(z))]
-            seen = f"{worst[1].sum():.0f} samples accepted where {worst[0].sum():.1f} were expected"
-            tests["acceptance"] = chi2.sf(sum(z), len(z)), seen
+            s, a = strata[int(np.argmax(z))]
+            text = f"{a.sum():.0f} samples accepted where {s.sum():.0f} were expected"
+            tests.append(("acceptance", chi2.sf(sum(z), len(z)), text))
         for name, ranks in self.ranks.items():
             if ranks:
-                how = "classes drawn" if name == "class_probability" else f"ties taken by {name}"
-                part = "class_probability" if name == "class_probability" else "tie"
-                p = kstest(ranks, "uniform").pvalue
-                if part not in tests or p < tests[part][0]:
-                    mean = f"{how}: mean rank {np.mean(ranks):.2f} in place of 0.50"
-                    tests[part] = p, f"{mean}, {len(ranks)} times"
-        for part, (p, text) in tests.items():
+                part = name if name in EQUATIONS else "tie"
+                text = f"mean rank by {name} {np.mean(ranks):.2f}, not 0.50, of {len(ranks)} draws"
+                tests.append((part, kstest(ranks, "uniform").pvalue, text))
+        for part, p, text in tests:
             if p < LEVEL and part not in self.found:
                 self.found[part] = Departure(part, self.stream.name, f"{text} (p = {p:.0e})")
         return list(self.found.values())
@@ -348,8 +339,7 @@ class _Record:
 
 def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Cut coins, in the order of their chance, where enough of both sides are expected."""
-    coins = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
-    strata, start = [], 0
+    coins, strata, start = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2), [], 0
     for end in range(1, len(coins) + 1):
         s = coins[start:end, 0]
         if min(s.sum(), (1 - s).sum()) >= LEAST:
@@ -410,37 +400,28 @@ def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.nd
     mirror, answers = np.zeros((size, classes), bool), []
     for start in (0, *range(0, len(stream), batch)):
         rows = stream[start : start + batch] if answers else stream[:0]
-        more = context(sampler, rows, start) if context else {}
-        slots = np.asarray(sampler.place(rows, **more))
-        shape = (slots.shape, slots.dtype.kind)
-        _expect(shape == ((len(rows),), "i"), f"{len(rows)} whole numbers as slots", f"{slots!r}")
+        slots = sampler.place(rows, **(context(sampler, rows, start) if context else {}))
+        slots = np.asarray(slots)
+        fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
+        _expect(fit, f"{len(rows)} whole numbers as slots", f"{slots!r}")
         inside = ((slots >= -1) & (slots < size)).all()
-        _expect(
-            inside,
-            f"slots from -1 to {size - 1}",
-            f"{slots.min(initial=0)} to {slots.max(initial=0)}",
-        )
+        _expect(inside, f"slots from -1 to {size - 1}", f"{slots}")
         _expect((slots[~rows.any(axis=1)] == -1).all(), "-1 for a sample without label", "a slot")
         answers.append(slots)
-        mirror[slots[slots >= 0]] = False
         for row, slot in zip(rows, slots, strict=True):
             mirror[slot] = row if slot >= 0 else mirror[slot]
         labels = sampler.labels
-        if hasattr(sampler, "vectors"):  # it merges samples
-            mirror = labels.copy()
-        _expect(
-            np.array_equal(labels, mirror),
-            "in labels those of the last sample in each slot",
-            "others",
-        )
+        mirror = labels.copy() if hasattr(sampler, "vectors") else mirror  # it merges samples
+        same = np.array_equal(labels, mirror)
+        _expect(same, "in labels those of the last sample in each slot", "others")
         freq = stream[: start + len(rows)].sum(axis=0)
         for name, counts in (("class_freq", freq), ("class_counts", mirror.sum(axis=0))):
             own = getattr(sampler, name)
             _expect(np.array_equal(own, counts), f"{counts} as {name}", f"{own}")
-            own[:] = -1
-        labels[:] = True
+            own[:], labels[:] = -1, True
+            again = np.array_equal(getattr(sampler, name), counts)
+            _expect(again, f"a copy of {name}", "the state itself")
         _expect(np.array_equal(sampler.labels, mirror), "a copy of the labels", "the state itself")
-        _expect(np.array_equal(sampler.class_counts, counts), "a copy of the counts", "the state")
         filled = np.count_nonzero(mirror.any(axis=1))
         _expect(len(sampler) == filled, f"a length of {filled}", f"{len(sampler)}")
     _expect(filled == size, f"all {size} slots to be filled at the end", f"{filled}")
