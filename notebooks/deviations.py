@@ -29,10 +29,11 @@
 #
 # The paper has no such figure. The quick profile follows the memories on `cocoseq-mini` and on
 # `digits49seq`, a stand-in with the class frequencies of NUS-WIDEseq, and trains on `cocoseq-mini`,
-# **real COCO images**. The paper profile follows them on all labels of COCOseq and NUS-WIDEseq.
+# **real COCO images**. The paper profile follows them on all labels of COCOseq and NUS-WIDEseq. The
+# latter's split is derived where the released ids are not there.
 #
-# *About four minutes on two cores for the quick profile. The second time nothing is trained, and the
-# memories take one minute.*
+# *About four minutes on two cores for the quick profile. The second time nothing is trained, and
+# the memories take one minute.*
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
@@ -68,8 +69,8 @@ catalogue().set_index("deviation")
 # No training is needed, since the samplers see labels alone. *Distance to target* is the total
 # variation between the memory's mix of classes and $p$. *Share of minority* counts the labels of
 # minority classes in memory. *Mean age* is how far back in the stream the held samples are; it is
-# 50 % in a reservoir. The lines are means over seeds, from when the memory is full. Those that cannot
-# be seen lie under PRS.
+# 50 % in a reservoir. The lines are means over seeds, from when the memory is full. Those that
+# cannot be seen lie under PRS.
 
 # %%
 import matplotlib.pyplot as plt
