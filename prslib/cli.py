@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 import prslib
+from prslib import conformance
 from prslib.checks import naming_extra
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
@@ -88,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     prepare.add_command(commands)
+    conformance.add_command(commands)
     for name, command in commands.choices.items():
         command.epilog = command.epilog or f"example: prslib {name}"
     return parser

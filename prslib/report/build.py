@@ -21,7 +21,15 @@ from prslib.samplers import SAMPLERS, make_sampler
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 # begun first, so that no core waits for the last of them
-LONGEST = ("single_label", "ledger", "datasets", "feature_tsne", "main_results", "walkthrough")
+LONGEST = (
+    "deviations",
+    "single_label",
+    "ledger",
+    "datasets",
+    "feature_tsne",
+    "main_results",
+    "walkthrough",
+)
 
 
 def executed_file(profile: str, name: str) -> Path:

@@ -16,6 +16,7 @@ import yaml
 from prslib.checks import finite, one_of, power, whole
 from prslib.datasets import DATASETS
 from prslib.datasets.base import schedule_of
+from prslib.metrics import GROUP_METRICS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
 from prslib.training.config import RunConfig
@@ -107,7 +108,9 @@ PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
     "dataset": _several(_name(DATASETS)),
     "thinned": _several(_name(DATASETS), least=0),
+    "trained": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
+    "metrics": _several(_name((*GROUP_METRICS, "AUC"))),
     "costly": _several(_name((*METHODS, *DATASETS)), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
     "model": _several(_name(MODELS)),

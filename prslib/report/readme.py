@@ -22,7 +22,15 @@ LARGE = "resnet101"  # the paper's network
 ORDER = (
     *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
     *("tail_forgetting", "inter_task", "schedules_and_memory", "imbalanced_test", "feature_tsne"),
-    *("gradient_variance", "architectures", "pretraining", "single_label", "datasets", "ledger"),
+    *(
+        "gradient_variance",
+        "architectures",
+        "pretraining",
+        "single_label",
+        "deviations",
+        "datasets",
+    ),
+    "ledger",
 )
 GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
 BESIDE = "CBRS"  # a later sampler that balances the memory too

@@ -9,13 +9,19 @@ from pandas.io.formats.style import Styler
 
 from prslib import datasets, published
 from prslib.datasets import load_dataset
-from prslib.metrics import forgetting
+from prslib.metrics import anytime_average, cumulative_average, forgetting
 from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
 GROUPS = (*datasets.GROUPS, "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
+MEASURES = {
+    "score": "Scores",
+    "forget": "Forgetting",
+    "anytime": "Anytime averages",
+    "cumulative": "Cumulative averages",
+}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
@@ -51,10 +57,15 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
     return [column for column in scores if column not in _CELL]
 
 
-def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
+def final(
+    scores: pd.DataFrame,
+    metrics: Sequence[str] = METRICS,
+    measures: Sequence[str] = ("score", "forget"),
+) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting.
 
-    Returns the columns that tell runs apart, measure ("score" or "forget"), group, metric, value.
+    Returns the columns that tell runs apart, measure (of `MEASURES`), group, metric, value. The
+    averages over the stream are added where `measures` names them.
     """
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
@@ -64,8 +75,22 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFram
     if len(online):
         online = online.drop(columns="draws", errors="ignore")
         both.append(forgetting(online).assign(measure="forget"))
+        over = {"anytime": anytime_average, "cumulative": cumulative_average}
+        for name in [name for name in over if name in measures]:
+            both.append(over[name](_with_samples(online)).assign(measure=name))
     both = pd.concat(both, ignore_index=True)
     return _percent(both, [*run, "measure", "group", "metric", "value"], metrics)
+
+
+def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
+    """Add how many samples of the stream a run had seen at each evaluation."""
+    seen = {}
+    for name, schedule in set(zip(scores["dataset"], scores["schedule"], strict=True)):
+        sizes = np.bincount(load_dataset(name, images=False).train.task)
+        parts = [sizes[list(map(int, part.split("+")))].sum() for part in schedule.split(",")]
+        seen |= {(name, schedule, k): n for k, n in enumerate(np.cumsum(parts), 1)}
+    keys = scores[["dataset", "schedule", "trained_tasks"]].itertuples(index=False, name=None)
+    return scores.assign(samples=[seen[key] for key in keys])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
@@ -91,7 +116,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
+    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
     ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
     return table.sort_values(
         list(ranks),
@@ -112,12 +137,12 @@ def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.Dat
 
 
 def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[Styler]:
-    """Return the tables of scores and of forgetting (`main_table`), each with its best in bold.
+    """Return a table of each measure, such as scores (`main_table`), with its best in bold.
 
     The best are ours and the paper's of a block of rows, and of the methods that see a stream.
     """
     tables = []
-    for measure, title in (("score", "Scores in percent"), ("forget", "Forgetting in percent")):
+    for measure, title in MEASURES.items():
         table = main_table(averages, dataset, *layout, measure=measure, **more)
         if table.empty:
             continue
@@ -127,7 +152,7 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
         rivals, order = numbers.mul(online, axis=0), "min" if measure == "forget" else "max"
         best = rivals == rivals.groupby([*blocks, sources]).transform(order)
-        shown = table.style.set_caption(f"{title}, best in bold")
+        shown = table.style.set_caption(f"{title} in percent, best in bold")
         tables.append(shown.apply(lambda _, best=best: best.map(BOLD.get), axis=None))
     return tables
 

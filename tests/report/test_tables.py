@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from prslib.datasets import load_dataset
 from prslib.report import tables
 from prslib.training.config import Run, RunConfig
 
@@ -38,6 +39,22 @@ def test_final_holds_the_last_scores_and_the_forgetting(scores):
     assert measured["score", "mAP"] == pytest.approx(100 * (0.2 + 0.12))
     assert measured["forget", "mAP"] == pytest.approx(25)
     assert set(rows.loc[rows["method"] == "Multitask", "measure"]) == {"score"}
+
+
+def test_averages_over_the_stream_are_rows_of_the_table_where_asked_for(scores):
+    rows = tables.final(scores, measures=tables.MEASURES)
+    one = rows[(rows["method"] == "PRS") & (rows["seed"] == 0) & (rows["group"] == "overall")]
+    measured = one.set_index(["measure", "metric"])["value"]
+    assert measured["anytime", "mAP"] == measured["cumulative", "mAP"] == pytest.approx(50)
+    changed = scores.assign(value=scores["value"].where(scores["trained_tasks"] == 2, 0))
+    both = tables.final(changed, measures=tables.MEASURES).query("method == 'PRS' and seed == 0")
+    both = both[(both["group"] == "overall") & (both["metric"] == "mAP")]
+    both = both.set_index("measure")["value"]
+    sizes = np.bincount(load_dataset("digits70tiny", images=False).train.task)[:2]
+    assert both["cumulative"] == pytest.approx(25)
+    assert both["anytime"] == pytest.approx(50 * sizes[1] / sizes.sum())
+    averages = tables.average(rows).assign(published=np.nan)
+    assert ("PRS", "anytime", "ours") in tables.main_table(averages, "digits70tiny").index
 
 
 def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores):
