@@ -40,8 +40,8 @@ profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the
 dataset: list = ["cocoseq-mini", "digits49seq"]  # whose labels the memories are followed on
 trained: list = ["cocoseq-mini"]  # data sets to train on
 rho: float = -0.03  # power of allocation
-seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every deviation for each
-varied_seeds: list = [0, 1, 2]  # one memory of every deviation for each
+seeds: list = [0, 1, 2, 3, 4]  # one run of every deviation for each
+varied_seeds: list = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
 
 # %%

@@ -22,12 +22,7 @@ from prslib.samplers import SAMPLERS, make_sampler
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 # begun first, so that no core waits for the last of them
 LONGEST = (
-    "deviations",
-    "single_label",
-    "ledger",
-    "datasets",
-    "feature_tsne",
-    "main_results",
+    *("deviations", "single_label", "ledger", "datasets", "feature_tsne", "main_results"),
     "walkthrough",
 )
 
