@@ -93,8 +93,8 @@ class Learner:
     ) -> None:
         """Take one step on every batch of a plan; images and float labels (N, C) on the device.
 
-        An array or a list of indices is known ahead, and nothing waits between its steps. An
-        iterator is asked for a batch after the step on the last one and ``after_step``.
+        Nothing waits between the steps of a list or an array of indices. An iterator is asked for a
+        batch after the step on the last one and ``after_step``.
         """
         listed = isinstance(plan, list) and not any(isinstance(b, VectorBatch) for b in plan)
         if listed or isinstance(plan, np.ndarray):
@@ -127,7 +127,10 @@ class Learner:
         loss = self.objective(inputs, targets)
         self.optimizer.zero_grad()
         loss.backward()
-        self.update()
+        if self.ewc:
+            self.ewc.pull()
+        nn.utils.clip_grad_value_(self.parameters, self.clip_value)
+        self.optimizer.step()
         if self.ewc:
             self.ewc.observe(gradients.squared_gradients(self.upper, self.loss, inputs, targets))
 
@@ -144,13 +147,6 @@ class Learner:
 
     def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.loss(logits.float(), targets)
-
-    def update(self) -> None:
-        """Change the weights by the gradients that they have."""
-        if self.ewc:
-            self.ewc.pull()
-        nn.utils.clip_grad_value_(self.parameters, self.clip_value)
-        self.optimizer.step()
 
     @torch.no_grad()
     def below(self, pixels: Tensor) -> Tensor:
@@ -227,19 +223,16 @@ def as_input(images: Tensor) -> Tensor:
 
 
 class EWC:
-    """Pull weights back to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3).
+    """Pull weights back to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3)."""
 
-    The penalty is ``strength / 2 * sum of fisher * (weight - anchor) ** 2``.
-    """
-
-    # The original method adds a penalty at the end of every task. The paper's learner is not told
-    # where a task ends, and the paper does not say how its EWC comes to know. Here every batch is a
-    # task: after its step it adds a penalty with its Fisher information at the new weights. Up to a
-    # constant a sum of such penalties is one of the same form, exactly: its Fisher is the sum, its
-    # anchor the mean of the past weights, weighted by their batches' Fisher. The sum is divided by
-    # the number of batches, so that lambda weighs a Fisher of one sample, as in a single task.
-    # The Fisher is the empirical one: the mean over the batch of each sample's squared gradient of
-    # the loss with its own labels. The paper's lambda, 15000, was found on its own data (Appendix).
+    # The penalty is strength / 2 * sum of fisher * (weight - anchor) ** 2. The original method adds
+    # one at the end of every task. The paper's learner is not told where a task ends, and the paper
+    # does not say how its EWC comes to know. Here every batch is a task: after its step it adds a
+    # penalty with its Fisher information at the new weights. Up to a constant the sum of these is
+    # one penalty: its Fisher is the sum, its anchor the mean of the past weights, weighted by their
+    # batches' Fisher. The sum is divided by the number of batches, so that lambda weighs a Fisher
+    # of one sample, as in a single task. The Fisher is the empirical one: the mean of each sample's
+    # squared gradient of the loss with its own labels. Lambda is the paper's (Appendix).
 
     def __init__(self, parameters: Iterable[tuple[str, Tensor]], strength: float):
         self.strength = strength

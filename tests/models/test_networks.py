@@ -23,10 +23,6 @@ OWN = [name for name, row in MODELS.items() if row.objective_for]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def default_of(name):
-    return MODELS[name].default_weights
-
-
 def images(count=2, size=32):
     return torch.rand(count, 3, size, size, generator=torch.Generator().manual_seed(0))
 
@@ -69,7 +65,6 @@ def test_resnet101_is_the_papers():
         maps = stage(maps)
         assert maps.shape == (1, width, 16 >> max(number - 1, 0), 16 >> max(number - 1, 0))
     assert isinstance(model.head, nn.Linear) and model.head.in_features == 2048
-    assert MODELS["resnet101"].stages == len(model.stages)
 
 
 @pytest.mark.parametrize("name", ["cocoseq", "nuswideseq"])
@@ -86,8 +81,6 @@ def test_a_resnet_is_torchvisions_with_another_head(resnet):
     from torchvision.transforms.functional import normalize
 
     theirs = resnet18(num_classes=5).eval()
-    ours = {k: v for stage in resnet.stages[1:5] for k, v in stage.state_dict().items()}
-    assert ours
     theirs.conv1.load_state_dict(resnet.stages[0][1].state_dict())
     theirs.bn1.load_state_dict(resnet.stages[0][2].state_dict())
     for number in range(1, 5):
@@ -154,7 +147,7 @@ def test_published_weights_are_fetched_by_name(monkeypatch, file):
     assert len(asked) == 1 and "resnet18-f37072fd" in asked[0]
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if "IMAGENET" in default_of(name)])
+@pytest.mark.parametrize("name", [n for n, m in MODELS.items() if "IMAGENET" in m.default_weights])
 def test_published_names_are_torchvisions(name):
     from torchvision.models import get_model_weights
 
