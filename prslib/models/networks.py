@@ -149,24 +149,6 @@ class Block(nn.Module):
         return F.relu(self.path(images) + self.shortcut(images))
 
 
-class TorchvisionResNet(Staged):
-    """A ResNet for photographs, the paper's ResNet-101 among them (section "Base Models").
-
-    Seven stages: the stem behind ImageNet's normalisation, four residual blocks (torchvision's
-    ``layer1`` to ``layer4``), global average pool, and a linear head that always begins random.
-    """
-
-    def __init__(
-        self, image_shape: tuple[int, int, int], num_classes: int, name: str, weights: str
-    ):
-        stages, pool, width = resnet_backbone(image_shape, name, weights)
-        super().__init__(*stages, pool, nn.Linear(width, num_classes))
-
-
-resnet18 = partial(TorchvisionResNet, name="resnet18")
-resnet101 = partial(TorchvisionResNet, name="resnet101")
-
-
 def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) -> Backbone:
     """Return stem and residual blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
@@ -192,6 +174,20 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
     blocks = [network.layer1, network.layer2, network.layer3, network.layer4]
     pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return Backbone([stem, *blocks], pool, network.fc.in_features)
+
+
+def torchvision_resnet(image_shape, num_classes: int, name: str, weights: str) -> Staged:
+    """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models").
+
+    Seven stages: the stem behind ImageNet's normalisation, four residual blocks (torchvision's
+    ``layer1`` to ``layer4``), global average pool, and a linear head that always begins random.
+    """
+    stages, pool, width = resnet_backbone(image_shape, name, weights)
+    return Staged(*stages, pool, nn.Linear(width, num_classes))
+
+
+resnet18 = partial(torchvision_resnet, name="resnet18")
+resnet101 = partial(torchvision_resnet, name="resnet101")
 
 
 class Normalise(nn.Module):

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import TorchvisionResNet, make_model, split
+from prslib.models.networks import make_model, resnet18, split
 from prslib.training.config import RunConfig
 from prslib.training.gradients import squared_gradients
 from prslib.training.learner import Learner
@@ -77,10 +77,10 @@ def test_the_paper_freezes_what_it_says(name):
 
 
 def test_a_resnet_is_torchvisions_with_another_head(resnet):
-    from torchvision.models import ResNet18_Weights, resnet18
+    from torchvision.models import ResNet18_Weights, get_model
     from torchvision.transforms.functional import normalize
 
-    theirs = resnet18(num_classes=5).eval()
+    theirs = get_model("resnet18", num_classes=5).eval()
     theirs.conv1.load_state_dict(resnet.stages[0][1].state_dict())
     theirs.bn1.load_state_dict(resnet.stages[0][2].state_dict())
     for number in range(1, 5):
@@ -197,7 +197,7 @@ def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
     with pytest.raises(ImportError, match="resnet18 is torchvision's, which is not installed"):
         make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
     with pytest.raises(ValueError, match="expected images with 3 channels, as ImageNet has, got 1"):
-        TorchvisionResNet((28, 28, 1), 10, "resnet18", "none")
+        resnet18((28, 28, 1), 10, weights="none")
 
 
 # the configuration

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +28,8 @@ def start(own_folders):
     """Start processes that have nothing to import: they are forked from one that has."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["forked"])
-    path = [
-        str(Path(__file__).parents[1] / "helpers"),
-        str(project_root()),
-        os.environ.get("PYTHONPATH", ""),
-    ]
+    helpers = Path(__file__).parents[1] / "helpers"
+    path = [str(helpers), str(project_root()), os.environ.get("PYTHONPATH", "")]
 
     def start(work, *arguments):
         process = context.Process(target=work, args=arguments)
@@ -86,21 +82,6 @@ def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, star
     assert len(list(store.folder.iterdir())) == 6  # the results and nothing else
 
 
-def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
-    config, store = RunConfig(**MLP, method="PRS", batch_size=40), Store(tmp_path / "runs")
-    noted, bar = tmp_path / "noted", tmp_path / "bar"
-    with store.lock(config):
-        assert attempt(config, store, wait=False).busy
-        process = start(sweep, [config], store, noted, bar)
-        while process.is_alive() and not bar.exists():
-            time.sleep(0.001)
-        assert process.is_alive()
-        store.save(run(config))
-    process.join()
-    assert process.exitcode == 0
-    assert not noted.exists()
-
-
 @pytest.mark.parametrize(
     ("method", "points"), [*((name, 0) for name in METHODS), *(("PRS", 3), ("ExStream", 3))]
 )
@@ -118,10 +99,8 @@ def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, method, points):
 @pytest.fixture(scope="module")
 def half_way(tmp_path_factory):
     """The checkpoint of a run that was stopped, and that run."""
-    config, store = (
-        RunConfig(**MLP, method="GSS", batch_size=40),
-        Store(tmp_path_factory.mktemp("s")),
-    )
+    config = RunConfig(**MLP, method="GSS", batch_size=40)
+    store = Store(tmp_path_factory.mktemp("s"))
     stopped_at(10, [config], store, INTERVAL)
     return store.path(config, CHECKPOINT), config
 
