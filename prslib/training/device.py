@@ -4,7 +4,7 @@ import gc
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 import numpy as np
@@ -64,7 +64,7 @@ def check_device(device: torch.device | str) -> None:
 
 
 class Images:
-    """uint8 images (N, H, W, channels), or features (N, D), in batches on the network's device."""
+    """uint8 images (N, H, W, channels), or features (N, D), all on the network's device."""
 
     def __init__(self, images: Tensor, device: torch.device | None = None):
         self.images, self.shape, self.device = images, images.shape, device or images.device
@@ -76,10 +76,6 @@ class Images:
     def __getitem__(self, indices: Tensor) -> Tensor:
         """Return some images (B, H, W, channels) on the device."""
         return self.images[indices.to(self.images.device)].to(self.device)
-
-
-class DeviceImages(Images):
-    """Images that are all on the device."""
 
     def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the images and the indices of every batch, both on the device."""
@@ -147,11 +143,9 @@ def _copy_stream(device: torch.device) -> torch.cuda.Stream:
 def place(images: np.ndarray | Tensor, device: torch.device | str) -> Images:
     """Put images (N, H, W, channels) on a device, or leave them on the host if they do not fit."""
     device, images = torch.device(device), torch.as_tensor(images)
-    if fits(images.nbytes, device):
-        try:
-            return DeviceImages(images.to(device))
-        except torch.cuda.OutOfMemoryError:  # another run on this GPU has been faster
-            pass
+    with suppress(torch.cuda.OutOfMemoryError):  # another run on this GPU has been faster
+        if fits(images.nbytes, device):
+            return Images(images.to(device))
     return HostImages(images, device)
 
 

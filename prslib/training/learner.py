@@ -18,7 +18,7 @@ from prslib.memory import Memory
 from prslib.models.networks import split
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Captured, DeviceImages, Graphs, Images, Precision
+from prslib.training.device import Captured, Graphs, Images, Precision
 from prslib.training.replay import VectorBatch
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -206,7 +206,7 @@ class Learner:
 
 
 def _as_images(images: Images | Tensor) -> Images:
-    return DeviceImages(images) if isinstance(images, Tensor) else images
+    return Images(images) if isinstance(images, Tensor) else images
 
 
 def _in_batches(indices: np.ndarray, size: tuple[int, int]) -> Sequence[np.ndarray]:

@@ -18,9 +18,9 @@ from prslib.training.device import (
     DEPTH,
     WARM_UP,
     Captured,
-    DeviceImages,
     Graphs,
     HostImages,
+    Images,
     place,
 )
 from prslib.training.learner import Learner
@@ -74,7 +74,7 @@ def buffers(monkeypatch):
     return LateBuffer.made
 
 
-@pytest.mark.parametrize("kind", [DeviceImages, HostImages])
+@pytest.mark.parametrize("kind", [Images, HostImages])
 def test_every_batch_of_a_plan_arrives_whole_and_in_order(images, buffers, kind):
     made = kind(images, CPU)
     assert (len(made), made.shape) == (30, (30, 4, 5, 3))
@@ -110,7 +110,7 @@ def test_images_stay_on_the_host_when_another_run_has_taken_their_place(images, 
     def full(_images):
         raise torch.cuda.OutOfMemoryError
 
-    monkeypatch.setattr(device_module, "DeviceImages", full)
+    monkeypatch.setattr(device_module, "Images", full)
     placed = place(images, "cpu")
     assert isinstance(placed, HostImages)
     assert torch.equal(placed[torch.tensor([2])], images[[2]])

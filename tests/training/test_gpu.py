@@ -14,7 +14,6 @@ from prslib.training.config import PRECISIONS, RunConfig
 from prslib.training.device import (
     WARM_UP,
     Captured,
-    DeviceImages,
     Graphs,
     HostImages,
     Precision,
@@ -138,7 +137,7 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset, data):
     learner = trained(dataset, RunConfig(dataset=TINY), "cuda")
-    assert isinstance(data[0], DeviceImages)
+    assert not isinstance(data[0], HostImages)
     torch.cuda.set_sync_debug_mode("error")
     try:
         learner.fit(*data)

@@ -1,5 +1,7 @@
 """Gradients from layer inputs and output gradients, against one backward pass a sample."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -195,29 +197,20 @@ def test_linear_regression_by_hand():
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream"])
 def test_the_memory_is_measured_whole(method):
-    config = RunConfig(dataset=TINY, method=method)
     dataset = load_dataset(TINY)
-    learner = make_learner(config, dataset)
+    learner = make_learner(RunConfig(dataset=TINY, method=method), dataset)
     images = torch.from_numpy(dataset.train.images)
     labels = torch.from_numpy(dataset.train.labels).float()
-    memory, kept = Memory(60), np.arange(100, 145)
+    memory, kept, sampler = Memory(60), np.arange(100, 145), object()
     memory.write(np.arange(59, 14, -1), index=kept)  # more than are taken at once, some slots free
-
-    class Vectors:
-        labels = np.roll(np.eye(70, dtype=bool), 3, axis=0)[:60]
-
-        def vectors(self, slots):
-            return learner.inputs(images, np.arange(60)[slots]).flatten(1).numpy()
-
     if method == "ExStream":
-        slots = torch.arange(15, 60)
-        inputs = learner.inputs(images, slots.numpy())
-        targets = torch.from_numpy(Vectors.labels[15:]).float()
-        expected = one_by_one(learner.upper, inputs, targets)
-        found = memory_variance(learner, images, labels, memory, Vectors())
-    else:
-        expected = one_by_one(learner.upper, learner.inputs(images, kept), labels[kept])
-        found = memory_variance(learner, images, labels, memory, object())
+        kept, labels = memory.filled, torch.eye(70)
+        sampler = SimpleNamespace(
+            labels=np.eye(70, dtype=bool),
+            vectors=lambda slots: learner.inputs(images, slots).flatten(1).numpy(),
+        )
+    expected = one_by_one(learner.upper, learner.inputs(images, kept), labels[kept])
+    found = memory_variance(learner, images, labels, memory, sampler)
     assert found == pytest.approx(trace(expected), rel=1e-4)
 
 
