@@ -204,15 +204,13 @@ class RecurrentAttention(nn.Module):
         # middle and torch's defaults, one pass over the embedded data taught the network only that
         # most labels are absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
-        self.state.bias.zero_()
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
             for gate in weight.chunk(4):
                 nn.init.orthogonal_(gate)
-        self.recurrent.bias_ih.zero_()
-        self.recurrent.bias_hh.zero_()
+        biases = self.state.bias, self.recurrent.bias_ih, self.recurrent.bias_hh
+        for zero in (*biases, self.where.weight, self.where.bias):
+            zero.zero_()
         self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
-        self.where.weight.zero_()
-        self.where.bias.zero_()
         self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))  # odds of one label in C
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:

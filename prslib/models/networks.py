@@ -37,7 +37,7 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages and the upper ones; a step lowers the latter's ``objective``."""
+        """Return the lower stages and the upper, whose ``objective``, if any, a step lowers."""
         if frozen_stages == 0:
             return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]

@@ -33,10 +33,9 @@ class GSS(Counted):
     candidate): the one that resembles the others more is the likelier to go.
 
     What the paper leaves open, and what we chose. The gradient is that of the training loss, over
-    all trained weights, whatever the number of labels: several labels need nothing else. The
-    subsets are disjoint, as in the method's own code. Candidates are drawn sample by sample, with
-    the scores as they are then, so that a batch larger than the memory has a meaning. The printed
-    algorithm divides scores by their sum and so do we; its code also subtracts the smallest. The
+    all trained weights, whatever the number of labels. The subsets are disjoint, as in the method's
+    own code. Candidates are drawn sample by sample, with the scores as they are then. Scores are
+    divided by their sum, as printed; the method's code also subtracts the smallest. The
     first scores are 0.1, that of a similarity of -0.9. A gradient of zero resembles nothing:
     similarity 0. A sample with no label never enters, counts nowhere and has no part in the
     batch's gradient.

@@ -52,7 +52,7 @@ def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets:
         if isinstance(layer, nn.Linear):  # the square of an outer product is that of the squares
             moments = grad.square(), given.square()
             found = {"weight": moments[0].T @ moments[1] / len(grad), "bias": moments[0].mean(0)}
-            found = _trained(layer, found)
+            found = _present(layer, found)
         else:
             own = OF_SAMPLES[type(layer)](layer, given, grad)
             found = {part: gradients.square().mean(0) for part, gradients in own.items()}
@@ -183,10 +183,8 @@ def _is_known(layer: nn.Module) -> bool:
 
 def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
     """Multiply inner products of inputs with those of output gradients, then average."""
-    inputs = torch.zeros(len(given), len(given), dtype=given.dtype, device=given.device)
-    if _learns(layer, "weight"):
-        inputs += given @ given.T
-    if _learns(layer, "bias"):
+    inputs = given @ given.T
+    if layer.bias is not None:
         inputs += 1
     mean = _means(sizes, given)  # (G, N)
     return mean @ (inputs * (grad @ grad.T)) @ mean.T
@@ -195,7 +193,7 @@ def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, sizes: Tenso
 def _conv_of_samples(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
     weight = grad.flatten(2) @ _patches(layer, given).transpose(1, 2)  # (N, out, in * kernel)
     parts = {"weight": weight.view(-1, *layer.weight.shape), "bias": grad.sum((2, 3))}
-    return _trained(layer, parts)
+    return _present(layer, parts)
 
 
 def _conv_products(layer: nn.Conv2d, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
@@ -204,16 +202,15 @@ def _conv_products(layer: nn.Conv2d, given: Tensor, grad: Tensor, sizes: Tensor)
     alone = (sizes == 1).repeat_interleave(sizes).to(given.device)
     parts = _conv_of_samples(layer, given[alone], grad[alone])
     total = torch.zeros(len(listed), len(listed), dtype=given.dtype, device=given.device)
-    if "weight" in parts:
-        groups = zip(given.split(listed), grad.split(listed), strict=True)
-        sums = [_conv_sum(layer, x, dy) for x, dy in groups if len(x) > 1]
-        single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
-        rows = torch.cat([*sums, single])  # (G * out, in, kernel), with channels last in memory
-        rows = rows.permute(0, 2, 3, 1).reshape(len(listed), -1)
-        place = torch.cat([(sizes > 1).nonzero(), (sizes == 1).nonzero()])[:, 0].to(given.device)
-        means = sizes.to(rows)[place].reciprocal()
-        total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
-    if "bias" in parts:
+    groups = zip(given.split(listed), grad.split(listed), strict=True)
+    sums = [_conv_sum(layer, x, dy) for x, dy in groups if len(x) > 1]
+    single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
+    rows = torch.cat([*sums, single])  # (G * out, in, kernel), with channels last in memory
+    rows = rows.permute(0, 2, 3, 1).reshape(len(listed), -1)
+    place = torch.cat([(sizes > 1).nonzero(), (sizes == 1).nonzero()])[:, 0].to(given.device)
+    means = sizes.to(rows)[place].reciprocal()
+    total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
+    if layer.bias is not None:
         bias = _means(sizes, given) @ grad.sum((2, 3))
         total += bias @ bias.T
     return total
@@ -223,7 +220,7 @@ def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor) -> dict
     bias = grad.sum((2, 3))
     moment = (grad * given).sum((2, 3)) - layer.running_mean * bias
     parts = {"weight": moment * (layer.running_var + layer.eps).rsqrt(), "bias": bias}
-    return _trained(layer, parts)
+    return _present(layer, parts)
 
 
 def _norm_products(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
@@ -232,13 +229,8 @@ def _norm_products(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, sizes: Te
     return rows @ rows.T
 
 
-def _trained(layer: nn.Module, parts: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: part for name, part in parts.items() if _learns(layer, name)}
-
-
-def _learns(layer: nn.Module, name: str) -> bool:
-    parameter = getattr(layer, name)
-    return parameter is not None and parameter.requires_grad
+def _present(layer: nn.Module, parts: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: part for name, part in parts.items() if getattr(layer, name) is not None}
 
 
 def _means(sizes: Tensor, like: Tensor) -> Tensor:
@@ -256,13 +248,9 @@ def _moments(layer: nn.Module, given: Tensor, grad: Tensor) -> Moments:
 
 def _linear_moments(layer: nn.Linear, given: Tensor, grad: Tensor) -> Moments:
     """Multiply squared norms: a sample's gradient is an outer product."""
-    scale, totals = grad.new_zeros(len(grad)), {}
-    if _learns(layer, "weight"):
-        scale = scale + given.square().sum(1)
-        totals["weight"] = grad.T @ given
-    if _learns(layer, "bias"):
-        scale = scale + 1
-        totals["bias"] = grad.sum(0)
+    scale, totals = given.square().sum(1), {"weight": grad.T @ given}
+    if layer.bias is not None:
+        scale, totals["bias"] = scale + 1, grad.sum(0)
     return scale * grad.square().sum(1), totals
 
 
@@ -272,12 +260,12 @@ def _conv_moments(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> Moments:
     # squared norm also follows from the two matrices (L, L) of inner products between places.
     out, places = grad.shape[1], grad[0, 0].numel()
     fan_in = layer.weight[0].numel()
-    if not _learns(layer, "weight") or places * (out + fan_in) >= out * fan_in:
+    if places * (out + fan_in) >= out * fan_in:
         return _moments(layer, given, grad)
     patches, grad_flat = _patches(layer, given), grad.flatten(2)
     norms = (patches.mT @ patches * (grad_flat.mT @ grad_flat)).sum((1, 2))
     totals = {"weight": _conv_sum(layer, given, grad)}
-    if _learns(layer, "bias"):
+    if layer.bias is not None:
         bias = grad.sum((2, 3))
         norms, totals["bias"] = norms + bias.square().sum(1), bias.sum(0)
     return norms, totals

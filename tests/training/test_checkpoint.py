@@ -44,21 +44,23 @@ def start(own_folders):
 @pytest.mark.parametrize("method", ["PRS", "GSS"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
     config, steps = RunConfig(**MLP, method=method, batch_size=20), tmp_path / "steps"
-    process = start(train, config, Store(tmp_path / "whole"), steps, INTERVAL)
-    process.join()
-    assert process.exitcode == 0
+    whole, store, rng = (
+        Store(tmp_path / "whole"),
+        Store(tmp_path / "killed"),
+        np.random.default_rng(0),
+    )
+
+    def exit_code(store, *killed_after):
+        process = start(train, config, store, steps, INTERVAL, *killed_after)
+        process.join()
+        return process.exitcode
+
+    assert exit_code(whole) == 0
     needed = steps.stat().st_size
     steps.unlink()
-    store, rng, killed = Store(tmp_path / "killed"), np.random.default_rng(0), 0
-    for _ in range(2):
-        process = start(train, config, store, steps, INTERVAL, rng.uniform(0, 0.03))
-        process.join()
-        killed += process.exitcode == -signal.SIGVTALRM
-    process = start(train, config, store, steps, INTERVAL)
-    process.join()
-    assert process.exitcode == 0
-    assert killed
-    assert store.path(config).read_bytes() == Store(tmp_path / "whole").path(config).read_bytes()
+    killed = sum(exit_code(store, rng.uniform(0, 0.03)) == -signal.SIGVTALRM for _ in range(2))
+    assert killed and exit_code(store) == 0
+    assert store.path(config).read_bytes() == whole.path(config).read_bytes()
     assert [file.name for file in store.folder.iterdir()] == [store.path(config).name]
     assert needed <= steps.stat().st_size <= needed + killed * (INTERVAL + 1)
 
