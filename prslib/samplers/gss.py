@@ -102,10 +102,13 @@ class GSS(Counted):
         self, length: int, rows: np.ndarray, gradient_products: Callable
     ) -> tuple[np.ndarray, float]:
         """Return the scores of the samples in ``rows`` and of their mean gradient."""
-        subsets = self._draw_subsets()
-        known = len(subsets)
-        if not known:
+        if not self._count:
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
+        size = min(self.subset_size, self._count)
+        known = min(self.subsets, self._count // size)
+        subsets = self._rng.permutation(self._count)[: known * size].reshape(
+            known, size
+        )  # disjoint
         products = np.asarray(gradient_products(subsets), np.float64)
         if products.shape != (known + length, known + length):
             raise ValueError(
@@ -123,14 +126,6 @@ class GSS(Counted):
         batch_norm = np.sqrt(max(products[np.ix_(rows, rows)].mean(), 0))
         scores = 1 + _ratio(across, norms[:known, None] * norms[rows]).max(0)
         return scores, float(1 + _ratio(across.mean(1), norms[:known] * batch_norm).max())
-
-    def _draw_subsets(self) -> np.ndarray:
-        """Draw disjoint subsets of the filled slots; int64 (K, n), K = 0 where none is filled."""
-        size = min(self.subset_size, self._count)
-        if size == 0:
-            return np.empty((0, self.subset_size), np.int64)
-        count = min(self.subsets, self._count // size)
-        return self._rng.permutation(self._count)[: count * size].reshape(count, size)
 
     def _take(self, labels: np.ndarray, score: float, batch_score: float) -> int:
         if self._count < self.size:

@@ -14,7 +14,7 @@ from interrupted import attempt, stopped_at, sweep, train
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.paths import project_root
-from prslib.training.checkpoint import Checkpoint, Progress, source_digest
+from prslib.training.checkpoint import Checkpoint, Progress, code_version
 from prslib.training.config import RunConfig, configs
 from prslib.training.methods import METHODS
 from prslib.training.run import run
@@ -138,17 +138,16 @@ def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
 
 
 def test_checkpoints_outlive_edits_that_cannot_change_training(tmp_path):
-    package = tmp_path / "prslib"
     source = "def place(labels):\n    return labels\n"
     for name in ("samplers/crs.py", "report/tables.py", "memory.py"):
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(source)
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(source)
 
     def edited(name, text):
-        (package / name).write_text(text)
-        return source_digest(package)
+        (tmp_path / name).write_text(text)
+        return code_version.__wrapped__(tmp_path)
 
-    begun = source_digest(package)
+    begun = edited("memory.py", source)
     assert edited("report/tables.py", "other = 1") == begun
     sentence = source.replace(":\n", ':\n    """Place labels."""  # here\n\n')
     assert edited("samplers/crs.py", '"""CRS."""\n' + sentence) == begun

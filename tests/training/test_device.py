@@ -1,13 +1,13 @@
 """Devices: precision, where images live, and when a step is recorded, with stand-ins on a CPU."""
 
 import warnings
-from contextlib import nullcontext
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pretended_gpu import GPU, PretendedGraphs
 
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
@@ -136,32 +136,6 @@ def test_a_run_gives_the_same_bytes_wherever_its_images_live(method, buffers, mo
     assert buffers
 
 
-class FakeGraphs:
-    """Records without computing, replays on the recorded tensors; may refuse."""
-
-    def __init__(self, refuses=False, waiting=False):
-        self.refuses, self.waiting = refuses, waiting
-        self.recorded, self.replayed = [], 0
-
-    def beside(self):
-        return nullcontext()
-
-    def waits(self, function, inputs):
-        function(*inputs)
-        return self.waiting
-
-    def record(self, function, inputs):
-        if self.refuses:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        self.recorded.append([tensor.shape for tensor in inputs])
-
-        def replay():
-            self.replayed += 1
-            function(*inputs)
-
-        return replay
-
-
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
@@ -188,31 +162,46 @@ def assert_same(left, right):
     assert all(torch.equal(left[name], right[name]) for name in right)
 
 
-def test_a_captured_run_takes_the_same_steps(data):
-    graphs = FakeGraphs()
+@pytest.fixture
+def graphs(monkeypatch):
+    monkeypatch.setattr(PretendedGraphs, "replayed", 0)
+    return PretendedGraphs(GPU)
+
+
+def test_a_captured_run_takes_the_same_steps(data, graphs):
     eager, _ = trained(data)
     captured, net = trained(data, graphs)
     assert_same(captured, eager)
-    full = [name for name in data[2] if len(name) == 8]
-    assert graphs.recorded == [[(8, 16, 16, 3), (8, 5)]]  # neither the first nor the odd batch
-    assert graphs.replayed == len(full) - WARM_UP
+    full = sum(len(batch) == 8 for batch in data[2])
+    assert list(net._step.replays) == [((8, 16, 16, 3), (8, 5))]  # neither the first nor the odd
+    assert PretendedGraphs.replayed == full - WARM_UP
     net._step.forget()
     net.fit(*data)
-    assert len(graphs.recorded) == 2
-    assert graphs.replayed == 2 * (len(full) - WARM_UP)
+    assert PretendedGraphs.replayed == 2 * (full - WARM_UP)
+
+
+def refuse(_function, _inputs):
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+def wait(function, inputs):
+    function(*inputs)
+    return True
 
 
 @pytest.mark.parametrize(
-    ("graphs", "why"),
-    [(FakeGraphs(refuses=True), "not permitted"), (FakeGraphs(waiting=True), "waits for the")],
+    ("name", "what", "why"), [("record", refuse, "not permitted"), ("waits", wait, "waits for the")]
 )
-def test_what_cannot_be_recorded_is_said_once_and_trained_all_the_same(data, graphs, why):
+def test_what_cannot_be_recorded_is_said_once_and_trained_all_the_same(
+    data, graphs, monkeypatch, name, what, why
+):
+    monkeypatch.setattr(graphs, name, what)
     eager, _ = trained(data)
     with pytest.warns(UserWarning, match=f"cannot be recorded .*{why}") as said:
         captured, _ = trained(data, graphs)
     assert len(said) == 1
     assert_same(captured, eager)
-    assert not graphs.replayed
+    assert not PretendedGraphs.replayed
 
 
 def test_waiting_for_the_device_is_noticed(monkeypatch):
