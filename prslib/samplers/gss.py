@@ -106,9 +106,8 @@ class GSS(Counted):
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
         size = min(self.subset_size, self._count)
         known = min(self.subsets, self._count // size)
-        subsets = self._rng.permutation(self._count)[: known * size].reshape(
-            known, size
-        )  # disjoint
+        drawn = self._rng.permutation(self._count)[: known * size]  # so the subsets are disjoint
+        subsets = drawn.reshape(known, size)
         products = np.asarray(gradient_products(subsets), np.float64)
         if products.shape != (known + length, known + length):
             raise ValueError(
