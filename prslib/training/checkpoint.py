@@ -64,11 +64,7 @@ def unpack(packed: Any, like: Any) -> Any:
 
 @dataclass
 class Progress:
-    """Everything that changes in the course of a run.
-
-    The stream needs no state: its order follows from the seed. Where the sampler looks at labels
-    alone, so does the whole replay plan. The memory is saved only where the plan is made stepwise.
-    """
+    """Everything that changes in the course of a run; the stream's order follows from the seed."""
 
     learner: Learner
     replay: Replay | None = None
@@ -116,7 +112,7 @@ class Progress:
             {name: pd.DataFrame(frame) for name, frame in part.items()} for part in state["scores"]
         ]
         self.variances, self.steps = state["variances"], state["steps"]
-        if self.stepwise:  # else the memory follows from the seed
+        if self.stepwise:  # else the memory, too, follows from the seed
             for part in ("sampler", "memory"):
                 own = vars(getattr(self.replay, part))
                 own.update(unpack(state[part], own))

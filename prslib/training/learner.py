@@ -91,11 +91,9 @@ class Learner:
         plan: Iterable[np.ndarray | VectorBatch],
         after_step: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take one step on every batch of a plan; images and float labels (N, C) on the device.
-
-        Nothing waits between the steps of a list or an array of indices. An iterator is asked for a
-        batch after the step on the last one and ``after_step``.
-        """
+        """Take one step on every batch of a plan; images and float labels (N, C) on the device."""
+        # Nothing waits between the steps of a list or an array of indices. An iterator is asked for
+        # a batch after the step on the last one and ``after_step``.
         listed = isinstance(plan, list) and not any(isinstance(b, VectorBatch) for b in plan)
         if listed or isinstance(plan, np.ndarray):
             for pixels, rows in _as_images(images).feed(plan):
