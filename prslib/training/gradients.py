@@ -7,7 +7,6 @@ No sample passes alone, and no gradient of the whole model is held for each.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ def gradient_products(
     total = torch.zeros(len(sizes), len(sizes), dtype=torch.float64, device=inputs.device)
 
     def add(_name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
-        total.add_(LAYERS[type(layer)].products(layer, given, grad, sizes))
+        total.add_(PRODUCTS[type(layer)](layer, given, grad, sizes))
 
     visit_layers(model, loss, inputs, targets, add)
     return total
@@ -72,7 +71,7 @@ def gradient_variance(
 
     def add(name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
         nonlocal squares
-        norms, totals = LAYERS[type(layer)].moments(layer, given, grad)
+        norms, totals = MOMENTS[type(layer)](layer, given, grad)
         squares += norms.double().sum()
         for part, total in totals.items():
             sums[name, part] = sums.get((name, part), 0) + total.double()
@@ -136,7 +135,7 @@ def visit_layers(
             raise TypeError(
                 f"layer {name!r}: expected Linear, BatchNorm2d with running statistics, or Conv2d "
                 f"with one group and zero padding given in numbers, got {layer}; add its gradients "
-                "to prslib.training.gradients.LAYERS"
+                "to prslib.training.gradients"
             )
     if len(list(model.named_parameters(remove_duplicate=False))) > len(list(model.parameters())):
         raise TypeError(
@@ -178,7 +177,7 @@ def _is_known(layer: nn.Module) -> bool:
         plain = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
         return layer.groups == 1 and plain
     # with a batch's own statistics a sample's gradient would depend on the others
-    return type(layer) in LAYERS and getattr(layer, "track_running_stats", True)
+    return type(layer) in PRODUCTS and getattr(layer, "track_running_stats", True)
 
 
 def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
@@ -281,16 +280,11 @@ def _conv_sum(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> Tensor:
     return conv2d_weight(given, layer.weight.shape, grad, *how)
 
 
-class LayerGradients(NamedTuple):
-    """A kind of layer's gradients, from its inputs and its outputs' gradients, (N, ...) each."""
-
-    products: Callable[..., Tensor]  # given the groups' sizes, their inner products (G, G)
-    moments: Callable[..., Moments]
-
-
-LAYERS: dict[type[nn.Module], LayerGradients] = {
-    nn.Linear: LayerGradients(_linear_products, _linear_moments),
-    nn.Conv2d: LayerGradients(_conv_products, _conv_moments),
-    nn.BatchNorm2d: LayerGradients(_norm_products, _moments),
+# of a kind of layer, given its inputs and the gradients of its outputs, (N, ...) each
+PRODUCTS = {  # of the groups' gradients (G, G), given their sizes
+    nn.Linear: _linear_products,
+    nn.Conv2d: _conv_products,
+    nn.BatchNorm2d: _norm_products,
 }
-OF_SAMPLES = {nn.Conv2d: _conv_of_samples, nn.BatchNorm2d: _norm_of_samples}  # (N, ...) each
+MOMENTS = {nn.Linear: _linear_moments, nn.Conv2d: _conv_moments, nn.BatchNorm2d: _moments}
+OF_SAMPLES = {nn.Conv2d: _conv_of_samples, nn.BatchNorm2d: _norm_of_samples}  # (N, ...)
