@@ -64,11 +64,7 @@ def unpack(packed: Any, like: Any) -> Any:
 
 @dataclass
 class Progress:
-    """Everything that changes in the course of a run.
-
-    The stream needs no state: its order follows from the seed. Where the sampler looks at labels
-    alone, so does the whole replay plan. The memory is saved only where the plan is made stepwise.
-    """
+    """Everything that changes in the course of a run; the stream's order follows from the seed."""
 
     learner: Learner
     replay: Replay | None = None
@@ -116,7 +112,7 @@ class Progress:
             {name: pd.DataFrame(frame) for name, frame in part.items()} for part in state["scores"]
         ]
         self.variances, self.steps = state["variances"], state["steps"]
-        if self.stepwise:  # else the memory follows from the seed
+        if self.stepwise:  # else the memory, too, follows from the seed
             for part in ("sampler", "memory"):
                 own = vars(getattr(self.replay, part))
                 own.update(unpack(state[part], own))
@@ -126,8 +122,7 @@ class Progress:
 class Checkpoint:
     """A file with a run's progress, written anew every ``save_every`` seconds.
 
-    It holds tensors, numbers and text only, so that reading it executes nothing. A file of another
-    `RunConfig.training` is refused. A file of other code, or written for fewer runs, is not used.
+    It holds tensors, numbers and text only, so that reading it executes nothing.
     """
 
     def __init__(
@@ -215,22 +210,16 @@ class Checkpoint:
 
 
 @lru_cache
-def code_version() -> str:
+def code_version(package: Path = PACKAGE) -> str:
     """Return twelve hexadecimal digits over the code that trains, numpy's and torch's included."""
-    versions = f"numpy {np.__version__}, torch {torch.__version__}, {source_digest(PACKAGE)}"
-    return hashlib.sha256(versions.encode()).hexdigest()[:12]
-
-
-def source_digest(package: Path) -> str:
-    """Return a digest of the package's `TRAINING` sources without comments and docstrings."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"numpy {np.__version__}, torch {torch.__version__}".encode())
     for file in sorted(file for name in TRAINING for file in package.glob(name)):
-        module = ast.parse(file.read_bytes())
+        module = ast.parse(file.read_bytes())  # without comments, and without docstrings:
         for node in ast.walk(module):
             if isinstance(body := getattr(node, "body", None), list):
                 node.body = [part for part in body if not _is_docstring(part)]
         digest.update(ast.dump(module).encode())
-    return digest.hexdigest()
+    return digest.hexdigest()[:12]
 
 
 def _is_docstring(node: ast.stmt) -> bool:
