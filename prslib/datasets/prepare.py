@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
+from prslib.checks import whole
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import ImageArray, require_an_image
 from prslib.datasets.prepared import PARTS, Corpus, PreparedSet, Selection
@@ -99,6 +100,8 @@ def add_command(commands: argparse._SubParsersAction) -> None:
 def _reporting(command: Callable, options: argparse.Namespace) -> int:
     """Run a command; where something is wrong with the input, print that and return 1."""
     try:
+        if getattr(options, "workers", None) is not None:
+            whole("--workers", options.workers, least=1)
         command(options)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         print(error, file=sys.stderr)

@@ -281,8 +281,7 @@ def stop_at(name):
     return replace
 
 
-def test_parallel_decoding_gives_the_same(coco, monkeypatch):
-    monkeypatch.setattr(arrays, "BATCH", 6)
+def test_parallel_decoding_gives_the_same(coco):
     prepare(coco)
     alone = np.array(load_dataset("cocoseq").train.images)
     shutil.rmtree(coco / "data/cocoseq")
