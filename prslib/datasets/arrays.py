@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -24,9 +24,12 @@ AT_ONCE = 4096  # images that processes may be ahead of the disk, and so in memo
 
 
 def cached_arrays(
-    name: str, makers: tuple[ModuleType, ...], make: Callable[[], dict[str, np.ndarray]]
+    name: str,
+    parts: Iterable[str],
+    makers: tuple[ModuleType, ...],
+    make: Callable[[], dict[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """Load arrays from the cache, or make them and store them there.
+    """Load the arrays of all parts from the cache, or make them and store them there.
 
     A hash of the makers' source is part of the file's name, so other code makes them again.
     """
@@ -34,7 +37,7 @@ def cached_arrays(
     remove_parts(path)
     try:
         with open(path, "rb") as file, np.load(file) as stored:
-            return {key: stored[key] for key in stored.files}
+            return {part: stored[part] for part in parts}
     except FileNotFoundError:
         pass
     except Exception as error:  # whatever a damaged file leads to

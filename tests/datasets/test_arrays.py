@@ -20,7 +20,8 @@ def cache(tmp_path, monkeypatch):
 
 
 def cached():
-    return cached_arrays("made", (arrays,), lambda: {"value": np.arange(1000)})["value"]
+    made = {"value": np.arange(1000), "other": np.arange(9)}
+    return cached_arrays("made", made, (arrays,), lambda: made)["value"]
 
 
 def test_scenes_are_drawn_once(cache, monkeypatch):
@@ -38,7 +39,9 @@ def test_cache_of_other_code_is_not_read(cache, tmp_path):
     maker = (SimpleNamespace(__file__=str(source)),)
     for code, value in (("one", 1), ("two", 2), ("one", 1)):
         source.write_text(code)
-        made = cached_arrays("made", maker, lambda value=value: {"value": np.array(value)})
+        made = cached_arrays(
+            "made", ["value"], maker, lambda value=value: {"value": np.array(value)}
+        )
         assert made["value"] == value
     assert len(list(cache.iterdir())) == 2
 
