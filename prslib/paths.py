@@ -104,8 +104,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def remove_parts(path: Path) -> None:
     """Remove what writing a file left, or files of a pattern, where its process was killed."""
     for part in path.parent.glob(f"{path.name}.*{PART}"):
-        with suppress(OSError), open(part, "rb") as file:
-            flock(file, LOCK_EX | LOCK_NB)  # else it is being written
+        with suppress(OSError):
+            with open(part, "rb") as file:
+                flock(file, LOCK_EX | LOCK_NB)  # else it is being written
             part.unlink()
 
 
