@@ -135,7 +135,7 @@ def _read_instances(file: Path) -> dict:
 
 
 def draw_balanced(
-    labels: np.ndarray, is_test: np.ndarray, per_class: int, rng: np.random.Generator
+    labels: np.ndarray, names: list[str], is_test: np.ndarray, per_class: int, rng
 ) -> np.ndarray:
     """Draw half of each class's test images from val2014 and half from train2014."""
     # The paper does not say where its test images come from; in the released files it is so.
@@ -144,7 +144,7 @@ def draw_balanced(
     for half, share in shares:
         rows = np.flatnonzero(is_test == half)
         if share:
-            drawn.append(rows[curation.balanced_test(labels[rows], share, rng)])
+            drawn.append(rows[curation.balanced_test(labels[rows], share, rng, None, names)])
     return np.concatenate(drawn)
 
 

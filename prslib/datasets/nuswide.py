@@ -96,10 +96,10 @@ def _read_labels(file: Path, length: int) -> np.ndarray:
 
 
 def draw_balanced(
-    labels: np.ndarray, is_test: np.ndarray, per_class: int, rng: np.random.Generator
+    labels: np.ndarray, names: list[str], is_test: np.ndarray, per_class: int, rng
 ) -> np.ndarray:
     """Draw from the official test list, and from the training list where a class finds too few."""
-    return balanced_test(labels, per_class, rng, reserve=~is_test)
+    return balanced_test(labels, per_class, rng, ~is_test, names)
 
 
 # The derivation does not find the published tasks. They rest on the images whose links were alive

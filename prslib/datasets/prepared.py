@@ -182,8 +182,8 @@ class PreparedSet:
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
-    # Draws the derived balanced test set from labels, is_test, per_class and a generator.
-    draw_balanced: Callable[[np.ndarray, np.ndarray, int, np.random.Generator], np.ndarray]
+    # Draws the derived balanced test set from labels, names, is_test, per_class and a generator.
+    draw_balanced: Callable[..., np.ndarray]
     groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of class names and class_freq
     seed: int  # of the derived split, not of a run
     id_ending: str  # of the released id files
@@ -287,14 +287,16 @@ class PreparedSet:
         pool = np.flatnonzero(task >= 0)
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
-        balanced = pool[self.draw_balanced(labels[pool], is_test, per_class, rng)]
+        names = np.array(names)[kept]
+        drawn = self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)
+        balanced = pool[drawn]
         rows = {
             "train": np.setdiff1d(pool[~is_test], balanced),
             "balanced": balanced,
             "imbalanced": pool[is_test],
         }
-        classes = np.array(names)[kept], class_task[kept]
-        return self._selection("derived", corpus, rows, labels, task, *classes), left_out
+        made = self._selection("derived", corpus, rows, labels, task, names, class_task[kept])
+        return made, left_out
 
     def _select_released(
         self, corpus: Corpus, ids: dict[str, list[np.ndarray]]

@@ -1,6 +1,7 @@
 """Save the state of a run under way as tensors, numbers and text, and go on from it."""
 
 import ast
+import copy
 import hashlib
 import io
 import time
@@ -164,7 +165,12 @@ class Checkpoint:
         if not set(self.hashes) <= set(content["hashes"]):
             self._starts_over("it was written for runs that look at less")
             return
-        progress.restore(content["progress"])
+        before = copy.deepcopy(progress.state())
+        try:
+            progress.restore(content["progress"])
+        except Exception as error:  # of whatever a file holds that no run has written
+            progress.restore(before)
+            self._starts_over(f"no run of this training has such a state: {error!r}")
 
     def after_step(self, progress: Progress) -> None:
         """Count a step, and write the file if its time has come."""
@@ -201,6 +207,7 @@ class Checkpoint:
             if broken is not None:
                 raise zipfile.BadZipFile(f"{broken} is damaged")
             content = torch.load(self.path, map_location="cpu", weights_only=True)
+            content["hashes"] = [*content["hashes"]]
             return {name: content[name] for name in ("training", "hashes", "code", "progress")}
         except FileNotFoundError:
             return None

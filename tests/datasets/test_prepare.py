@@ -355,6 +355,15 @@ def image_in_both_halves(content):
     annotate(1, 1)(content)
 
 
+def outside(content):
+    content["images"][0]["file_name"] = "../../../secret.jpg"
+
+
+def deep_json(root):
+    file = root / "coco/annotations/instances_val2014.json"
+    file.write_text("[" * 100_000 + "]" * 100_000)
+
+
 def cut_json(root):
     file = root / "coco/annotations/instances_val2014.json"
     file.write_bytes(file.read_bytes()[:200])
@@ -383,6 +392,23 @@ BAD = {
         r"expected a folder after --ids",
     ),
     "truncated": (cut_json, r"expected whole JSON in .*val2014.json.*download"),
+    "deep": (deep_json, r"expected annotations in .*val2014.json, got other JSON \(RecursionError"),
+    "no file name": (
+        annotations("val", lambda content: content["images"][0].pop("file_name")),
+        r"expected annotations in .*val2014.json, got other JSON \(KeyError\('file_name'",
+    ),
+    "no name": (
+        annotations("train", lambda content: content["categories"][0].pop("name")),
+        r"expected annotations in .*train2014.json, got other JSON \(KeyError\('name'",
+    ),
+    "number as name": (
+        annotations("train", lambda content: content["categories"][0].update(name=5)),
+        r"expected annotations in .*train2014.json, got other JSON \(TypeError",
+    ),
+    "name outside": (
+        annotations("val", outside),
+        r"images of .*val2014.json inside the folder of images, got '../../../secret.jpg'; down",
+    ),
     "unknown image": (
         annotations("train", annotate(777, 1)),
         r"annotation 99 of the unknown image 777; download",
@@ -424,6 +450,11 @@ def test_bad_input_is_named_before_any_work(coco, capsys, what):
     said = capsys.readouterr().err
     assert re.search(message, said), said
     assert not (coco / "data/cocoseq").exists()
+
+
+def test_no_workers_are_refused(coco, capsys):
+    assert prepare(coco, "--workers", "0") == 1
+    assert "--workers must be at least 1, got 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [(), ("--allow-missing",)])
