@@ -153,7 +153,7 @@ def _draw(profile: str, name: str) -> float:
 
     from prslib.report.notebook import given
 
-    start, partial, loop = time.perf_counter(), _partial(profile, name), ensure_event_loop()
+    start, partial = time.perf_counter(), _partial(profile, name)
     try:
         partial.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
@@ -162,6 +162,7 @@ def _draw(profile: str, name: str) -> float:
             f"expected a folder for executed notebooks, got {error}; set PRSLIB_CACHE to a folder "
             "that can be written"
         ) from error
+    loop = ensure_event_loop()
     with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
         papermill.execute_notebook(
             project_root() / "notebooks" / f"{name}.ipynb",
