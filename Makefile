@@ -22,7 +22,7 @@ RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -new
 	then $(PYTHON) -m prslib readme && touch README.md; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help figures report verify test lab lint bench clean
+.PHONY: help figures report verify test soak lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
@@ -45,6 +45,10 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
 	$(PYTHON) -m pytest -n auto --dist loadfile
+
+KILLS ?= 1000
+soak: $(READY)  ## kill all kinds of work KILLS times at random, for hours, and compare all bytes
+	$(PYTHON) tests/soak.py $(KILLS)
 
 lab: $(READY)  ## open the notebooks in JupyterLab
 	$(PYTHON) -m jupyterlab --notebook-dir=notebooks
