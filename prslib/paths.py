@@ -16,13 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
+    import fcntl
 except ImportError:  # Windows, which removes no file that is open
-    LOCK_EX = LOCK_NB = 0
-
-    def flock(_file: BinaryIO, _how: int) -> None:
-        """Do nothing."""
-
+    fcntl = None
 
 PACKAGE = Path(__file__).resolve().parent
 PART = ".part"  # ends the name of a file that is being written
@@ -87,8 +83,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
     try:
         with open(beside, "xb") as file:
-            with suppress(OSError):  # a file system without locks
-                flock(file, LOCK_EX)  # tells that its process is alive
+            with suppress(OSError, AttributeError):  # a system without such locks
+                fcntl.flock(file, fcntl.LOCK_EX)  # tells that its process is alive
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -106,7 +102,8 @@ def remove_parts(path: Path) -> None:
     for part in path.parent.glob(f"{path.name}.*{PART}"):
         with suppress(OSError):
             with open(part, "rb") as file:
-                flock(file, LOCK_EX | LOCK_NB)  # else it is being written
+                if fcntl:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else it is being written
             part.unlink()
 
 

@@ -118,7 +118,7 @@ def _read_instances(file: Path) -> dict:
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"expected COCO's annotations in {file}, got none; --annotations names the folder with "
-            f"instances_train2014.json and instances_val2014.json (annotations_trainval2014.zip)"
+            "both instances files (annotations_trainval2014.zip)"
         ) from error
     except ValueError as error:
         raise ValueError(

@@ -87,10 +87,8 @@ def _read(path: Path) -> dict:
     import torch
 
     try:
-        if zipfile.is_zipfile(path):  # torch does not look at the checksums itself
-            with zipfile.ZipFile(path) as file:
-                if (broken := file.testzip()) is not None:
-                    raise zipfile.BadZipFile(f"{broken} is damaged")
+        if zipfile.is_zipfile(path):
+            check_zip(path)
         given = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
@@ -113,6 +111,13 @@ def _read(path: Path) -> dict:
             )
         state[key] = value if len(parts) == 1 else parts[0] * parts[1]
     return state
+
+
+def check_zip(path: Path) -> None:
+    """Raise BadZipFile where a checksum is wrong: torch does not look at them itself."""
+    with zipfile.ZipFile(path) as file:
+        if (broken := file.testzip()) is not None:
+            raise zipfile.BadZipFile(f"{broken} is damaged")
 
 
 def _is_usable(value: object) -> bool:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import time
 import warnings
-import zipfile
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from prslib.models.weights import check_zip
 from prslib.paths import PACKAGE, replacing
 from prslib.training.config import SAVE_EVERY
 from prslib.training.learner import Learner
@@ -202,10 +202,7 @@ class Checkpoint:
 
     def _read(self) -> dict | None:
         try:
-            with zipfile.ZipFile(self.path) as file:
-                broken = file.testzip()  # torch does not look at the checksums itself
-            if broken is not None:
-                raise zipfile.BadZipFile(f"{broken} is damaged")
+            check_zip(self.path)
             content = torch.load(self.path, map_location="cpu", weights_only=True)
             content["hashes"] = [*content["hashes"]]
             return {name: content[name] for name in ("training", "hashes", "code", "progress")}
