@@ -106,8 +106,7 @@ def _read(path: Path) -> dict:
         if not isinstance(key, str) or not all(map(_is_usable, parts)):
             raise ValueError(
                 f"weights {path}: expected dense tensors of finite numbers by name, got another "
-                f"{type(value).__name__} under {key!r}; save network.state_dict() of a network "
-                "that has not diverged"
+                f"{type(value).__name__} under {key!r}; save the network's state_dict()"
             )
         state[key] = value if len(parts) == 1 else parts[0] * parts[1]
     return state

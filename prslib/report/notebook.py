@@ -83,9 +83,8 @@ def _several(check: Callable, least: int = 1) -> Callable:
             try:
                 value = [yaml.safe_load(part) for part in value.strip("[]").split(",") if part]
             except yaml.YAMLError as error:
-                raise ValueError(
-                    f"{name} must be values with commas between, such as 0,1,2, got {value!r}"
-                ) from error
+                said = f"{name} must be values with commas between, such as 0,1,2, got {value!r}"
+                raise ValueError(said) from error
         values = list(value) if isinstance(value, list | tuple) else [value]
         values = [_read(item) if isinstance(item, str) else item for item in values]
         if len(values) < least:
