@@ -25,14 +25,14 @@ import sys
 from prslib import configs, run_all
 
 if __name__ == "__main__":
-    more = {"variance_points": [0, 3], "features_per_class": [0, 1]} if sys.argv[1] == "CRS" else {}
+    more = {"variance_points": [0, 3]} if sys.argv[1] == "CRS" else {}
     wanted = configs(
-        dataset="imbal-digits-tiny", method=sys.argv[1], seed=[0, 1], batch_size=20, **more
+        dataset="imbal-digits-tiny", method=sys.argv[1], seed=[0, 1], batch_size=40, **more
     )
     run_all(wanted, workers=2, save_every=0.05)
 """
 PRSLIB = [sys.executable, "-m", "prslib"]
-METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Finetune", "Multitask")
+METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask")
 WORK = {f"runs of {name}": [sys.executable, "runs.py", name] for name in METHODS} | {
     "prepare": [
         *(*PRSLIB, "prepare", "cocoseq", "--workers", "2", "--images", "coco"),
