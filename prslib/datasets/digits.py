@@ -274,7 +274,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     pictures = dict.fromkeys(labels)
     if images:
         makers = (curation, scenes, sys.modules[__name__])
-        pictures = cached_arrays(plan.name, makers, lambda: _render(labels, identity))
+        pictures = cached_arrays(plan.name, labels, makers, lambda: _render(labels, identity))
     splits = {
         part: Split(pictures[part], rows, curation.tasks_of_images(rows, class_task))
         for part, rows in labels.items()

@@ -177,7 +177,8 @@ def cached_pictures(
     name: str, digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
     """Draw the pictures of a single-label stand-in, "train" and "test", or load them."""
-    return cached_arrays(name, (sys.modules[__name__],), lambda: _draw_pictures(digits, colour))
+    own = sys.modules[__name__]
+    return cached_arrays(name, digits, (own,), lambda: _draw_pictures(digits, colour))
 
 
 def _draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import task_name, tasks_together
+from prslib.paths import ending_with_us
 from prslib.training.config import RunConfig, check_all
 from prslib.training.portable import CHOICES
 from prslib.training.replay import plan
@@ -153,7 +154,8 @@ def _train(configs: Sequence[RunConfig], workers: int) -> np.ndarray:
     chunks = [configs[start : start + CHUNK] for start in range(0, len(configs), CHUNK)]
     # numpy's products round as its variable says when numpy is loaded: only in new processes
     chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
-    with ProcessPoolExecutor(min(workers, len(chunks)), env=chosen) as pool:
+    workers = min(workers, len(chunks))
+    with ProcessPoolExecutor(workers, env=chosen, **ending_with_us()) as pool:
         return np.concatenate(list(pool.map(_train_chunk, chunks)))
 
 

@@ -1,11 +1,11 @@
 """Save the state of a run under way as tensors, numbers and text, and go on from it."""
 
 import ast
+import copy
 import hashlib
 import io
 import time
 import warnings
-import zipfile
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from prslib.models.weights import check_zip
 from prslib.paths import PACKAGE, replacing
 from prslib.training.config import SAVE_EVERY
 from prslib.training.learner import Learner
@@ -159,7 +160,12 @@ class Checkpoint:
         if not set(self.hashes) <= set(content["hashes"]):
             self._starts_over("it was written for runs that look at less")
             return
-        progress.restore(content["progress"])
+        before = copy.deepcopy(progress.state())
+        try:
+            progress.restore(content["progress"])
+        except Exception as error:  # of whatever a file holds that no run has written
+            progress.restore(before)
+            self._starts_over(f"no run of this training has such a state: {error!r}")
 
     def after_step(self, progress: Progress) -> None:
         """Count a step, and write the file if its time has come."""
@@ -191,11 +197,9 @@ class Checkpoint:
 
     def _read(self) -> dict | None:
         try:
-            with zipfile.ZipFile(self.path) as file:
-                broken = file.testzip()  # torch does not look at the checksums itself
-            if broken is not None:
-                raise zipfile.BadZipFile(f"{broken} is damaged")
+            check_zip(self.path)
             content = torch.load(self.path, map_location="cpu", weights_only=True)
+            content["hashes"] = [*content["hashes"]]
             return {name: content[name] for name in ("training", "hashes", "code", "progress")}
         except FileNotFoundError:
             return None

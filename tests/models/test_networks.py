@@ -2,6 +2,7 @@
 
 import sys
 import urllib.error
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from torch import nn
 
 from prslib.models import MODELS
 from prslib.models.networks import make_model, resnet18, split
+from prslib.models.weights import EMBEDDED
 from prslib.training.config import RunConfig
 from prslib.training.gradients import squared_gradients
 from prslib.training.learner import Learner
@@ -21,6 +23,9 @@ TINY = "digits70tiny"
 SMALL = "resnet18_imagenet"  # the same code as ResNet-101, a tenth of its cost
 OWN = [name for name, row in MODELS.items() if row.objective_for]
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+build_small = partial(make_model, SMALL, (32, 32, 3), 5, 0)
 
 
 def images(count=2, size=32):
@@ -178,17 +183,33 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
     del other["layer1.0.conv1.weight"]
     other["layer2.0.bn1.bias"] = torch.zeros(3)
     torch.save(other, tmp_path / "other.pth")
-    (tmp_path / "text.pth").write_text("not weights")
     torch.save([1, 2], tmp_path / "list.pth")
-    build = partial(make_model, SMALL, (32, 32, 3), 5, 0)
     with pytest.raises(ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"):
-        build(weights=str(tmp_path / "other.pth"))
-    with pytest.raises(ValueError, match="cannot be read as one"):
-        build(weights=str(tmp_path / "text.pth"))
+        build_small(weights=str(tmp_path / "other.pth"))
     with pytest.raises(ValueError, match="expected a state dict, got list"):
-        build(weights=str(tmp_path / "list.pth"))
+        build_small(weights=str(tmp_path / "list.pth"))
     with pytest.raises(FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"):
-        build(weights="IMAGENET1K_V7")
+        build_small(weights="IMAGENET1K_V7")
+
+
+def test_damaged_files_and_other_tensors_are_refused_by_name(tmp_path):
+    whole = EMBEDDED["turned_digits"].read_bytes()
+    flipped = bytearray(whole)
+    flipped[20003] ^= 0x7F
+    file = tmp_path / "weights.pth"
+    for damaged in (flipped, whole[:5000], b"hello", b"not weights", b""):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"weights {file}: .* cannot be read as one"):
+            build_small(weights=str(file))
+    meta, nan = torch.ones(2, device="meta"), torch.tensor([torch.nan])
+    for state in ({0: nan.nan_to_num()}, {"a": meta}, {"a": nan}, {"a": "text"}, {"a": (nan,)}):
+        torch.save(state, file)
+        with pytest.raises(ValueError, match=rf"weights {file}: expected dense tensors of finite"):
+            build_small(weights=str(file))
+    torch.save({"a": torch.eye(3).to_sparse()}, file)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=rf"weights {file}: expected d"):
+        warnings.simplefilter("ignore")  # torch's own, on sparse tensors
+        build_small(weights=str(file))
 
 
 def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):

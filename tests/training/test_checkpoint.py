@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from interrupted import attempt, stopped_at, sweep, train
 
 from prslib.experiments.store import CHECKPOINT, Store
@@ -127,6 +128,22 @@ def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_over(tmp_path, half_
     assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
 
 
+def test_a_checkpoint_that_no_run_has_written_costs_a_warning(tmp_path, half_way):
+    path, config = half_way
+    content, store = torch.load(path, weights_only=True), Store(tmp_path)
+    for spoil in (
+        {"learner": {}},
+        {"scores": [1]},
+        {"memory": ("fields", {})},
+        {"rng": {"state": "none"}},
+    ):
+        torch.save(content | {"progress": content["progress"] | spoil}, tmp_path / "file")
+        with pytest.warns(UserWarning, match="has such a state: .*; the run starts over"):
+            found = run(config, checkpoint=tmp_path / "file")
+    store.save(found)
+    assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
+
+
 def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
     version = "prslib.training.checkpoint.code_version"
     monkeypatch.setattr(version, lambda: "old")
@@ -186,9 +203,11 @@ def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monk
 
     with monkeypatch.context() as patch:
         patch.setattr("prslib.paths.os.fsync", full)
-        with pytest.warns(UserWarning, match=r"cannot be written \(.*No space.*the run goes on"):
+        with pytest.warns(UserWarning, match="No space.*the run goes on") as caught:
             outcome = attempt(config, store, save_every=0.01)
-    assert "No space left" in outcome.error
+    (said,) = {str(warning.message) for warning in caught}  # no name at random in it
+    assert f"No space left on device: '{store.path(config, CHECKPOINT)}'" in said
+    assert "make room, or set PRSLIB_CACHE" in outcome.error
     assert not store.path(config).exists()
     assert attempt(config, store).error is None
     assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
