@@ -117,11 +117,9 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
 
 def distances(steps: list[Step]) -> pd.DataFrame:
     """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5)."""
-    rows = [
-        (k + 1, float(np.abs(step.decision.surplus).sum()), step.slot >= 0)
-        for k, step in enumerate(steps)
-    ]
-    return pd.DataFrame(rows, columns=["sample", "distance", "entered"])
+    distance = [float(np.abs(step.decision.surplus).sum()) for step in steps]
+    columns = {"sample": range(1, len(steps) + 1), "distance": distance}
+    return pd.DataFrame(columns | {"entered": [step.slot >= 0 for step in steps]})
 
 
 def contributions(step: Step) -> pd.DataFrame:
@@ -229,8 +227,7 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
             ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
     for fate, marker in FATE_MARKERS.items():
         part = frame[frame["fate"] == fate]
-        style = {"marker": marker, "color": FATES[fate], "linestyle": "", "label": fate}
-        ax.plot(part["sample"], part["class"], **style, zorder=2)
+        ax.plot(part["sample"], part["class"], marker, color=FATES[fate], label=fate, zorder=2)
     ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
     classes = range(int(frame["class"].max()) + 1)
     ax.set_yticks(classes, _letters(classes))
@@ -256,8 +253,8 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
     for entered, fate, label in ((True, "kept", "entered"), (False, "dropped", "dropped")):
         part = frame[frame["entered"] == entered]
-        style = {"marker": FATE_MARKERS[fate], "color": FATES[fate], "linestyle": ""}
-        ax.plot(part["sample"], part["distance"], **style, label=label, zorder=2)
+        style = {"color": FATES[fate], "label": label, "zorder": 2}
+        ax.plot(part["sample"], part["distance"], FATE_MARKERS[fate], **style)
     ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
     ax.set(xlabel="sample of the stream", ylabel="distance to the\ntarget (labels)", ylim=(0, None))
     ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -271,9 +268,8 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
         colour, marker = RHO_COLOURS[k % len(RHO_COLOURS)], RHO_MARKERS[k % len(RHO_MARKERS)]
         rank = own["class"] + (0.08 * (k - middle) if letters else 1)  # few marks: side by side
         ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
-        style = {"marker": marker, "color": colour, "linestyle": "", "markersize": 4.5}
         held = own["in_memory"] if letters else own["in_memory"].replace(0, np.nan)
-        ax.plot(rank, held, **style, label=rf"$\rho$ = {rho:g}")
+        ax.plot(rank, held, marker, color=colour, markersize=4.5, label=rf"$\rho$ = {rho:g}")
     if letters:
         ax.set_xticks(range(frame["class"].nunique()), _letters(sorted(frame["class"].unique())))
         ax.set(xlabel="class", ylim=(-0.3, None))
@@ -327,8 +323,7 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
         rows = np.flatnonzero(frame["role"] == role)
         if len(rows):
             height = frame["distance"].iloc[rows].fillna(top)
-            style = {"marker": marker, "color": ROLES[role], "linestyle": "", "markersize": 9}
-            ax.plot(rows, height, **style, label=role)
+            ax.plot(rows, height, marker, color=ROLES[role], markersize=9, label=role)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
     ax.set(xlabel="slot and its labels", ylabel="distance to the target\nwithout it (labels)")
