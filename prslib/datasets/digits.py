@@ -212,24 +212,19 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(np.concatenate([stream, bridges]))
 
 
-def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draw labels with equal class frequencies, and with half of the stream's."""
-    balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
-    imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
-    return {
-        part: join_tasks([draw_labels(*both, rng) for both in tasks], plan.planted_task, rng)
-        for part, tasks in (("balanced", balanced), ("imbalanced", imbalanced))
-    }
-
-
 @lru_cache
 def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Return the corpus, the task of each class, int64 (C,), and the labels of each part."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
     corpus = draw_corpus(plan, rng)
     class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
-    task = curation.tasks_of_images(corpus, class_task)
-    return corpus, class_task, {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
+    drawn = {"train": corpus[curation.tasks_of_images(corpus, class_task) >= 0]}
+    balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
+    imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
+    for part, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
+        blocks = [draw_labels(*both, rng) for both in counts]
+        drawn[part] = join_tasks(blocks, plan.planted_task, rng)
+    return corpus, class_task, drawn
 
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:

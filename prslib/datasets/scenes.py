@@ -47,23 +47,16 @@ Originals = tuple[np.ndarray, np.ndarray]  # int64 pictures (M, 8, 8), 0 to 16, 
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
-    """Split scikit-learn's handwritten digits at random into those for "train" and for "test"."""
+    """Split scikit-learn's digits at random, two thirds of each to "train", the rest to "test"."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
-    parts = zip(("train", "test"), split_originals(data.target, rng), strict=True)
+    train = np.zeros(len(data.target), bool)
+    for digit in range(10):
+        members = rng.permutation(np.flatnonzero(data.target == digit))
+        train[members[: 2 * len(members) // 3]] = True
+    parts = {"train": train, "test": ~train}.items()
     return {part: (data.images[use].astype(np.int64), data.target[use]) for part, use in parts}
-
-
-def split_originals(digits: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Split the indices of each digit, two thirds to one third; both results are sorted."""
-    train, test = [], []
-    for digit in np.unique(digits):
-        members = rng.permutation(np.flatnonzero(digits == digit))
-        cut = 2 * len(members) // 3
-        train.append(members[:cut])
-        test.append(members[cut:])
-    return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
 
 def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:

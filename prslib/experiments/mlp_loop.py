@@ -65,9 +65,6 @@ class Network:
             error.sum(axis=0, out=self.gradients[i + 1])
             if i:
                 error = (error @ self.tensors[i]) * (layers.pop() > 0)
-        self._update()
-
-    def _update(self) -> None:
         self.gradient += (2 * self.norm_penalty) * self.flat
         np.clip(self.gradient, -self.clip_value, self.clip_value, out=self.gradient)
         self.velocity *= np.float32(MOMENTUM)

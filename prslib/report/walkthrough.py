@@ -3,6 +3,7 @@
 import io
 import itertools
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import ipywidgets
@@ -19,12 +20,6 @@ from prslib.checks import whole
 from prslib.report.style import COLOURS, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
-
-# the short stream
-LENGTH = 40  # samples
-NUM_CLASSES = 5
-SKEW = 1.2  # a class's chance falls with its rank to this power
-SECOND_LABELS = 0.3  # share of the samples that carry a second label
 
 FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
 FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
@@ -46,22 +41,18 @@ class Step:
 
 def names(label: np.ndarray) -> str:
     """Return the letters of a sample's classes, such as "A C"."""
-    return " ".join(letter(c) for c in np.flatnonzero(label))
+    return " ".join(_letters(np.flatnonzero(label)))
 
 
-def letter(c: int) -> str:
-    """Return the name of a class: A for class 0, B for class 1."""
-    return chr(ord("A") + int(c))
-
-
-def _letters(classes) -> list[str]:
-    return [letter(c) for c in classes]
+def _letters(classes: Iterable[int]) -> list[str]:
+    """Return the names of classes: A for class 0, B for class 1."""
+    return [chr(ord("A") + int(c)) for c in classes]
 
 
 def skewed_stream(
     samples: int, num_classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
 ) -> np.ndarray:
-    """Draw a stream's labels, bool (samples, C); a class's chance falls with its rank."""
+    """Draw labels, bool (samples, C); a class's chance falls with its rank to the power `skew`."""
     rng = np.random.default_rng(seed)
     chance = np.cumsum(np.arange(1, num_classes + 1) ** -float(skew))
     drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
@@ -75,7 +66,7 @@ def skewed_stream(
 
 def forty_samples(seed: int) -> np.ndarray:
     """Draw the labels of the short stream (cf. Figure 2)."""
-    return skewed_stream(LENGTH, NUM_CLASSES, SKEW, SECOND_LABELS, seed)
+    return skewed_stream(40, num_classes=5, skew=1.2, second_labels=0.3, seed=seed)
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
@@ -194,10 +185,10 @@ def removal_sentence(steps: list[Step], place: int) -> str:
     chosen, decision = shrunk_class(step), step.decision
     return (
         f"Sample {place + 1} ({names(step.label)}) took slot {step.slot} from "
-        f"{names(step.memory[step.slot])}. Class {letter(chosen)} was shrunk, which had a chance "
-        f"of {decision.class_probability[chosen]:.0%}; {len(decision.candidates[chosen])} of its "
-        f"{step.memory[:, chosen].sum()} members were in K, "
-        f"and {len(decision.leaving[chosen])} of these were equally good to remove."
+        f"{names(step.memory[step.slot])}. Class {_letters([chosen])[0]} was shrunk, which had "
+        f"a chance of {decision.class_probability[chosen]:.0%}; "
+        f"{len(decision.candidates[chosen])} of its {step.memory[:, chosen].sum()} members were "
+        f"in K, and {len(decision.leaving[chosen])} of these were equally good to remove."
     )
 
 
