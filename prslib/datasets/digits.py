@@ -21,11 +21,6 @@ class TaskProfile:
     class_freq: tuple[int, ...]  # images of each class, in descending order
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
-    @property
-    def num_classes(self) -> int:
-        """Number of classes of the task."""
-        return len(self.class_freq)
-
     def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller.
 
@@ -36,12 +31,12 @@ class TaskProfile:
         counts = np.array(self.labels_per_image, dtype=np.int64)
         counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards
         if connected:
-            counts[1] = max(counts[1], self.num_classes - 1)
+            counts[1] = max(counts[1], len(class_freq) - 1)
         return class_freq, fill_with_singles(class_freq, counts)
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a test set with equally many images of every class; Sec. 5.1."""
-        class_freq = np.full(self.num_classes, per_class, dtype=np.int64)
+        class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
         counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(np.int64)
         return class_freq, fill_with_singles(class_freq, counts)
@@ -106,14 +101,9 @@ class Plan:
     test_per_class: int  # images of every class in the balanced test set
 
     @property
-    def num_classes(self) -> int:
-        """Number of classes: digits times colours."""
-        return sum(task.num_classes for task in self.profile)
-
-    @property
     def planted_task(self) -> np.ndarray:
         """Task of each class in the corpus, int64 (C,)."""
-        return np.repeat(np.arange(len(self.profile)), [t.num_classes for t in self.profile])
+        return np.repeat(np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile])
 
 
 def draw_labels(
@@ -261,7 +251,7 @@ def load_clustering(plan: Plan) -> Clustering:
 def _identity(plan: Plan) -> np.ndarray:
     """Return which digit in which colour each class is, as one number."""
     name_seed = np.random.SeedSequence(scenes.SCENE_SEED).spawn(2)[1]
-    return np.random.default_rng(name_seed).permutation(plan.num_classes)
+    return np.random.default_rng(name_seed).permutation(len(plan.planted_task))
 
 
 def _names(identity: np.ndarray) -> tuple[str, ...]:
