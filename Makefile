@@ -14,7 +14,7 @@ ifdef PYTHON
 READY :=
 else
 PYTHON := .venv/bin/python
-READY := .venv/installed
+READY := .venv/$(if $(LOCKED),locked,installed)
 endif
 
 # the README's tables are those of the profile with ten seeds
@@ -22,11 +22,12 @@ RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -new
 	then $(PYTHON) -m prslib readme && touch README.md; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help figures report verify test lab lint bench clean
+.PHONY: help figures docs verify test wheel lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
 	@echo "PROFILE=smoke|quick|seeds|laptop|paper chooses the experiments' size, PYTHON=python your own environment,"
+	@echo "LOCKED=1 the packages that the committed figures were made with (locked.txt; Linux, x86-64)"
 	@echo "DATA=/path the folder of the real data sets (python -m prslib prepare --help)"
 	@echo "RAY_ADDRESS=host:port the Ray cluster that trains the runs"
 
@@ -34,8 +35,8 @@ figures: $(READY)  ## train what is missing and draw every figure into figures/P
 	$(PYTHON) -m prslib figures --profile $(PROFILE)
 	$(if $(filter seeds,$(PROFILE)),$(RENEW))
 
-report: figures  ## the README and the executed notebooks as web pages in cache/report/PROFILE
-	$(PYTHON) -m prslib report --profile $(PROFILE)
+docs: figures  ## the documentation with the executed notebooks as web pages in cache/docs/PROFILE/html
+	$(PYTHON) docs/build.py --profile $(PROFILE)
 
 verify: $(READY)  ## train a few runs anew, compare them and what was drawn with the commit
 	$(PYTHON) -m prslib verify --profile $(PROFILE)
@@ -44,10 +45,19 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
+	$(PYTHON) -m ty check --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.prefix)')"
 	$(PYTHON) -m pytest -n auto --dist loadfile
 
-lab: $(READY)  ## open the notebooks in JupyterLab
-	$(PYTHON) -m jupyterlab --notebook-dir=notebooks
+wheel: $(READY)  ## build the wheel, install it alone and run the first examples of its READMEs
+	rm -rf build
+	$(PYTHON) -m venv build/bare
+	build/bare/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/bare .
+	build/bare/bin/python -m pip install --quiet --no-compile build/bare/prslib-*.whl
+	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
+	cd build/bare && cat first.py && bin/python first.py
+
+lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions
+	$(PYTHON) -m jupyterlab --config=docs/lab/config.py
 
 lint: $(READY)  ## format the code, sync the notebooks' two forms
 	$(PYTHON) -m ruff check --fix .
@@ -60,11 +70,16 @@ bench: $(READY)  ## measure the speed of the samplers and what they cost in trai
 	$(PYTHON) bench/gss.py
 	$(PYTHON) bench/many.py
 
-clean:  ## remove .venv, figures/custom and cache/: runs, executed notebooks, pages, data sets made
-	rm -rf .venv cache figures/custom
+clean:  ## remove .venv, build/, figures/custom and cache/: runs, executed notebooks, pages, data sets made
+	rm -rf .venv build cache figures/custom
 
 .venv/installed: pyproject.toml
+.venv/locked: pyproject.toml locked.txt
+INSTALL = .venv/bin/uv pip install --python .venv/bin/python --compile-bytecode
+.venv/installed .venv/locked:
+	rm -f .venv/installed .venv/locked
 	python3 -m venv .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
+	$(if $(LOCKED),$(INSTALL) --require-hashes --requirement locked.txt)
+	$(INSTALL) --editable $(if $(LOCKED),--no-deps .,'.[test]')
 	touch $@

@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 from prslib import RunConfig, make_model
 from prslib.memory import Memory
 from prslib.paths import figures_dir
-from prslib.report.style import STYLE
+from prslib.report.style import HUES, STYLE
 from prslib.samplers import make_sampler
 from prslib.training.learner import (
     SAMPLER_NEEDS,
@@ -137,10 +137,13 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     plt.style.use(STYLE)
     figure, axes = plt.subplots(1, 2, figsize=(9, 2.9))
     for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
-        bars = ax.barh(rows["contestant"], rows["crs_steps"], color="#0072B2", alpha=0.8)
-        ax.bar_label(bars, fmt="%.1f", padding=4, bbox={"facecolor": "white", "linewidth": 0})
+        bars = ax.barh(rows["contestant"], rows["crs_steps"], color="0.35")
+        ax.bar_label(bars, fmt="%.1f", label_type="center", color="white", fontsize=9)
         ax.axvline(FLOOR, color="black", linewidth=1, label=f"samples looked at: {FLOOR}")
-        ax.axvline(TARGETS[model], color="#D55E00", linestyle="--", linewidth=1, label="target")
+        ax.axvline(
+            TARGETS[model], color=HUES[1], linestyle="--", linewidth=1.4,
+            label="limit set for GSS beforehand",
+        )  # fmt: skip
         ax.set(title=model, xlabel="cost of a training step (CRS steps)")
         ax.margins(x=0.15)
         ax.grid(visible=False)

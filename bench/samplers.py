@@ -36,12 +36,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 import cbrs_twin
 import ocdm_twin
-import prs_twin
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import figures_dir
 from prslib.report.style import COLOURS, STYLE
 from prslib.samplers import SAMPLERS, make_sampler
+from prslib.samplers.reference import ReferencePRS
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
 WIDTH, POOL = 6144, 3000  # of ExStream's features; how many of them, used again and again
@@ -72,14 +72,6 @@ class PlainCRS:
             self.seen += 1
             if slot < len(self.memory):
                 self.memory[slot] = label
-
-
-class PlainPRS(prs_twin.Twin):
-    """The equations in numpy, all candidates of a removal in one expression."""
-
-    def distances(self, candidates: np.ndarray, partition: np.ndarray) -> np.ndarray:
-        counts = self.memory.sum(0) - self.memory[candidates]  # (K, C)
-        return np.abs(counts - partition * counts.sum(1, keepdims=True)).sum(1)
 
 
 def on_labels(sampler_class: Callable, **options) -> Callable:
@@ -141,7 +133,7 @@ def on_views(make_buffer: Callable, one_label: bool = False) -> Callable:
 def contestants() -> list[Contestant]:
     """Return who takes part; without Avalanche a line says so."""
     options = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
-    plain = {"crs": PlainCRS, "prs": PlainPRS, "cbrs": cbrs_twin.Twin, "ocdm": ocdm_twin.Twin}
+    plain = {"crs": PlainCRS, "prs": ReferencePRS, "cbrs": cbrs_twin.Twin, "ocdm": ocdm_twin.Twin}
     listed = [
         Contestant(NAMES[key], NAMES[key], "ours", on_labels(SAMPLERS[key], **options.get(key, {})))
         for key in NAMES

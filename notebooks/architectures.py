@@ -38,10 +38,10 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets with both test sets
-model: list = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
-frozen_stages: list = [1, 0]  # of each model; the paper freezes through the first block
-learning_rates: list = [None, 0.0005]  # of each model, None for the data set's own
-costly_models: list = ["convnet_rnn_attention"]  # of these only 1 epoch
+model: list = ["convnet"]  # networks, the plain one first
+frozen_stages: list = [1]  # of each model; the paper freezes through the first block
+learning_rates: list = [None]  # of each model, None for the data set's own
+costly_models: list = []  # of these only 1 epoch
 weights: str = None  # none, a published name or a file; None for each model's own
 epochs: list = [1, 2]  # of Multitask, the paper has 1 and 10
 method: list = ["CRS", "PRS"]  # beside Multitask; EWC and GSS need a plain network
@@ -96,8 +96,8 @@ offline.head(3).round(1)
 # %% [markdown]
 # ## Offline: one epoch and more, two test sets
 #
-# The tables show the overall scores of Multitask in percent. Brackets hold the paper's number of
-# epochs where ours differs.
+# The tables show the overall scores of Multitask in percent. The paper's number of epochs stands
+# behind ours where they differ.
 
 # %%
 settings.save(None, offline, "offline")
@@ -107,19 +107,18 @@ for name in settings.dataset:
     display(architectures.offline_table(shown))
 
 # %% [markdown]
-# The bars are ours, the dashes the paper's on the data set that ours stands in for. The paper's
-# name of a network is in brackets. A setting that was not trained has neither bar nor dash.
+# Filled marks are ours, hollow ones the paper's on the data set that ours stands in for. The
+# paper's name of a network is in brackets. A setting that was not trained has no mark.
 
 # %%
-from prslib.report.style import share_legend
+from prslib.report.style import join_panels
 
 for name in settings.dataset:
     shown = architectures.in_order(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         architectures.plot_architectures(shown[shown["metric"] == metric], ax, metric)
-    share_legend(figure)
-    figure.suptitle(f"{name}: Multitask by network [paper's], seeds: {len(settings.seeds)}")
+    join_panels(figure, f"{name}: Multitask by network [paper's], seeds: {len(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
@@ -127,9 +126,11 @@ for name in settings.dataset:
 # number of epochs.
 
 # %%
+from prslib.report.tables import in_short
+
 gaps = architectures.between_architectures(offline)
 settings.save(None, gaps, "minus_plain")
-display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
+display(Markdown(in_short(gaps)))
 
 # %% [markdown]
 # ## Online: the methods on every network
@@ -139,7 +140,7 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 # methods, is shown here.
 
 # %%
-from prslib.report.tables import average, main_table
+from prslib.report.tables import average, main_tables
 
 online = architectures.beside_methods(rows)
 cells = average(online)
@@ -147,19 +148,18 @@ settings.save(None, cells, "methods")
 for name in settings.dataset:
     shown = architectures.in_order(cells[cells["dataset"] == name])
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
-    display(main_table(shown, name, by=["network"]))
+    display(*main_tables(shown, name, by=["network"]))
 
 # %%
-from prslib.report.style import plot_groups
+from prslib.report.style import contrast_panels, plot_groups
 
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
-    figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 8.6), sharey=True)
+    figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
     parts = architectures.in_order(shown).groupby("network", sort=False)
     for ax, (network, part) in zip(axes, parts, strict=True):
         plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
-    share_legend(figure)
-    figure.suptitle(f"{name}: mAP by network [paper's], seeds: {len(settings.seeds)}")
+    join_panels(figure, f"{name}: mAP by network [paper's], seeds: {len(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]
@@ -172,8 +172,9 @@ from prslib.report.tables import METRICS, contrasts
 
 cells = [(group, metric) for group in ("overall", "minority") for metric in METRICS]
 gaps = contrasts(online, "PRS", "CRS", cells, by=["network"])
-settings.save(None, gaps, "prs_minus_crs")
-display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
+figure = contrast_panels(gaps, "PRS minus CRS by network", "network", down="group")
+settings.save(figure, gaps, "prs_minus_crs")
+display(Markdown(in_short(gaps)))
 
 # %% [markdown]
 # ## What holds

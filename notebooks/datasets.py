@@ -48,25 +48,25 @@ settings
 # %% [markdown]
 # ## Classes, task by task
 #
-# A bar is the number of training images of a class, on a logarithmic scale; the colour is its
-# group. The classes of a task are imbalanced (the bars fall steeply). In NUS-WIDEseq and its
-# stand-in the tasks are, too.
+# A mark is the number of training images of a class, on a logarithmic scale; its colour and shape
+# are the group's. The classes of a task are imbalanced: the marks fall steeply. In NUS-WIDEseq and
+# its stand-in the tasks are, too.
 #
 # Without the released id files, NUS-WIDEseq is derived here from all of NUS-WIDE's labels. Its
 # tasks differ from the published ones, which contain only images whose links worked at the time.
 
 # %%
 import matplotlib.pyplot as plt
-import pandas as pd
 from IPython.display import Markdown, display
 
-from prslib.report.style import STYLE
+from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
 for name, data in sets.items():
     frame = datasets.class_statistics(data)
-    figure, ax = plt.subplots(figsize=(12, 4))
+    figure, ax = plt.subplots(figsize=(13, 5))
     datasets.plot_class_statistics(frame, ax)
+    join_panels(figure, f"{name}: training images of each class")
     settings.save(figure, frame, f"classes_{name}")
 
 # %% [markdown]
@@ -77,6 +77,8 @@ for name, data in sets.items():
 # prints 6346 test images for COCOseq; its released files hold 6366.
 
 # %%
+import pandas as pd
+
 sizes = pd.concat([datasets.sizes(data) for data in sets.values()], ignore_index=True)
 settings.save(None, sizes, "sizes")
 sizes
@@ -92,6 +94,7 @@ frame = pd.concat([datasets.labels_per_image(data) for data in sets.values()])
 figure, axes = plt.subplots(1, len(sets), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], sets, strict=True):
     datasets.plot_labels_per_image(frame[frame["dataset"] == name], ax).set_title(name)
+join_panels(figure, "Labels of an image, by task")
 settings.save(figure, frame, "labels")
 
 # %% [markdown]
@@ -104,7 +107,7 @@ settings.save(figure, frame, "labels")
 sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
 for name, source in sources.items():
     data, matrix = sets[name], datasets.cooccurrence(sets[name], source)
-    figure, ax = plt.subplots(figsize=(9, 7.6))
+    figure, ax = plt.subplots(figsize=(12, 11))
     task = datasets.class_statistics(data)["task"].to_numpy()
     datasets.plot_cooccurrence(matrix, task, ax).set_title(name)
     settings.save(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
@@ -127,15 +130,17 @@ frame = pd.concat([steps.assign(dataset=name) for name, steps in followed.items(
 figure, axes = plt.subplots(1, len(sources), figsize=(11, 3.6), squeeze=False)
 for ax, (name, steps) in zip(axes[0], followed.items(), strict=True):
     datasets.plot_clustering_steps(steps, ax).set_title(name)
+join_panels(figure, "Images that the clustering keeps, merge by merge")
 settings.save(figure, frame, "clustering")
 
 # %% [markdown]
-# The next cell describes the first two merges and the last two. `datasets_clustering.csv` has all.
+# The tables have the first two merges and the last two, `datasets_clustering.csv` all. `groups` are
+# left after the merge of `first` and `second`, `together` counts the images that show both sides,
+# `apart` those that show one, and `kept` is the share of images that lie within one group.
 
 # %%
 for name, steps in followed.items():
-    chosen = pd.concat([steps.head(2), steps.tail(2)])
-    display(Markdown(f"**{name}**\n\n" + "\n".join(datasets.merge_sentences(chosen))))
+    display(Markdown(f"**{name}**"), pd.concat([steps.head(2), steps.tail(2)]).round(4))
 
 # %% [markdown]
 # ## Images

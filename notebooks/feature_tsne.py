@@ -66,7 +66,7 @@ from IPython.display import Markdown, display
 
 from prslib import run_all
 from prslib.report import feature_tsne
-from prslib.report.style import STYLE, share_legend
+from prslib.report.style import STYLE, contrast_panels, join_panels
 
 plt.style.use(STYLE)
 runs = run_all(wanted, device=settings.device)
@@ -91,9 +91,8 @@ for name in settings.dataset:
     figure, axes = plt.subplots(1, len(drawn), figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):
         feature_tsne.plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
-    share_legend(figure, columns=5)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
-    figure.suptitle(f"{name}: penultimate features of test images, {sizes}")
+    join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
     settings.save(figure, plane, name)
 
 # %% [markdown]
@@ -102,8 +101,8 @@ for name in settings.dataset:
 # Both are taken over all classes, in the feature space and not in the picture. *kNN accuracy* is
 # the share of images whose nearest others vote for the right class. Guessing would give one in the
 # number of classes. *Silhouette*, times 100, is 100 for classes far apart and 0 where they overlap.
-# It is below 0 where images lie nearer to another class than to their own. Bars are means over
-# seeds, dots the seeds.
+# It is below 0 where images lie nearer to another class than to their own. Marks are means over
+# seeds, strokes go from the lowest to the highest seed.
 
 # %%
 from prslib.report.style import plot_groups
@@ -114,8 +113,8 @@ for name in settings.dataset:
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
         part = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
         plot_groups(part, ax, metric)
-    share_legend(figure)
-    figure.suptitle(f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
+    axes[1].set_ylabel("silhouette, times 100")
+    join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
     settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
 # %% [markdown]
@@ -125,12 +124,13 @@ for name in settings.dataset:
 # minority. "Above" and "below" mean that the whole interval of the difference is, as in `ledger`.
 
 # %%
-from prslib.report.tables import GROUPS, contrasts
+from prslib.report.tables import GROUPS, contrasts, in_short
 
 cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in GROUPS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
-settings.save(None, gaps, "separation_prs_minus_crs")
-display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
+figure = contrast_panels(gaps, "How well classes stand apart, PRS minus CRS", "group")
+settings.save(figure, gaps, "separation_prs_minus_crs")
+display(Markdown(in_short(gaps)))
 
 # %% [markdown]
 # ## What can be concluded, and what cannot

@@ -61,10 +61,10 @@ settings
 # %% [markdown]
 # ## The two figures
 #
-# Lines are geometric means over seeds, bands one standard deviation of the logarithm. The scale is
-# logarithmic. On single-label data the seed also draws the order of the classes, so the bands there
-# include the effect of the order. Until the memory is full, all methods but ExStream hold the same
-# samples.
+# Lines are geometric means over seeds, strokes one standard deviation of the logarithm; the methods
+# stand side by side. On single-label data the seed also draws the order of the classes, so the
+# strokes there include the effect of the order. Until the memory is full, all methods but ExStream
+# hold the same samples.
 #
 # ExStream is to be read with care, as the paper says too. It freezes the lower part of the network
 # and replays stored vectors. Its memory is divided among the classes in advance and fills only as
@@ -81,14 +81,13 @@ rows = variances_of(runs)
 import matplotlib.pyplot as plt
 
 from prslib.report.gradient_variance import plot_gradient_variance
-from prslib.report.style import STYLE, share_legend
+from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
-share_legend(figure)
-figure.suptitle(f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
+join_panels(figure, f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
 settings.save(figure, rows, "curves")
 
 # %% [markdown]

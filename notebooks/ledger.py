@@ -76,9 +76,9 @@ figure, axes = plt.subplots(2, 3, figsize=(10, 7.8))
 for ax, kind in zip(axes.flat, ledger.KINDS, strict=True):
     shown = run[run["kind"] == kind]
     ledger.plot_agreement(shown, ax).set_title(f"{kind}: {len(shown)} cells")
-style.share_legend(figure)
 seeds = f"means over {run['seeds'].min()} to {run['seeds'].max()} seeds"
-figure.suptitle(f"{len(run)} of {len(rows)} published cells, ours against the paper's, {seeds}")
+title = f"{len(run)} of {len(rows)} published cells, ours against the paper's, {seeds}"
+style.join_panels(figure, title)
 settings.save(figure, run, "agreement")
 
 # %% [markdown]
@@ -109,19 +109,31 @@ counts = decided.groupby(["stands_for", "verdict"]).size().unstack(fill_value=0)
 display(counts)
 
 # %%
-figure, ax = plt.subplots(figsize=(9, 2.2 + 0.23 * decided["claim"].nunique()))
-ledger.plot_claims(decided, ax)
-most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most"
-figure.suptitle(f"The paper's claims in our runs: {most}; verdicts corrected (Holm)")
+most = f"{settings.level:.0%} intervals, {decided['seeds'].max()} seeds at most; Holm"
+chosen = decided[decided["claim"].isin(ledger.HEADLINES)]
+figure, ax = plt.subplots(figsize=(9, 1.6 + 0.2 * len(chosen)))
+ledger.plot_claims(chosen, ax)
+style.join_panels(figure, f"The paper's main claims in our runs ({most})")
+settings.save(figure, chosen, "headlines")
+
+# %% [markdown]
+# Now all of them:
+
+# %%
+half = decided["claim"].map(decided["claim"].unique().tolist().index)
+half = half > half.median()
+lines = max(half.sum(), (~half).sum())
+figure, axes = plt.subplots(1, 2, figsize=(16, 1.6 + 0.18 * lines), sharex=True)
+for ax, part in zip(axes, [decided[~half], decided[half]], strict=True):
+    ledger.plot_claims(part, ax)
+style.join_panels(figure, f"The paper's claims in our runs ({most})")
 settings.save(figure, decided, "claims")
 
 # %% [markdown]
-# In words, question by question, with the effect on each data set. Below are all claims, with their
-# place in the paper. In brackets behind a data set is the one that it stands for, or is a part of.
+# The table has the place of each claim in the paper. In brackets behind a data set is the one that
+# it stands for, or is a part of.
 
 # %%
-display(Markdown("\n".join(f"- {sentence}" for sentence in ledger.in_words(decided))))
-
 # %%
 display(Markdown(ledger.as_markdown(ledger.account(decided))))
 

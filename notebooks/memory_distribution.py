@@ -38,7 +38,7 @@ method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with
 rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2, 3, 4]  # one memory of every method for each
-costly: list = []  # methods that run with the first seed only
+costly: list = ["digits49seq"]  # methods that run with the first seed only
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
@@ -69,7 +69,7 @@ settings
 import matplotlib.pyplot as plt
 
 from prslib.report.memory_distribution import memory_shares
-from prslib.report.style import STYLE, share_legend
+from prslib.report.style import STYLE, join_panels
 
 plt.style.use(STYLE)
 by_class = memory_shares(memories, device=settings.device)
@@ -86,14 +86,14 @@ for name in settings.dataset:
         plot_class_shares(shown[shown["method"].isin(["Stream", method])], ax)
     for ax in axes.flat[len(settings.method) :]:
         ax.remove()
-    share_legend(figure)
-    figure.suptitle(f"{name}: the memory class by class, {seed_text}")
+    join_panels(figure, f"{name}: the memory class by class, {seed_text}")
     settings.save(figure, shown, name)
 
 # %% [markdown]
 # ## Group by group
 #
-# The same memories, added up over the majority, moderate and minority classes.
+# The same memories, added up over the majority, moderate and minority classes. The dashed lines are
+# equal shares for all classes.
 
 # %%
 from prslib.report.memory_distribution import group_shares, plot_group_shares
@@ -102,8 +102,7 @@ by_group = group_shares(by_class)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)
-share_legend(figure)
-figure.suptitle(f"the memory by class group, {seed_text}")
+join_panels(figure, f"The memory by class group, {seed_text}")
 settings.save(figure, by_group, "groups")
 
 # %% [markdown]
@@ -115,20 +114,9 @@ settings.save(figure, by_group, "groups")
 # ones.
 
 # %%
-from IPython.display import Markdown, display
-
 from prslib.report.memory_distribution import distance_to
 
 distances = distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
 distances["to stream"] = distance_to(by_class, "stream")["total_variation"]
 settings.save(None, distances, "distance")
-means = distances.groupby(["dataset", "method"])[["to equal", "to stream"]].mean()
-display(means.round(1))
-
-# %%
-lines = [
-    f"- {name}: the memory of {method} is {row['to equal']:.1f} % away from equal shares and "
-    f"{row['to stream']:.1f} % from the stream's."
-    for (name, method), row in means.iterrows()
-]
-display(Markdown("\n".join(lines)))
+distances.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)

@@ -34,10 +34,10 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-dataset: list = ["imbal-digits", "imbal-colour-digits"]  # single-label data sets
+dataset: list = ["imbal-digits"]  # single-label data sets
 method: list = ["Finetune", "CRS", "PRS"]  # methods of the tables
 orders: list = ["drawn"]  # orders of the classes, drawn is from the seed
-seeds: list = [0, 1]  # one run of every method and order for each
+seeds: list = [0, 1, 2, 3, 4]  # one run of every method and order for each
 spread: int = 10  # random orders that show what the order alone does
 search: list = None  # orders to keep after the first and second look, None for no search
 device: str = "cpu"  # cpu or cuda
@@ -93,16 +93,17 @@ for name in names:
     display(single_label.accuracy_table(every[every["dataset"] == name]))
 
 # %%
-from prslib.report.style import plot_progression, share_legend
+from prslib.report.style import contrast_panels, join_panels, plot_progression
 
 rows = {name: every[every["dataset"] == name] for name in names}
 for name in names:
-    size = {"figsize": (4 + 3 * len(settings.orders), 4), "sharey": True, "squeeze": False}
-    figure, axes = plt.subplots(1, len(settings.orders), **size)
-    for ax, (order, shown) in zip(axes[0], rows[name].groupby("order", sort=False), strict=True):
-        plot_progression(shown, ax, "accuracy").set_title(order, loc="center")
-    share_legend(figure)
-    figure.suptitle(f"{name}: whole test set, {len(settings.seeds)} seeds")
+    shape = -(-len(settings.orders) // 2), min(2, len(settings.orders))
+    figure, axes = plt.subplots(*shape, figsize=(11, 1 + 3.4 * shape[0]), squeeze=False)
+    for ax, (order, shown) in zip(axes.flat, rows[name].groupby("order", sort=False), strict=False):
+        plot_progression(shown, ax, "accuracy").set_title(f"order: {order}")
+    for ax in axes.flat[len(settings.orders) :]:
+        ax.remove()
+    join_panels(figure, f"{name}: whole test set, {len(settings.seeds)} seeds")
     settings.save(figure, rows[name], single_label.paper_table(name))
 
 # %% [markdown]
@@ -113,10 +114,15 @@ for name in names:
 # trained".
 
 # %%
+from prslib.report.tables import in_short
+
 for name in names:
     gaps = single_label.task_contrasts(rows[name], "PRS", "CRS")
-    settings.save(None, gaps, f"{single_label.paper_table(name)}_prs_minus_crs")
-    display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
+    figure = contrast_panels(
+        gaps, "Accuracy after each task, PRS minus CRS", "trained_tasks", "order"
+    )
+    settings.save(figure, gaps, f"{single_label.paper_table(name)}_prs_minus_crs")
+    display(Markdown(in_short(gaps)))
 
 # %% [markdown]
 # ## The effect of the order alone
@@ -133,13 +139,15 @@ for name in mlps:
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     single_label.plot_order_spread(last, axes[0])
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    figure.suptitle(f"{name}: accuracy after the last task, {settings.spread} orders")
+    join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
     settings.save(figure, by_order[name], f"{single_label.paper_table(name)}_orders")
 
 # %%
 for name in mlps:
-    sentences = single_label.spread_sentences(by_order[name])
-    display(Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
+    last = by_order[name].query("trained_tasks == 5").groupby("method", sort=False)
+    shares = last["value"].quantile([0.05, 0.5, 0.95]).unstack().round(1)
+    shares = shares.rename(columns="{:.0%} of orders are below".format)
+    display(Markdown(single_label.lead_sentence(by_order[name])), shares)
 
 # %% [markdown]
 # ## The printed method and the released code
@@ -188,7 +196,7 @@ for name, second, third, order in found:
     plot_progression(shown, axes[0], "accuracy")
     last = second[second["trained_tasks"] == 5]
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    figure.suptitle(f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest")
+    join_panels(figure, f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest")
     table = single_label.paper_table(name)
     settings.save(figure, pd.concat([shown, last]), f"{table}_nearest")
 

@@ -10,35 +10,54 @@ Examples
 array([0, 1])
 """
 
+import os
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-_HOME = {
-    "DATASETS": "prslib.datasets",
-    "METHODS": "prslib.training.methods",
-    "MODELS": "prslib.models",
-    "Memory": "prslib.memory",
-    "Run": "prslib.training.config",
-    "RunConfig": "prslib.training.config",
-    "SAMPLERS": "prslib.samplers",
-    "Store": "prslib.experiments.store",
-    "configs": "prslib.training.config",
-    "configs_of": "prslib.training.config",
-    "load_dataset": "prslib.datasets",
-    "make_model": "prslib.models.networks",
-    "make_sampler": "prslib.samplers",
-    "paired": "prslib.training.config",
-    "run": "prslib.training.run",
-    "run_all": "prslib.experiments.sweep",
+if TYPE_CHECKING:  # what editors and type checkers see
+    # isort: off
+    from prslib.datasets import DATASETS as DATASETS, load_dataset as load_dataset
+    from prslib.experiments.store import Store as Store
+    from prslib.experiments.sweep import run_all as run_all
+    from prslib.memory import Memory as Memory
+    from prslib.models import MODELS as MODELS
+    from prslib.models.networks import make_model as make_model
+    from prslib.samplers import SAMPLERS as SAMPLERS, make_sampler as make_sampler
+    from prslib.training.config import Run as Run, RunConfig as RunConfig, configs as configs
+    from prslib.training.config import configs_of as configs_of, paired as paired
+    from prslib.training.methods import METHODS as METHODS, register as register
+    from prslib.training.run import run as run
+
+__version__ = "0.1.0"
+_NAMES = {
+    "prslib.datasets": ("DATASETS", "load_dataset"),
+    "prslib.experiments.store": ("Store",),
+    "prslib.experiments.sweep": ("run_all",),
+    "prslib.memory": ("Memory",),
+    "prslib.models": ("MODELS",),
+    "prslib.models.networks": ("make_model",),
+    "prslib.samplers": ("SAMPLERS", "make_sampler"),
+    "prslib.training.config": ("Run", "RunConfig", "configs", "configs_of", "paired"),
+    "prslib.training.methods": ("METHODS", "register"),
+    "prslib.training.run": ("run",),
 }
-
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str):
     if name not in _HOME:
         raise AttributeError(f"module 'prslib' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    from prslib.checks import naming_extra
+
+    with naming_extra("training"):
+        return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# modules that register samplers, methods, data sets or networks: in every process that loads this
+for _module in filter(None, os.environ.get("PRSLIB_PLUGINS", "").split(",")):
+    import_module(_module.strip())

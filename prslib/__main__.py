@@ -1,4 +1,4 @@
-"""Run the command line: ``python -m prslib --help``."""
+"""Run the command line: ``python -m prslib --help``, the same as ``prslib --help``."""
 
 import sys
 

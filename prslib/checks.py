@@ -1,12 +1,27 @@
 """Check what a user passes in; errors say what was expected, what came and what to do."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
 
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
+
+
+@contextmanager
+def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
+    """Let the error about a package that is not installed name the extra that brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "prslib").split(".")[0] == "prslib" or "prslib[" in str(error):
+            raise
+        raise ModuleNotFoundError(
+            f"expected the package {error.name}, which is not installed; install what this needs: "
+            f"pip install 'prslib[{extra}]'{otherwise}"
+        ) from error
 
 
 def one_of(name: str, value: object, known: Iterable[str]) -> None:

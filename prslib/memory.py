@@ -27,8 +27,8 @@ class Memory:
     The first write decides the columns: names, kinds (numpy array or torch tensor), dtypes, devices
     and row shapes. It allocates buffers for all ``size`` slots.
 
-    Example
-    -------
+    Examples
+    --------
     >>> memory = Memory(3)
     >>> memory.write(np.array([0, -1, 0]), index=np.array([7, 8, 9]))
     >>> memory.read(np.array([0]))

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from prslib.datasets.base import GROUPS
 
 __all__ = [
-    *("accuracy", "average_precision", "class_scores", "evaluate", "forgetting", "image_weights"),
-    *("resampled", "score"),
+    *("accuracy", "anytime_average", "average_precision", "class_auc", "class_scores"),
+    *("cumulative_average", "evaluate", "forgetting", "image_weights", "macro_auc", "resampled"),
+    "score",
 ]
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
@@ -284,6 +285,61 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     return result
 
 
+def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
+    """Compute each class's area under the ROC curve, equal to scikit-learn's `roc_auc_score`.
+
+    Parameters
+    ----------
+    probabilities, labels
+        As in `average_precision`.
+
+    Returns
+    -------
+    ndarray of float, (C,)
+        The chance that a positive scores higher than a negative, a tie counts half; NaN for a
+        class with no positive or no negative.
+
+    Raises
+    ------
+    ValueError
+        As in `average_precision`.
+
+    Examples
+    --------
+    >>> class_auc([[0.8], [0.6], [0.4]], [[1], [0], [1]]).tolist()
+    [0.5]
+    """
+    scores, labels = _aligned(probabilities, labels)
+    if np.isnan(scores).any():
+        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
+    result = np.full(labels.shape[1], np.nan)
+    for index in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):
+        truth = labels[:, index]
+        negatives, positives = np.sort(scores[~truth, index]), scores[truth, index]
+        below = [np.searchsorted(negatives, positives, side) for side in ("left", "right")]
+        result[index] = np.mean(below) / len(negatives)
+    return result
+
+
+def macro_auc(
+    probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str]
+) -> list[tuple[str, str, float]]:
+    """Average `class_auc` over all classes and over each group; not in the paper.
+
+    Parameters, errors and the form of what is returned are those of `score`; the metric is "AUC".
+    Classes without a positive or a negative are left out.
+
+    Examples
+    --------
+    >>> macro_auc([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
+    ('overall', 'AUC', 1.0)
+    """
+    area = class_auc(probabilities, labels)
+    groups = _members(class_group, len(area))
+    found = {name: area[mask & ~np.isnan(area)] for name, mask in groups.items()}
+    return [(k, "AUC", float(part.mean()) if len(part) else np.nan) for k, part in found.items()]
+
+
 def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     probabilities, labels = _aligned(probabilities, labels)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
@@ -384,8 +440,8 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """Measure how much each run has forgotten at its end, "Normalized Forgetting Measure".
 
-    For each earlier task: (best before the end - at the end) / |best before the end|, averaged
-    over the earlier tasks.
+    For each earlier task: the best before the end less the end, divided by the absolute value of
+    the best before the end; averaged over the earlier tasks.
 
     Parameters
     ----------
@@ -447,6 +503,61 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     best, end = tasks["best"].to_numpy(), tasks["end"].to_numpy()
     tasks["value"] = _forgotten(best, end) if normalised else best - end
     return tasks.groupby([*run, "group", "metric"], **_KEEP_ALL)["value"].mean().reset_index()
+
+
+def anytime_average(scores: pd.DataFrame) -> pd.DataFrame:
+    """Average each run's scores on all tasks seen over the samples of the stream; not in the paper.
+
+    It is the area under the score as a function of samples seen, where each evaluation stands for
+    the samples since the one before it (Koh et al., ICLR 2022).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As for `forgetting`, and a column samples: how many were seen at the evaluation. Rows whose
+        task is not "seen" do not enter.
+
+    Returns
+    -------
+    DataFrame
+        The columns that tell runs apart, group, metric, value: one row each.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"seed": 0, "trained_tasks": [1, 2], "samples": [30, 40],
+    ...     "task": "seen", "group": "overall", "metric": "mAP", "value": [0.8, 0.4]})
+    >>> anytime_average(scores)["value"].round(3).tolist()
+    [0.7]
+    """
+    cell = ["trained_tasks", "samples", "task", "group", "metric", "value"]
+    if missing := [column for column in cell if column not in scores]:
+        raise ValueError(f"expected the columns {cell}, {missing} missing; pass the scores frame")
+    keys = [column for column in scores if column not in ("trained_tasks", "samples", "value")]
+    rows = scores[scores["task"] == "seen"].sort_values("trained_tasks", kind="stable")
+    since = rows.groupby(keys, **_KEEP_ALL)["samples"].diff().fillna(rows["samples"])
+    sums = rows.assign(value=rows["value"] * since, since=since).groupby(keys, **_KEEP_ALL)
+    sums = sums[["value", "since"]].sum(min_count=1).reset_index()
+    return sums.assign(value=sums["value"] / sums["since"]).drop(columns=["since", "task"])
+
+
+def cumulative_average(scores: pd.DataFrame) -> pd.DataFrame:
+    """Average each run's scores on all tasks seen over its evaluations; not in the paper.
+
+    Takes and returns what `anytime_average` does; no samples are needed.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"seed": 0, "trained_tasks": [1, 2], "task": "seen",
+    ...     "group": "overall", "metric": "mAP", "value": [0.8, 0.4]})
+    >>> cumulative_average(scores)["value"].round(3).tolist()
+    [0.6]
+    """
+    return anytime_average(scores.assign(samples=scores["trained_tasks"]))
 
 
 def _check_rows(rows: pd.DataFrame, scores: pd.DataFrame) -> None:

@@ -4,6 +4,7 @@ A relative folder in the environment is one in `project_root`, wherever a proces
 """
 
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +22,13 @@ def project_root() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return ``PRSLIB_CACHE``, by default ``cache/``: data sets, runs, executed notebooks."""
-    return project_root() / (os.environ.get("PRSLIB_CACHE") or "cache")
+    """Return ``PRSLIB_CACHE``, by default ``cache/`` of a checkout or among the user's caches."""
+    root, named = project_root(), os.environ.get("PRSLIB_CACHE")
+    if named or (root / "params").is_dir():
+        return root / (named or "cache")
+    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    usual = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return Path(os.environ.get(variable) or usual) / "prslib"
 
 
 def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:

@@ -4,14 +4,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from sklearn.metrics import average_precision_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 from prslib.metrics import (
+    anytime_average,
     average_precision,
+    class_auc,
     class_scores,
+    cumulative_average,
     evaluate,
     forgetting,
     image_weights,
+    macro_auc,
     resampled,
     score,
 )
@@ -309,3 +317,37 @@ def test_weighted_scores_are_those_of_scikit_learn_and_plain_with_equal_weights(
         pooled = precision_recall_fscore_support(labels, probabilities > 0.5, **kinds)[:3]
         np.testing.assert_allclose(found[3:7], [*pooled, np.mean(areas)])
         assert np.isnan(found[-7:]).all()  # no minority
+
+
+@pytest.mark.parametrize("levels", [None, 4])
+def test_auc_equals_scikit_learn_and_leaves_classes_without_positives_out(levels):
+    probabilities, labels, class_group = random_case(3, levels=levels)
+    labels[0] = False  # of the case, all
+    labels[:, 4], labels[:, 5] = False, True
+    left = [c for c in range(9) if c not in (4, 5)]
+    areas = [roc_auc_score(labels[:, c], probabilities[:, c]) for c in left]
+    found = class_auc(probabilities, labels)
+    np.testing.assert_allclose(found[left], areas)
+    assert np.isnan(found[[4, 5]]).all()
+    rows = {group: value for group, _, value in macro_auc(probabilities, labels, class_group)}
+    assert rows["overall"] == pytest.approx(np.mean(areas))
+    of_group = [a for c, a in zip(left, areas, strict=True) if class_group[c] == "moderate"]
+    assert rows["moderate"] == pytest.approx(np.mean(of_group))
+    assert np.isnan(macro_auc([[0.5]], [[1]], ["majority"])[0][2])
+    with pytest.raises(ValueError, match="got NaN"):
+        class_auc([[np.nan]], [[1]])
+
+
+def test_averages_over_the_stream_weigh_each_evaluation():
+    rows = [(k, n, m, v) for m, values in (("mAP", [0.9, 0.6, 0.3]), ("AUC", [0.5, 0.5, 0.8]))
+            for (k, n), v in zip([(1, 10), (2, 40), (3, 50)], values, strict=True)]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["trained_tasks", "samples", "metric", "value"])
+    scores = scores.assign(seed=0, rho=np.nan, task="seen", group="overall").iloc[::-1]
+    scores = pd.concat([scores, scores.assign(task="0", value=9.0)])
+    found = anytime_average(scores).set_index("metric")["value"]
+    assert found["mAP"] == pytest.approx((0.9 * 10 + 0.6 * 30 + 0.3 * 10) / 50)
+    assert found["AUC"] == pytest.approx((0.5 * 40 + 0.8 * 10) / 50)
+    plain = cumulative_average(scores.drop(columns="samples")).set_index("metric")["value"]
+    assert plain.to_dict() == pytest.approx({"mAP": 0.6, "AUC": 0.6})
+    with pytest.raises(ValueError, match=r"\['samples'\] missing"):
+        anytime_average(scores.drop(columns="samples"))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from prslib import paths
 from prslib.paths import cache_dir, data_dir, figures_dir, project_root
 
 
@@ -24,3 +25,16 @@ def test_absolute_folders_are_as_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_DATA", "no such folder")
     with pytest.raises(FileNotFoundError, match=r"to name a folder, got .*no such folder, which"):
         data_dir()
+
+
+def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
+    monkeypatch.delenv("PRSLIB_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache_dir() == project_root() / "cache"
+    monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "prslib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    for platform, folder in ("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "local"):
+        monkeypatch.setattr("sys.platform", platform)
+        assert cache_dir() == tmp_path / folder / "prslib"

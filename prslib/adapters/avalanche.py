@@ -1,10 +1,8 @@
 """Use a label-only sampler as a storage policy of Avalanche (https://avalanche.continualai.org)."""
 
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
+from prslib.adapters import check_empty, multi_hot
 from prslib.samplers import Sampler
 
 try:
@@ -39,26 +37,15 @@ class SamplerBuffer(ExemplarsBuffer):
     Targets are whole numbers from 0 to C - 1, or multi-hot vectors of length C. Everything else is
     refused: nothing is rounded, cut or replaced by its largest entry.
 
-    Example
-    -------
+    Examples
+    --------
     >>> from prslib import make_sampler
     >>> SamplerBuffer(make_sampler("prs", size=200, num_classes=10, seed=0)).max_size
     200
     """
 
     def __init__(self, sampler: Sampler):
-        if not isinstance(sampler, Sampler):
-            raise TypeError(f"sampler: expected what make_sampler returns, got {sampler!r}")
-        if sampler.needs:
-            raise ValueError(
-                f"sampler: expected one that looks at labels alone, got one that needs "
-                f"{', '.join(sorted(sampler.needs))}; choose crs, prs, cbrs or ocdm"
-            )
-        if len(sampler):
-            raise ValueError(
-                f"sampler: expected an empty one, got one that holds {len(sampler)} samples; "
-                "make a new one for each buffer"
-            )
+        check_empty(sampler)
         super().__init__(len(sampler.labels))
         self.sampler = sampler
 
@@ -102,41 +89,3 @@ class SamplerBuffer(ExemplarsBuffer):
                 f"new_size: expected {self.max_size}, the sampler's size, got {new_size}; "
                 "make a sampler of the size you need"
             )
-
-
-def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return targets, class numbers or vectors of 0 and 1 throughout, as multi-hot rows.
-
-    Raises TypeError for a single target that is no whole number, ValueError for others.
-
-    Example
-    -------
-    >>> multi_hot([2, 0], num_classes=3).astype(int)
-    array([[0, 0, 1],
-           [1, 0, 0]])
-    """
-    values = [np.asarray(target) for target in targets]
-    shapes = {value.shape for value in values}
-    if shapes not in ({()}, {(num_classes,)}):
-        raise ValueError(
-            f"targets: expected whole numbers, or vectors of {num_classes} classes throughout, got "
-            f"shapes {', '.join(map(str, sorted(shapes)))}; a sample with several labels is "
-            f"a multi-hot vector of shape ({num_classes},)"
-        )
-    array = np.stack(values)
-    if shapes == {(num_classes,)}:
-        if not np.isin(array, (0, 1)).all():
-            raise ValueError(
-                f"targets: expected vectors of 0 and 1, got {array[~np.isin(array, (0, 1))][0]}; "
-                "decide which labels a sample has before it is placed"
-            )
-        return array.astype(bool)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"targets: expected whole numbers, got {array.dtype}; pass class indices")
-    outside = array[(array < 0) | (array >= num_classes)]
-    if len(outside):
-        raise ValueError(
-            f"targets: expected classes 0 to {num_classes - 1}, got {outside[0]}; "
-            "make the sampler with num_classes of the whole stream"
-        )
-    return np.arange(num_classes) == array[:, None]

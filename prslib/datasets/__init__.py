@@ -3,6 +3,7 @@
 import hashlib
 from functools import lru_cache
 
+from prslib.checks import naming_extra
 from prslib.datasets import coco, digits, features, nuswide, single_label
 from prslib.datasets.base import (
     GROUPS,
@@ -64,6 +65,8 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
         If the name is unknown.
     FileNotFoundError
         If the data set must be downloaded first and is not in ``PRSLIB_DATA``.
+    ModuleNotFoundError
+        If it needs packages that ``pip install 'prslib[data]'`` brings.
 
     Examples
     --------
@@ -72,7 +75,8 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     """
     if name not in DATASETS:
         raise ValueError(f"unknown dataset {name!r}; known datasets: {', '.join(sorted(DATASETS))}")
-    return DATASETS[name].load(images)
+    with naming_extra("data"):
+        return DATASETS[name].load(images)
 
 
 @lru_cache

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed
-from tqdm import tqdm
 
 from prslib.paths import cache_dir, replacing
 
@@ -134,6 +132,9 @@ class ImageArray:
 
     def fill(self, items: Sequence, workers: int | None, doing: str, *how) -> dict[int, str]:
         """Fill waiting rows with `_fill_rows`; those that failed stay so and are returned."""
+        from joblib import Parallel, cpu_count, delayed  # here, as loading labels needs neither
+        from tqdm import tqdm
+
         self._reserve()
         waiting = self.waiting
         tasks = (

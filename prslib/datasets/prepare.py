@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock, Timeout
 
+from prslib.checks import naming_extra
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import ImageArray, require_an_image
 from prslib.datasets.prepared import PARTS, Corpus, PreparedSet, Selection
@@ -45,6 +43,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         description="Choose a set's images, decode them once to 256 x 256 pixels and keep them in "
         "$PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped. MNIST and "
         "SVHN stay the files they are: they are checked, and fetched where asked to.",
+        epilog="example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids",
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
     for name, prepared in SETS.items():
@@ -71,39 +70,33 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             help="go on where more than 1 %% of the images are missing or broken",
         )  # fmt: skip
         parser.add_argument("--workers", **WORKERS)
-        parser.set_defaults(command=partial(_reporting, run_command), name=name)
+        parser.set_defaults(command=run_command, name=name)
     parser = names.add_parser(features.MINI, help="make the features again that come with prslib")
     for option in ("--annotations", "--images"):
         parser.add_argument(option, type=Path, required=True, metavar="DIR")
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     parser.add_argument("--workers", **WORKERS)
-    parser.set_defaults(command=partial(_reporting, run_mini))
+    parser.set_defaults(command=run_mini)
     parser = names.add_parser("features", help="what a frozen network sees in a prepared set")
-    parser.add_argument("name", choices=SETS)
+    parser.add_argument("name", choices=list(SETS))
     parser.add_argument(
         "--backbone", default=features.DEFAULT, metavar="NETWORK",
         help="this or a classifier of torchvision, such as resnet50 (%(default)s)",
     )  # fmt: skip
     parser.add_argument("--weights", metavar="FILE", help="in place of the published ones")
     parser.add_argument("--workers", **WORKERS)
-    parser.set_defaults(command=partial(_reporting, run_features))
+    parser.set_defaults(command=run_features)
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for} of {source.torchvision}, in $PRSLIB_DATA: {source.files}"
         parser = names.add_parser(source.name, help=text, description=text)
         parser.add_argument(
             "--download", action="store_true", help="fetch with torchvision what is not there"
         )
-        parser.set_defaults(command=partial(_reporting, run_single_label), source=source)
-
-
-def _reporting(command: Callable, options: argparse.Namespace) -> int:
-    """Run a command; where something is wrong with the input, print that and return 1."""
-    try:
-        command(options)
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+        parser.set_defaults(command=run_single_label, source=source)
+    given = dict.fromkeys((*SETS, features.MINI), "--images DIR --annotations DIR")
+    given["features"] = "cocoseq --backbone resnet50"
+    for name, parser in names.choices.items():
+        parser.epilog = f"example: prslib prepare {name} {given.get(name, '--download')}"
 
 
 def run_command(options: argparse.Namespace) -> None:
@@ -210,6 +203,8 @@ def prepare(
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep other processes from writing into a folder."""
+    from filelock import FileLock, Timeout  # here, as the command line names what is missing
+
     try:
         with FileLock(folder / "prepare.lock", timeout=0):
             yield
@@ -339,12 +334,7 @@ def run_single_label(options: argparse.Namespace) -> None:
 
 def download(source: single_label.Source, folder: Path) -> None:
     """Fetch the original files with torchvision, which checks their sums."""
-    try:
+    with naming_extra("training", f", or put there yourself {source.files}"):
         from torchvision import datasets
-    except ImportError as error:
-        raise ImportError(
-            "the download needs torchvision, which is not installed; `pip install torchvision`, or "
-            f"put there yourself {source.files}"
-        ) from error
     for part in source.parts:
         getattr(datasets, source.torchvision)(folder, download=True, **part)

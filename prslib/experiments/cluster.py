@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 
+from prslib.checks import naming_extra
 from prslib.datasets import fingerprint, load_dataset
 from prslib.experiments.store import Store
 from prslib.experiments.workers import (
@@ -23,6 +24,7 @@ from prslib.experiments.workers import (
     train_group,
 )
 from prslib.training.config import Run, RunConfig
+from prslib.training.methods import registered, with_registered
 
 RETRIES = 3  # of a run whose process or machine is lost
 IN_FLIGHT = 256  # groups handed to the cluster at once; each holds a lock
@@ -46,14 +48,9 @@ def train_on_cluster(
 @contextmanager
 def connected(address: str) -> Iterator[ModuleType]:
     """Connect to a cluster, or use the present connection; the context's value is `ray`."""
-    try:
+    with naming_extra("cluster", ", or leave RAY_ADDRESS unset to train on this machine"):
         import ray
         import ray.util.scheduling_strategies
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"expected Ray, as the runs are to be trained on the cluster {address!r}; install it "
-            "(pip install 'prslib[cluster]'), or leave RAY_ADDRESS unset to train on this machine"
-        ) from error
     if ray.is_initialized():
         yield ray
         return
@@ -99,10 +96,11 @@ def _check_machines(ray: ModuleType, groups: Sequence[Sequence[RunConfig]], devi
     answers = {}
     for node in fit:
         there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], False)
-        task = ray.remote(data_set_faults).options(
+        task = ray.remote(with_registered).options(
             num_cpus=0, max_retries=0, scheduling_strategy=there, name="prslib data sets"
         )
-        answers[node["NodeManagerAddress"], node["NodeID"]] = task.remote(expected)
+        answer = task.remote(registered(), data_set_faults, expected)
+        answers[node["NodeManagerAddress"], node["NodeID"]] = answer
     faults = []
     for (host, _), answer in answers.items():
         try:
@@ -170,14 +168,15 @@ def _failures(error: Exception, group: Sequence[RunConfig], store: Store, waitin
 
 
 def _submit(ray: ModuleType, configs: Sequence[RunConfig], device: str):
-    task = ray.remote(train_there).options(
+    task = ray.remote(with_registered).options(
         num_cpus=1,
         num_gpus=gpu_share(configs, device),
         max_retries=RETRIES,
         retry_exceptions=False,
         name=f"prslib {configs[0].hash}",
     )
-    return task.remote(tuple(configs), tuple(config.hash for config in configs), device)
+    hashes = tuple(config.hash for config in configs)
+    return task.remote(registered(), train_there, tuple(configs), hashes, device)
 
 
 def train_there(

@@ -98,7 +98,7 @@ def _run_stacked(
             for i in np.flatnonzero(ends[k] == end):
                 run.learner.model.load_state_dict(stack.weights_of(k))
                 groups = tasks_together(streams[k][i].seen, settings["tasks_at_once"])
-                more = groups, settings["test_resamples"]
+                more = groups, settings["test_resamples"], configs[k].macro_auc
                 scores = score_tasks(run.learner, test_images, test, dataset, *more)
                 run.finish_part({settings["test_set"]: scores})
     each = zip(configs, runs, shown, strict=True)

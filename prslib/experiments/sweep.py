@@ -97,4 +97,4 @@ def run_all(
                 "can no longer be read: someone has removed or changed the files; ask again to "
                 "train them again"
             )
-    return [found[config.hash] for config in configs]
+    return [found[config.hash] for config in configs]  # ty: ignore

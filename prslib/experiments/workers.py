@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
+from functools import partial
 from os import PathLike
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from prslib.experiments.store import CHECKPOINT, FAILURE, LOCK, Store, describe
 from prslib.models import MODELS
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import check_device
+from prslib.training.methods import registered, with_registered
 from prslib.training.run import run_at_once
 
 # A stacked run's bytes depend on the other runs of the stack; on a CPU they must not.
@@ -102,8 +104,9 @@ def _train_here(groups, store, workers, device, save_every, wait) -> Iterator[Ou
     workers = workers or process_count(gpu_share(configs, device))
     left, workers = {group[0].hash: group for group in groups}, min(workers, len(groups))
     options = store, device, save_every, wait
+    task = partial(delayed(with_registered), registered(), train_and_store)
     while left:
-        tasks = [delayed(train_and_store)(group, *options) for group in left.values()]
+        tasks = [task(group, *options) for group in left.values()]
         try:
             with Parallel(workers, return_as="generator_unordered") as pool:
                 for outcomes in pool(tasks):
@@ -124,7 +127,8 @@ def _train_apart(group: Sequence[RunConfig], store: Store, *options) -> list[Out
     """Train a group in a process of its own, so that a kill ends no other run."""
     try:
         with Parallel(2) as pool:  # with 1 it would be this process
-            return pool([delayed(train_and_store)(group, store, *options)])[0]
+            task = delayed(with_registered)(registered(), train_and_store, group, store, *options)
+            return pool([task])[0]
     except BrokenProcessPool as error:
         for config in group:
             store.record_failure(config, error)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import Any
 
 from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 
@@ -11,7 +12,7 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    made_by: str  # "module:name" with a module of `prslib.models`
+    made_by: str | Callable  # a function, or "module:name" with a module of `prslib.models`
     stages: int  # the head included
     vector_stages: int = 1  # ExStream takes its vectors after these stages and freezes them
     published_weights: tuple[str, ...] = ()  # names; empty: the network always begins random
@@ -27,7 +28,8 @@ class Architecture:
     @property
     def factory(self) -> Callable:
         """The function of image_shape, num_classes and perhaps weights that makes the network."""
-        return resolve_name(f"prslib.models.{self.made_by}")
+        made_by = self.made_by
+        return made_by if callable(made_by) else resolve_name(f"prslib.models.{made_by}")
 
     def begins_with(self, proposed: str | None) -> str:
         """Return the weights that a data set proposes where the network has them, else its own."""
@@ -64,14 +66,14 @@ class Architecture:
             )
 
 
-_IMAGENET = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
-_RESNET101 = {"published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"), **_IMAGENET}
-_SMALL = {"gpu_share": 1 / 8}
-_CONVNET = {"published_weights": (*IN_TURN, *EMBEDDED), **_SMALL}
-_MULTILABEL = {"objective_for": "multilabel_soft_margin"}
-_RESNET, _CONSISTENCY, _RECURRENT = (
-    {"stands_for": name} for name in ("ResNet101", "Attention Consistency", "RNN-Attention")
-)
+_IMAGENET: dict[str, Any] = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
+_RESNET101: dict[str, Any] = {"published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"), **_IMAGENET}
+_SMALL: dict[str, Any] = {"gpu_share": 1 / 8}
+_CONVNET: dict[str, Any] = {"published_weights": (*IN_TURN, *EMBEDDED), **_SMALL}
+_MULTILABEL: dict[str, Any] = {"objective_for": "multilabel_soft_margin"}
+_RESNET: dict[str, Any] = {"stands_for": "ResNet101"}
+_CONSISTENCY: dict[str, Any] = {"stands_for": "Attention Consistency"}
+_RECURRENT: dict[str, Any] = {"stands_for": "RNN-Attention"}
 
 MODELS: dict[str, Architecture] = {
     "convnet": Architecture("networks:ConvNet", 4, **_CONVNET, **_RESNET),

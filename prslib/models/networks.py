@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from prslib.checks import one_of
+from prslib.checks import naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE, check_weights, load_weights, of_seed
 
@@ -179,12 +179,8 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
             f"{name}: expected images with 3 channels, as ImageNet has, got {image_shape[2]}; "
             "choose another model for this data set"
         )
-    try:
+    with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
-    except ImportError as error:
-        raise ImportError(
-            f"{name} is torchvision's, which is not installed; `pip install torchvision`"
-        ) from error
     network = get_model(name, weights=None)
     load_weights(network, name, weights)
     stem = nn.Sequential(

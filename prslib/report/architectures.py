@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from prslib.models import MODELS
-from prslib.report.style import legend_above
+from prslib.report.style import draw_marks, looks_like
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
@@ -16,7 +14,6 @@ from prslib.training.methods import METHODS
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)
 PAPER_EPOCHS = (1, 10)
 METHOD_TABLES = ("main", "attention_consistency", "rnn_attention")
-COLOURS = ("#56B4E9", "#E69F00", "#0072B2", "#D55E00")  # of Okabe and Ito; light, then dark
 
 
 def online_configs(networks: Sequence[dict], methods: Sequence[str], **fixed) -> list[RunConfig]:
@@ -56,16 +53,16 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     settings = zip(rows["epochs"], paper, rows["test_set"], strict=True)
     return rows.assign(
         architecture=names,
-        network=rows["model"] + " [" + names + "]",
+        network=rows["model"].str.partition("_")[0] + " [" + names + "]",
         paper_epochs=paper,
         setting=[_setting(*setting) for setting in settings],
     )
 
 
 def _setting(epochs: int, paper: int, test_set: str) -> str:
-    """Name a setting, with the paper's number of epochs: "2 [10] epochs, balanced"."""
-    theirs = "" if epochs == paper else f" [{paper}]"
-    return f"{epochs}{theirs} epoch{'s' * (epochs > 1)}, {test_set}"
+    """Name a setting, with the paper's number of epochs: "2 epochs (paper 10), balanced"."""
+    theirs = "" if epochs == paper else f" (paper {paper})"
+    return f"{epochs} epoch{'s' * (epochs > 1)}{theirs}, {test_set}"
 
 
 def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
@@ -124,27 +121,8 @@ def between_architectures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw means, seeds and the paper's number (dash) of one metric, by network and setting."""
+    """Draw one metric by network and setting, as `style.draw_marks` does."""
     networks, settings = (list(dict.fromkeys(frame[name])) for name in ("network", "setting"))
-    if len(settings) > len(COLOURS):
-        raise ValueError(f"expected at most {len(COLOURS)} settings, got {len(settings)}")
-    width = 0.8 / len(settings)
-    found = frame.groupby("network")["setting"].agg(set)
-    trained = {name: [s for s in settings if s in found[name]] for name in networks}
-    for number, setting in enumerate(settings):
-        part = frame[frame["setting"] == setting]
-        beside = part["network"].map(lambda n, s=setting: trained[n].index(s) - len(trained[n]) / 2)
-        place = part["network"].map(networks.index) + (beside + 0.5) * width
-        cells = part.assign(place=place).groupby("place")
-        means, theirs = cells["value"].mean(), cells["published"].first().dropna()
-        ax.bar(means.index, means, width, color=COLOURS[number], label=setting)
-        ax.plot(place, part["value"], "o", color="white", markeredgecolor="black", markersize=3.2)
-        ends = np.array([-0.5, 0.5]) * width
-        for left, right, value in zip(*np.add.outer(ends, theirs.index), theirs, strict=True):
-            ax.hlines(value, left, right, color="black", linewidth=1.6, zorder=5)
-    ax.set_xticks(range(len(networks)), [name.replace(" [", "\n[") for name in networks])
-    ax.set_xlim(-0.5, len(networks) - 0.5)
-    ax.set(xlabel="", ylabel=f"{metric} (%)")
-    paper = Line2D([], [], color="black", linewidth=1.6)
-    legend_above(ax, paper if frame["published"].notna().any() else None)
+    draw_marks(frame, ax, "network", networks, "setting", looks_like(settings))
+    ax.set_ylabel(f"{metric} (%)")
     return ax

@@ -1,4 +1,4 @@
-"""Execute notebooks, tell which are out of date, and turn executed ones into web pages.
+"""Execute notebooks, and tell which are out of date.
 
 The commands import this module before they know what to do: what is slow to load is imported by
 the functions that need it.
@@ -6,7 +6,6 @@ the functions that need it.
 
 import contextlib
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,37 +21,10 @@ from prslib.samplers import SAMPLERS, make_sampler
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 # begun first, so that no core waits for the last of them
-LONGEST = ("single_label", "ledger", "datasets", "feature_tsne", "main_results", "walkthrough")
-FIRST = "index"  # the page with the README
-LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+(?=\))")  # where a relative link of a text leads
-# nbconvert's own page, with the code folded and links to the other pages on top
-PAGE = """
-{%- extends 'lab/index.html.j2' -%}
-{%- block html_head -%}
-{{ super() }}
-<style>
-  main { max-width: 72rem; margin: 0 auto; }
-  main > nav, summary { font: var(--jp-ui-font-size1) / 1.7 var(--jp-ui-font-family); }
-  main > nav { padding: 0.5rem 0.3rem 0.8rem; }
-  main > nav a { margin-right: 0.6rem; color: var(--jp-content-link-color); }
-  main > nav a:not([href]) { color: inherit; font-weight: bold; }
-  main img { max-width: 100%; }
-  summary { cursor: pointer; color: var(--jp-ui-font-color2); }
-</style>
-{%- endblock html_head -%}
-{%- block body_header -%}
-{{ super() }}
-<nav>profile <i>{{ resources.profile }}</i>:
-{% for page in resources.pages -%}
-<a{% if page != resources.metadata.name %} href="{{ page }}.html"{% endif %}>
-{{- "README" if page == "index" else page }}</a>
-{% endfor -%}
-</nav>
-{%- endblock body_header -%}
-{%- block input_group -%}
-<details><summary>code</summary>{{ super() }}</details>
-{%- endblock input_group -%}
-"""
+LONGEST = (
+    *("deviations", "single_label", "ledger", "datasets", "feature_tsne", "main_results"),
+    "walkthrough",
+)
 
 
 def executed_file(profile: str, name: str) -> Path:
@@ -172,63 +144,6 @@ def _draw(profile: str, name: str) -> float:
         )
     partial.replace(executed_file(profile, name))
     return time.perf_counter() - start
-
-
-def report_dir(profile: str) -> Path:
-    """Return the folder of a profile's pages."""
-    return cache_dir() / "report" / profile
-
-
-def write_report(profile: str, names: Sequence[str]) -> list[str]:
-    """Write a page for every executed notebook and the README; return the names of the others."""
-    import nbformat
-    from nbconvert import HTMLExporter
-    from tqdm import tqdm
-
-    done = [name for name in names if executed_file(profile, name).is_file()]
-    if not done:
-        raise FileNotFoundError(
-            f"expected executed notebooks in {executed_file(profile, 'any').parent}, got none; run "
-            f"`make figures PROFILE={profile}` first"
-        )
-    folder, root = report_dir(profile), project_root()
-    folder.mkdir(parents=True, exist_ok=True)
-    exporter = HTMLExporter(
-        raw_template=PAGE,
-        embed_images=True,
-        exclude_anchor_links=True,
-        exclude_input_prompt=True,
-        exclude_output_prompt=True,
-    )
-    shared = {"profile": profile, "pages": [FIRST, *done]}
-    for name in tqdm(shared["pages"], desc="writing", unit="page"):
-        if name == FIRST:
-            readme = nbformat.v4.new_markdown_cell((root / "README.md").read_text(encoding="utf-8"))
-            page, home = nbformat.v4.new_notebook(cells=[readme]), root
-        else:
-            page, home = nbformat.read(executed_file(profile, name), 4), root / "notebooks"
-        texts = [cell for cell in page.cells if cell.cell_type == "markdown"]
-        page.metadata["title"] = texts[0].source.splitlines()[0].lstrip("# ")
-        for cell in texts:
-            cell.source = _relinked(cell.source, home, folder, done)
-        here = {"metadata": {"name": name, "path": str(root)}}
-        body, _ = exporter.from_notebook_node(page, shared | here)
-        (folder / f"{name}.html").write_text(body, encoding="utf-8")
-    return [name for name in names if name not in done]
-
-
-def _relinked(text: str, home: Path, folder: Path, pages: Sequence[str]) -> str:
-    """Let a text's relative links, written for the folder `home`, lead from `folder`."""
-
-    def lead(link: re.Match) -> str:
-        target = (home / link.group()).resolve()
-        if target.suffix == ".png":  # is put into the page, which looks for it from the root
-            return os.path.relpath(target, project_root())
-        if target.suffix == ".ipynb" and target.stem in pages:
-            return f"{target.stem}.html"
-        return os.path.relpath(target, folder)
-
-    return LINK.sub(lead, text)
 
 
 if __name__ == "__main__":

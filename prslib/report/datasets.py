@@ -5,27 +5,25 @@ import textwrap
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import PercentFormatter
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
 
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
 
-GROUP_COLOURS = {"majority": "#0072B2", "moderate": "#E69F00", "minority": "#CC79A7"}
+LAST_TASK = 5  # has the last of the colours, which are the same on every data set
+FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 
 def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
     """Count the images of every class in the stream (Figures "COCOseq", "NUS-WIDEseq")."""
-    columns = {
-        "dataset": dataset.name,
-        "task": dataset.class_task,
-        "class": dataset.class_names,
-        "group": dataset.class_group,
-        "images": dataset.class_freq,
-    }
+    columns = {"dataset": dataset.name, "task": dataset.class_task, "class": dataset.class_names}
+    columns |= {"group": dataset.class_group, "images": dataset.class_freq}
     order = {"by": ["task", "images"], "ascending": [True, False], "kind": "stable"}
     return pd.DataFrame(columns).sort_values(**order, ignore_index=True)
 
@@ -83,56 +81,39 @@ def sizes(dataset: SequentialDataset) -> pd.DataFrame:
     """Count images, classes and groups of a data set (section "Datasets")."""
     counts = {f"{name} test": len(split) for name, split in dataset.tests.items()}
     groups = {group: dataset.class_group.count(group) for group in GROUPS}
-    row = {
-        "dataset": dataset.name,
-        "stands_for": dataset.stands_for,
-        "tasks": dataset.num_tasks,
-        "classes": dataset.num_classes,
-        "train": len(dataset.train),
-    }
+    row = {"dataset": dataset.name, "stands_for": dataset.stands_for, "tasks": dataset.num_tasks}
+    row |= {"classes": dataset.num_classes, "train": len(dataset.train)}
     return pd.DataFrame([row | counts | groups])
-
-
-def merge_sentences(steps: pd.DataFrame) -> list[str]:
-    """Describe merges in sentences, a Markdown bullet for each."""
-    return [
-        f"- {row.groups + 1} groups: {_shortened(row.first)} joins {_shortened(row.second)}; "
-        f"{row.together} images show both sides, {row.apart} only one; score {row.score:.4g}. "
-        f"{row.kept:.1f} % of the images lie within one group now."
-        for row in steps.itertuples()
-    ]
-
-
-def _shortened(classes: str) -> str:
-    names = classes.split(", ")
-    return classes if len(names) <= 6 else f"{', '.join(names[:4])} and {len(names) - 4} more"
 
 
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the classes of every task by frequency, coloured by group (Figure "COCOseq")."""
     place = range(len(frame)) + 1.5 * frame["task"].to_numpy()
-    ax.bar(place, frame["images"], color=frame["group"].map(GROUP_COLOURS), width=0.85)
-    ax.set_xticks(place, frame["class"], rotation=90, fontsize=6.5)
+    for group, colour in GROUP_COLOURS.items():
+        of = (frame["group"] == group).to_numpy()
+        look = {"color": colour, "marker": GROUP_MARKERS[group], "linestyle": "", "markersize": 7}
+        ax.plot(place[of], frame["images"][of], **look, label=f"{group} ({of.sum()})")
+    ax.set_xticks(place, frame["class"], rotation=90, fontsize=9)
     for task, positions in pd.Series(place).groupby(frame["task"].to_numpy()):
         ax.text(
             positions.mean(), 1.0, f"task {task}", ha="center", va="bottom",
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
-    ax.set(xlabel="class", ylabel="training images", yscale="log")
-    ax.margins(x=0.005)
-    handles = [
-        Patch(color=colour, label=f"{group} ({(frame['group'] == group).sum()})")
-        for group, colour in GROUP_COLOURS.items()
-    ]
-    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.set(xlabel="class", ylabel="training images, log scale", yscale="log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+    ax.margins(x=0.01)
+    ax.legend()
     return ax
 
 
 def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
-    sns.barplot(frame, x="labels", y="share", hue="task", palette="viridis", ax=ax)
+    tasks = {f"task {task}": colormaps["viridis"](task / LAST_TASK) for task in set(frame["task"])}
+    named = frame.assign(task="task " + frame["task"].astype(str))
+    sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
     ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")
-    ax.legend(title="task")
     return ax
 
 
@@ -145,35 +126,35 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
         corner, side = (rows[0] - 0.5, rows[0] - 0.5), len(rows)
-        frame = Rectangle(corner, side, side, fill=False, edgecolor="#D55E00", linewidth=1.6)
+        frame = Rectangle(corner, side, side, fill=False, edgecolor=FRAME, linewidth=1.6)
         ax.add_patch(frame).set_clip_on(False)
         ax.text(
             len(task), rows.mean(), f"task {number}", ha="left", va="center",
-            fontsize=8, color="#D55E00",
+            fontsize=9, color=FRAME, rotation=90,
         )  # fmt: skip
-    ax.set_xticks([])
-    ax.set_yticks(range(len(matrix)), matrix.index, fontsize=min(9, 330 / len(matrix)))
+    names = range(len(matrix)), matrix.index
+    ax.set_xticks(*names, rotation=90, fontsize=8)
+    ax.set_yticks(*names, fontsize=8)
     ax.tick_params(length=0)
     ax.grid(False)
-    ax.set(xlabel="class, in the order of the rows", ylabel="class")
-    ax.figure.colorbar(shown, ax=ax, label="images with both classes", shrink=0.7, pad=0.09)
+    ax.set(xlabel="class", ylabel="class")
+    bar = ax.figure.colorbar(shown, ax=ax, label="images with both classes, log scale", shrink=0.7)
+    bar.ax.yaxis.set_major_formatter("{x:g}")
     return ax
 
 
 def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of the images lies within one group, merge by merge (Algorithm 2)."""
-    ax.plot(frame["groups"], frame["kept"], color="#0072B2", drawstyle="steps-post")
-    last = frame.iloc[-1]
-    ax.plot(last["groups"], last["kept"], "o", color="#D55E00")
+    merges = np.arange(1, len(frame) + 1)
+    last = merges[-1], frame["kept"].iloc[-1]
+    ax.plot(merges, frame["kept"], color=HUES[0], drawstyle="steps-post")
+    ax.plot(*last, "o", color=HUES[1])
     ax.annotate(
-        f"{last['groups']:.0f} tasks keep {last['kept']:.0f} %", (last["groups"], last["kept"]),
-        xytext=(-8, 4), textcoords="offset points", ha="right", va="bottom", color="#D55E00",
+        f"{frame['groups'].iloc[-1]} tasks keep {last[1]:.0f} %", last, xytext=(-8, 4),
+        textcoords="offset points", ha="right", va="bottom", color=HUES[1],
     )  # fmt: skip
-    ax.invert_xaxis()
-    ax.yaxis.set_major_formatter(PercentFormatter(decimals=0))
-    ax.set(xlabel="groups left", ylabel="images within one group")
-    ax.set_ylim(0, min(112, 1.2 * last["kept"]))
-    ax.margins(x=0.04)
+    ax.margins(y=0.15)
+    ax.set(xlabel="merges done", ylabel="images within one group (%)")
     return ax
 
 

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from prslib.datasets import GROUPS, SequentialDataset, load_dataset
 from prslib.datasets.curation import feature_rows
+from prslib.report.style import GROUP_MARKERS
 from prslib.training.config import Run, RunConfig
 
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
@@ -16,7 +17,6 @@ CLASS_COLOURS = (
     "#332288", "#88CCEE", "#CC6677", "#117733", "#DDCC77",
     "#882255", "#44AA99", "#AA4499", "#999933", "#000000",
 )  # fmt: skip
-GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
 SIZES = {"majority": 22, "moderate": 24, "minority": 55}  # points squared, equal to the eye
 
 
@@ -25,16 +25,10 @@ def labelled_images(config: RunConfig, dataset: SequentialDataset) -> pd.DataFra
     test = dataset.tests[config.resolved["test_set"]]
     rows = feature_rows(test, config.features_per_class)
     classes = test.labels[rows].argmax(axis=1)
-    columns = {
-        "dataset": config.dataset,
-        "method": config.method,
-        "seed": config.seed,
-        "image": rows,
-        "class": classes,
-        "class_name": np.array(dataset.class_names)[classes],
-        "group": np.array(dataset.class_group)[classes],
-    }
-    return pd.DataFrame(columns)
+    columns = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
+    columns |= {"image": rows, "class": classes}
+    columns["class_name"] = np.array(dataset.class_names)[classes]
+    return pd.DataFrame(columns | {"group": np.array(dataset.class_group)[classes]})
 
 
 def _features(run: Run) -> tuple[np.ndarray, pd.DataFrame]:

@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
-from scipy.stats import gmean
 
 from prslib.datasets import load_dataset
 from prslib.report.statistics import NEITHER, spread
-from prslib.report.style import COLOURS, MARKERS, draw_curves, in_order
+from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import contrasts, seed_gaps
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -52,12 +51,9 @@ def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
                 continue
             gap = contrasts(part, method, than, over=["seen"]).drop(columns="sentence")
             (row,) = gap.to_dict("records")
-            row = {"dataset": dataset, "than": than} | row
-            row |= {
-                "ratio": 10 ** row["difference"],
-                "points_above": 100 * (gaps > 0).mean(),
-                "claimed": "above" if than in compared else "",
-            }
+            row = {"dataset": dataset, "than": than} | row | {"ratio": 10 ** row["difference"]}
+            row["points_above"] = 100 * (gaps > 0).mean()
+            row["claimed"] = "above" if than in compared else ""
             table.append(row | {"sentence": _sentence(row, method)})
     return pd.DataFrame(table)
 
@@ -79,13 +75,12 @@ def _sentence(row: dict, method: str) -> str:
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
-    methods = in_order(frame["method"])
-    how = {"estimator": gmean, "errorbar": _band}
-    draw_curves(frame, ax, "seen", "method", methods, COLOURS, MARKERS, **how)
+    dodge = 0.1 * frame["seen"].min()  # of the way from one point to the next
+    draw_curves(frame, ax, "seen", "method", looks_of(frame["method"]), dodge, log=True)
     ax.set(
         xlabel="share of the stream seen (%)",
-        ylabel="gradient variance over memory\n(loss²/weight²)",
-        xlim=(0, 102),
+        ylabel="gradient variance over memory\n(loss²/weight², log scale)",
+        xlim=(0, 104),
         yscale="log",
     )
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
@@ -93,10 +88,3 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.legend(title="")
     return ax
-
-
-def _band(values: pd.Series) -> tuple[float, float]:
-    """Return one standard deviation of the logarithm below and above the geometric mean."""
-    logs = np.log(values)
-    sd = logs.std() if len(logs) > 1 else 0.0
-    return np.exp(logs.mean() - sd), np.exp(logs.mean() + sd)

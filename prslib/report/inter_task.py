@@ -10,8 +10,7 @@ from prslib.report.tables import METRICS, run_columns
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the overall scores on each task's own test images, in percent, large tasks first.
 
-    "images" counts the training images of the task, "last" marks the end of a run. "published" is
-    NaN: the paper draws its numbers and does not print them (Figure "Inter-task imbalance").
+    "images" counts training images, "last" marks the end of a run; the paper prints no numbers.
     """
     run = run_columns(scores)
     end = scores.groupby(run, dropna=False, sort=False)["trained_tasks"].transform("max")

@@ -13,10 +13,10 @@ from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report import observations as observed
-from prslib.report.claims import CLAIMS, QUESTIONS, Claim
+from prslib.report.claims import CLAIMS, Claim
 from prslib.report.observations import SETTING, observe, published_observations
-from prslib.report.statistics import VERDICTS, holm
-from prslib.report.style import INK, MARKERS, in_order
+from prslib.report.statistics import holm
+from prslib.report.style import looks_of
 from prslib.report.tables import PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
 
@@ -30,13 +30,16 @@ OWN = "ledger"  # the notebook that asks for nothing but what the others want
 FIRST = ("main_results", "precision_recall", "single_label")
 VERDICT_STYLES = {  # colour and what to look for without colours
     "holds": ("#0072B2", "o"),
-    "does not hold": ("#D55E00", "X"),
+    "does not hold": ("#D55E00", "v"),
     "undecided": ("#777777", "D"),
     "not run": ("#bbbbbb", ""),
 }
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
-ROW_GAP = 0.3  # between the data sets of one claim, in rows
+HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
+    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "majority"),
+    *("schedules_crs", "rho_best"),
+)
 FLOOR = -30  # percent: of forgetting, which has no lower end
 
 
@@ -250,30 +253,6 @@ def as_markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def in_words(decided: pd.DataFrame) -> list[str]:
-    """Say for each of `QUESTIONS` which of its claims hold, which do not, and which are open."""
-    said, question = [], pd.Series({name: QUESTIONS.get(name) for name in CLAIMS}).ffill()
-    for asked, rows in decided.groupby(decided["claim"].map(question), sort=False):
-        parts = [f"**{asked}**"]
-        for verdict in VERDICTS:
-            found = rows[rows["verdict"] == verdict].groupby("statement", sort=False)
-            each = [f"{statement} ({_where(part)})" for statement, part in found]
-            if each:
-                parts.append(f"{verdict.capitalize()}: {'; '.join(each)}.")
-        said.append(" ".join(parts))
-    return said
-
-
-def _where(rows: pd.DataFrame) -> str:
-    """Say on which data sets a verdict was found, and with which effect: "digits70seq +0.6"."""
-    run = [
-        f"{row.dataset} {row.effect:+.{1 if abs(row.effect) >= 1 else 2}f}"
-        for row in rows.itertuples()
-        if row.verdict != "not run"
-    ]
-    return ", ".join(run or rows["stands_for"])
-
-
 def _data(row) -> str:
     if row.data in ("", observed.KINDS[0]):
         return row.stands_for
@@ -298,17 +277,20 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     frame = frame.assign(ours=frame["ours"].clip(FLOOR))
     if below:
         ax.text(103, FLOOR, f"{below} lower", ha="right", va="center", color="0.35", fontsize=8)
-    for method in in_order(frame["method"]):
+    looks = looks_of(frame["method"])
+    for method, look in looks.items():
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == observed.KINDS[-1] else INK[method]
-            style = {"marker": MARKERS[method], "edgecolors": INK[method], "facecolors": fill}
-            ax.scatter(rows["theirs"], rows["ours"], s=16, linewidths=0.9, **style)
+            fill = "none" if data == observed.KINDS[-1] else look["color"]
+            style = {"edgecolors": look["color"], "facecolors": fill, "zorder": look["zorder"]}
+            ax.scatter(
+                rows["theirs"], rows["ours"], s=16, linewidths=0.9, marker=look["marker"], **style
+            )
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
-    ticks = {"xticks": range(0, 101, 25), "yticks": range(0, 101, 25)}
-    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal", **ticks)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
+    ticks = range(-25 if lowest < 0 else 0, 101, 25)
+    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal", xticks=ticks, yticks=ticks)
     ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
-    marks = {name: (MARKERS[name], INK[name], "none") for name in in_order(frame["method"])}
+    marks = {name: (look["marker"], look["color"], "none") for name, look in looks.items()}
     marks |= {"paper's data, or a part": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
     handles = [
         Line2D([], [], marker=marker, color=colour, markerfacecolor=fill, ls="", markersize=5)
@@ -321,33 +303,28 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the effect of every claim of `decide` with its interval, coloured by verdict.
 
-    The data sets of a claim are below each other in one row, of about a quarter of an inch; a tick
-    is the effect in the paper's own numbers. The letters of stand-ins are small.
+    Each data set of a claim has a line, named by its letter, small for a stand-in; a tick is the
+    effect in the paper's own numbers.
     """
-    labels = {}
-    for name, rows in frame.groupby("claim", sort=False):
-        middle, letters = (len(rows) - 1) / 2, " ".join(map(_letter, rows.itertuples()))
-        labels[name] = f"{rows['statement'].iloc[0]} [{letters}]"
-        gap = min(ROW_GAP, 0.8 / len(rows))
-        for i, row in enumerate(rows.itertuples()):
-            _draw_claim(row, len(labels) - 1 + gap * (i - middle), ax)
+    for line, row in enumerate(frame.itertuples()):
+        _draw_claim(row, line, ax)
+    first = ~frame["claim"].duplicated()
+    for begin in np.flatnonzero(first & (first.cumsum() % 2 == 1)):
+        lines = (frame["claim"] == frame["claim"].iloc[begin]).sum()
+        ax.axhspan(begin - 0.5, begin + lines - 0.5, color="0.95", zorder=0, linewidth=0)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
-    low, high = _limits(frame)
-    ticks = [tick for tick in TICKS if low < tick < high]
+    low, high = np.array([ax.get_xlim(), _limits(frame)]).T  # axes may share their scale
+    ax.set(xlim=(low.min(), high.max()), ylim=(len(frame) - 0.5, -0.5))
+    ticks = [tick for tick in TICKS if low.min() < tick < high.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     ax.minorticks_off()
-    ax.set_yticks(range(len(labels)), labels.values())
-    ax.set(ylim=(len(labels) - 0.4, -0.6), xlim=(low, high))
-    ax.set_xlabel(
-        "against the claim < 0 < for it: effect, mostly in points,\n"
-        f"logarithmic beyond {LINEAR}; a claim's marks from the top\n"
-        "in the order of its letters"
-    )
+    names = frame["statement"].where(first, "") + "   " + frame.apply(_letter, axis=1)
+    ax.set_yticks(range(len(frame)), names)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(f"against the claim < 0 < for it\n(mostly points; logarithmic beyond {LINEAR})")
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    for place in range(0, len(labels), 2):
-        ax.axhspan(place - 0.5, place + 0.5, color="0.96", zorder=0, linewidth=0)
     _explain(frame, ax)
     return ax
 
@@ -375,19 +352,14 @@ def _limits(frame: pd.DataFrame) -> tuple[float, float]:
 
 
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:
-    counts, handles = frame["verdict"].value_counts(), {}
+    handles = {}
     for name, (colour, marker) in VERDICT_STYLES.items():
-        if marker and name in counts:
-            title = f"{name} ({counts[name]})"
-            handles[title] = Line2D([], [], color=colour, marker=marker, markersize=5)
-    if "not run" in counts:
-        handles[f"no mark: not run ({counts['not run']})"] = Line2D([], [], linestyle="")
+        title = name if marker else f"no mark: {name}"
+        handles[title] = Line2D([], [], color=colour, marker=marker, ls="-" if marker else "", ms=5)
     open_mark = {"color": "#777777", "marker": "D", "markerfacecolor": "white", "linestyle": ""}
     handles["open: one seed"] = Line2D([], [], markersize=5, **open_mark)
     handles["paper's own numbers"] = Line2D([], [], color="black", marker="|", linestyle="")
     names = [f"{_letter(row)} {_data(row)}" for row in frame.itertuples()]
     for name in dict.fromkeys(names):
         handles[name] = Line2D([], [], linestyle="")
-    ax.legend(
-        handles.values(), handles.keys(), ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0)
-    )
+    ax.legend(handles.values(), handles.keys())

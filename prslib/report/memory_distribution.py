@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 
 from prslib.datasets import GROUPS, SequentialDataset, load_dataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.report.style import COLOURS, in_order
+from prslib.report.style import COLOURS, OURS, draw_marks, looks_of
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
@@ -44,21 +43,11 @@ def memory_shares(
 
 def _shares(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int) -> pd.DataFrame:
     """Lay out one memory's shares, group by group, each from its most frequent class on."""
-    groups = [GROUPS.index(group) for group in dataset.class_group]
-    order = np.lexsort([-dataset.class_freq, groups])
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    columns = {
-        "dataset": dataset.name,
-        "method": method,
-        "seed": seed,
-        "class": dataset.class_names,
-        "class_rank": rank,
-        "group": dataset.class_group,
-        "task": dataset.class_task,
-        "share": 100 * counts / counts.sum(),
-    }
-    return pd.DataFrame(columns).sort_values("class_rank", ignore_index=True)
+    order = np.lexsort([-dataset.class_freq, list(map(GROUPS.index, dataset.class_group))])
+    columns = {"dataset": dataset.name, "method": method, "seed": seed}
+    columns |= {"class": np.array(dataset.class_names)[order], "class_rank": range(len(order))}
+    columns |= {"group": np.array(dataset.class_group)[order], "task": dataset.class_task[order]}
+    return pd.DataFrame(columns | {"share": 100 * counts[order] / counts.sum()})
 
 
 def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
@@ -80,46 +69,49 @@ def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each class's share on one data set, group by group; the stream as bars."""
+    """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
-    ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="Stream")
-    for name in in_order(frame["method"]):
-        if name != "Stream":
-            shares = frame[frame["method"] == name].groupby("class_rank")["share"]
-            mean, sd = shares.mean(), shares.std().fillna(0)
-            ax.plot(mean, color=COLOURS[name], drawstyle="steps-mid", label=name)
-            band = {"color": COLOURS[name], "alpha": 0.2, "linewidth": 0, "step": "mid"}
-            ax.fill_between(mean.index, mean - sd, mean + sd, **band)
-    ends = stream.groupby("group", sort=False)["class_rank"].max()
-    starts = stream.groupby("group", sort=False)["class_rank"].min()
-    for group, end in ends.items():
+    ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="stream")
+    (method,) = set(frame["method"]) - {"Stream"}
+    shares = frame[frame["method"] == method].groupby("class_rank")["share"]
+    mean, sd = shares.mean(), shares.std().fillna(0)
+    ax.plot(mean, color=COLOURS[method], drawstyle="steps-mid")
+    band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
+    ax.fill_between(mean.index, mean - sd, mean + sd, color=COLOURS[method], **band)
+    # the legend is of all panels, each with a colour of its own
+    ax.plot([], color=COLOURS[OURS], label="memory, mean over seeds")
+    ax.fill_between([], [], [], color=COLOURS[OURS], label="one standard deviation", **band)
+    ranks = stream.groupby("group", sort=False)["class_rank"].agg(["min", "max"])
+    for group, (start, end) in ranks.iterrows():
         if end < stream["class_rank"].max():
             ax.axvline(end + 0.5, color="0.55", linewidth=0.8, linestyle="--")
         ax.text(
-            (starts[group] + end) / 2, 0.99, group, ha="center", va="top", color="0.4", fontsize=8,
+            (start + end) / 2, 0.99, group, ha="center", va="top", color="0.35", fontsize=9,
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
-    top = max(ax.get_ylim()[1], 1.1 * frame["share"].max())  # axes may share their scale
+    # room for the names of the groups; axes may share their scale
+    top = max(ax.get_ylim()[1], 1.2 * max(stream["share"].max(), (mean + sd).max()))
     ax.set(
         xlabel="class, each group from frequent to rare",
         ylabel="share of labels (%)",
         ylim=(0, top),
+        title=method,
     )
     ax.margins(x=0.005)
     ax.label_outer()
-    ax.legend(title="")
+    ax.legend()
     return ax
 
 
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw each group's share of the labels: bars are means over seeds, dots the seeds."""
-    methods = in_order(frame["method"])
-    place = {"x": "group", "y": "share", "hue": "method", "hue_order": methods}
-    sns.barplot(frame, **place, palette=COLOURS, errorbar=None, ax=ax)
-    sns.stripplot(
-        frame, **place, palette=dict.fromkeys(methods, "white"), dodge=True, jitter=False, size=3.2,
-        linewidth=0.8, edgecolor="black", legend=False, ax=ax,
-    )  # fmt: skip
-    ax.set(xlabel="", ylabel="share of labels (%)")
-    ax.legend(title="")
+    """Draw each group's share of the labels, and its share of the classes as a line."""
+    groups, looks = list(dict.fromkeys(frame["group"])), looks_of(frame["method"])
+    looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
+    draw_marks(frame.rename(columns={"share": "value"}), ax, "group", groups, "method", looks)
+    classes = frame.groupby("group")["classes"].first()[groups]
+    for place, share in enumerate(100 * classes / classes.sum()):
+        label = "equal shares" if place == 0 else None
+        ax.hlines(share, place - 0.45, place + 0.45, color="0.4", linestyle="--", label=label)
+    ax.set(ylabel="share of labels (%)", ylim=(0, None))
+    ax.legend()
     return ax

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ import yaml
 from prslib.checks import finite, one_of, power, whole
 from prslib.datasets import DATASETS
 from prslib.datasets.base import schedule_of
+from prslib.metrics import GROUP_METRICS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
 from prslib.training.config import RunConfig
@@ -106,7 +108,9 @@ PARAMETERS: dict[str, Callable] = {
     "profile": _name(PROFILES),
     "dataset": _several(_name(DATASETS)),
     "thinned": _several(_name(DATASETS), least=0),
+    "trained": _several(_name(DATASETS)),
     "method": _several(_name(METHODS)),
+    "metrics": _several(_name((*GROUP_METRICS, "AUC"))),
     "costly": _several(_name((*METHODS, *DATASETS)), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
     "model": _several(_name(MODELS)),
@@ -159,9 +163,7 @@ class Settings:
     @property
     def folder(self) -> Path:
         """``figures/<profile>`` where all parameters are the profile's, else ``figures/custom``."""
-        file = params_file(self.profile, self.notebook)
-        own = yaml.safe_load(file.read_text()) if file.is_file() else None
-        same = own is not None and self.values == {k: PARAMETERS[k](k, v) for k, v in own.items()}
+        same = self.values == _of_profile(self.profile, self.notebook)
         return figures_dir(self.profile if same else "custom")
 
     def save(self, figure, frame: pd.DataFrame, name: str) -> None:
@@ -177,13 +179,25 @@ class Settings:
 
         figure.savefig(f"{file}.png", metadata={"Software": None})
         plt.close(figure)
-        width, alt = round(figure.get_figwidth() * figure.dpi), f"{file.name}, as in its CSV file"
-        display(Image(f"{file}.png", width=width, alt=alt))
+        width = round(figure.get_figwidth() * figure.dpi)
+        display(Image(f"{file}.png", width=width, alt=in_words(figure)))
 
     def _repr_markdown_(self) -> str:
         rows = [f"| `{name}` | {value} |" for name, value in self.values.items()]
         where = f"\n\nFigures go to `{'/'.join(self.folder.parts[-2:])}/`."
         return "\n".join(["| parameter | value |", "|---|---|", *rows]) + where
+
+
+def in_words(figure) -> str:
+    """Say what a figure shows, for readers who cannot see it: its panels, axes and legend."""
+    said, marks = [figure.get_suptitle()], []
+    for ax in (ax for ax in figure.axes if ax.axison):
+        axes = " over ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))
+        said.append(": ".join(filter(None, (ax.get_title() or ax.get_title("left"), axes))))
+        marks += ax.get_legend_handles_labels()[1]
+    text = "; ".join(dict.fromkeys(filter(None, said)))
+    text += f". Marks: {', '.join(dict.fromkeys(marks))}" if marks else ""
+    return " ".join(re.sub(r"[$\\{}]", "", text).split())
 
 
 def settings(notebook: str, namespace: dict, single_label: bool | None = None) -> Settings:
@@ -207,9 +221,29 @@ def settings(notebook: str, namespace: dict, single_label: bool | None = None) -
     allowed = _names(own)
     _check_known(notebook, injected, allowed)
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
+    values = _with_profile(notebook, values, injected)
     if single_label is not None:
         _check_kind(notebook, values["dataset"], single_label)
     return Settings(notebook, values)
+
+
+def _with_profile(notebook: str, values: dict, injected: Iterable[str]) -> dict:
+    """Take the profile's values where those of the notebook, the quick profile's, were left."""
+    quick, own = (_of_profile(name, notebook) for name in ("quick", values.get("profile", "quick")))
+    if quick and not own:
+        raise ValueError(
+            f"profile {values['profile']!r} has no parameters for {notebook}: expected params/"
+            f"{values['profile']}/{notebook}.yaml; choose another profile"
+        )
+    left = [name for name in values if name in own and name not in injected]
+    return values | {name: own[name] for name in left if values[name] == quick.get(name)}
+
+
+def _of_profile(profile: str, notebook: str) -> dict:
+    """Return a notebook's checked parameters under a profile; empty where there are none."""
+    if not params_file(profile, notebook).is_file():
+        return {}
+    return {name: PARAMETERS[name](name, v) for name, v in given(profile, notebook).items()}
 
 
 def _parsed(source: str) -> list[ast.stmt]:

@@ -126,10 +126,10 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     columns = ["schedule", "trained_tasks", "task", "group", "metric", "value"]
     columns += ["draws"] if any(run.resampled is not None for run in runs.values()) else []
     parts = [
-        _without_classes(with_draws(run)).reindex(columns=columns).assign(run=name)
-        for name, run in runs.items()
+        with_draws(run).reindex(columns=columns).assign(run=name) for name, run in runs.items()
     ]
     rows = pd.concat(parts, ignore_index=True)
+    rows = rows[rows["group"].isin([*GROUPS, "overall"])]
     trained = rows.groupby("run")["trained_tasks"].max()
     online = rows[rows["schedule"] != ""]  # Multitask has no earlier tasks to forget
     online = online.drop(columns="draws", errors="ignore")
@@ -141,10 +141,6 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
         rows = pd.concat([rows, lost], ignore_index=True)
     values = [name for name in ("value", "draws") if name in rows]
     return rows[["run", *CELL]].join(100 * rows[values])
-
-
-def _without_classes(scores: pd.DataFrame) -> pd.DataFrame:
-    return scores[scores["group"].isin([*GROUPS, "overall"])]
 
 
 def _memory(run: Run) -> pd.DataFrame | None:

@@ -30,7 +30,8 @@ TRAINING = {
 def beginning(config: RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
-    return settings["weights"] + ", frozen" * (settings["frozen_stages"] > 0)
+    name = "random" if settings["weights"] == NONE else settings["weights"].replace("_", " ")
+    return name + ", frozen" * (settings["frozen_stages"] > 0)
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -93,7 +94,7 @@ def example_scenes(
     for name in dict.fromkeys(weights):
         if name in TURNS:
             scenes, labels = draw_scenes(name, count, rng)
-            drawn.append((name, CLASS_NAMES, scenes, labels))
+            drawn.append((name.replace("_", " "), CLASS_NAMES, scenes, labels))
     labelled = [
         (source, ", ".join(names[i] for i in np.flatnonzero(row)))
         for source, names, _, labels in drawn

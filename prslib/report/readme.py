@@ -1,40 +1,49 @@
-"""Write the README's numbers between its markers: from CSV files of figures, and parameters."""
+"""Write the numbers of README and docs between markers: from CSV files and parameters."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 
-from prslib.experiments.cost import blanks_for_missing, kind_of, work_of
+from prslib.experiments.cost import blanks_for_missing, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
-from prslib.report.ledger import account, as_markdown, in_words
+from prslib.report.claims import CLAIMS, QUESTIONS
+from prslib.report.ledger import HEADLINES, account, as_markdown
 from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network
-# the claims in the README, in its order; all others are in the ledger
-HEADLINES = (
-    *("tail_crs", "order_ewc_f1", "prs_balances", "rho_one", "smallest_task_crs", "above_crs"),
-    *("schedules_crs", "architectures_crs", "single_crs", "best", "rho_best", "crs_sacrifices"),
-    *("majority", "crs_majority_c_f1", "steadier_crs", "imbalanced_crs", "imbalanced_o_f1"),
+# the notebooks in the order of their questions
+ORDER = (
+    *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
+    *("tail_forgetting", "inter_task", "schedules_and_memory", "imbalanced_test", "feature_tsne"),
+    *(
+        "gradient_variance",
+        "architectures",
+        "pretraining",
+        "single_label",
+        "deviations",
+        "datasets",
+    ),
+    "ledger",
 )
-FINDINGS = (("overall", "mAP"), ("minority", "mAP"), ("majority", "C-F1"))
-# contestants of bench/samplers.py: ours, in plain numpy, Avalanche's in batches and in one piece
+GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
+BESIDE = "CBRS"  # a later sampler that balances the memory too
+BOUND = "Multitask"  # sees all tasks at once, so it is no contestant
+# rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends with
+# ", one piece" where Avalanche gets the whole stream
 CONTESTANTS = {
-    "CRS": (
-        *("CRS", "CRS in plain numpy"),
-        *("Avalanche reservoir", "Avalanche reservoir, one piece"),
-    ),
-    "PRS": ("PRS", "PRS in plain numpy", "PRS as an Avalanche buffer", ""),
-    "CBRS": (
-        *("CBRS", "CBRS in plain numpy"),
-        *("Avalanche class-balanced", "Avalanche class-balanced, one piece"),
-    ),
-    "OCDM": ("OCDM", "OCDM in plain numpy", "", ""),
-    "GSS, gradients given": ("GSS, gradient products given", "", "", ""),
-    "ExStream, features given": ("ExStream, features given", "", "", ""),
+    "CRS": ("CRS", "Avalanche reservoir"),
+    "PRS": ("PRS", "PRS as an Avalanche buffer"),
+    "CBRS": ("CBRS", "Avalanche class-balanced"),
+    "OCDM": ("OCDM", ""),
+    "GSS, gradients given": ("GSS, gradient products given", ""),
+    "ExStream, features given": ("ExStream, features given", ""),
 }
 
 
@@ -43,7 +52,7 @@ def _numbers(folder: str, name: str) -> pd.DataFrame:
     if not file.is_file():
         make = "make bench" if folder == "bench" else f"make figures PROFILE={folder}"
         raise FileNotFoundError(
-            f"expected {file}, from which the README takes numbers, it is not there; run "
+            f"expected {file}, from which README and docs take numbers, it is not there; run "
             f"`{make}` first"
         )
     return pd.read_csv(file)
@@ -68,6 +77,19 @@ def main_table() -> str:
     return "\n\n".join(blocks)
 
 
+def small_table() -> str:
+    """Return each group's mAP on the first data set, of real images; the best is bold."""
+    cells = _numbers(REPORTED, "main_results_table")
+    cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
+    cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
+    rivals = cells[cells["method"] != BOUND]
+    best = rivals.loc[rivals.groupby("group")["mean"].idxmax()].index
+    found = [f"**{_cell(row)}**" if i in best else _cell(row) for i, row in cells.iterrows()]
+    table = cells.assign(cell=found).pivot(index="method", columns="group", values="cell")
+    table = table.loc[cells["method"].unique(), list(GROUPS)]
+    return as_markdown(table.add_suffix(" mAP").rename_axis("").reset_index())
+
+
 def _cell(row: pd.Series) -> str:
     spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.1f}"
     theirs = "" if pd.isna(row["published"]) else f" [{row['published']:.1f}]"
@@ -75,43 +97,61 @@ def _cell(row: pd.Series) -> str:
 
 
 def ledger_counts() -> str:
-    """Count the claims by verdict, those that the quick profile points at, and the cells run."""
-    claims, before = (_numbers(profile, "ledger_claims") for profile in (REPORTED, "quick"))
-    cells = _numbers(REPORTED, "ledger_cells")
+    """Count the claims by verdict, and the paper's numbers that have one of ours beside them."""
+    claims, cells = _numbers(REPORTED, "ledger_claims"), _numbers(REPORTED, "ledger_cells")
     count = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-    both = before.merge(claims, on=["claim", "dataset"], suffixes=("_before", ""))
-    both = both[both["verdict"].isin(["holds", "does not hold"])]
-    alike = (both["effect"] > 0) == (both["effect_before"] > 0)
     return (
         f"Of {len(claims)} rows, {claims['claim'].nunique()} claims on up to "
         f"{claims.groupby('claim')['dataset'].nunique().max()} data sets, {count['holds']} hold, "
         f"{count['does not hold']} do not, {count['undecided']} are undecided and "
         f"{count['not run']} are not run. Of the paper's {len(cells)} numbers "
-        f"{(cells['status'] == 'run').sum()} have one of ours beside them. The quick profile has "
-        f"at most {before['seeds'].max()} seeds; its effects have the sign of those above in "
-        f"{alike.sum()} of the {len(both)} decided rows that it has."
+        f"{(cells['status'] == 'run').sum()} have one of ours beside them."
     )
 
 
 def headline_claims() -> str:
-    """Return the effect and the verdict of `HEADLINES`, a row for each claim and data set."""
+    """Return the effect and the verdict of `HEADLINES` on the first data set."""
     claims = _numbers(REPORTED, "ledger_claims").set_index("claim")
-    table = account(claims.loc[[name for name in HEADLINES if name in claims.index]])
+    claims = claims.loc[[name for name in HEADLINES if name in claims.index]]
+    return _claims(claims[claims["dataset"] == claims["dataset"].iloc[0]], "data")
+
+
+def all_claims() -> str:
+    """Return the effect and the verdict of every claim, a table for each of `QUESTIONS`."""
+    claims = _numbers(REPORTED, "ledger_claims")
+    question = pd.Series({name: QUESTIONS.get(name) for name in CLAIMS}).ffill()
+    asked = claims.groupby(claims["claim"].map(question), sort=False)
+    return "\n\n".join(f"### {name}\n\n{_claims(rows)}" for name, rows in asked)
+
+
+def _claims(rows: pd.DataFrame, *without: str) -> str:
+    table = account(rows).rename(columns={"effect": "ours [95 % interval]"})
     table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
-    table = table[["claim", "data", "effect", "paper", "by itself", "verdict"]]
-    return as_markdown(table.rename(columns={"effect": "ours [95 % interval]"}))
+    return as_markdown(table.drop(columns=["where", "p", "seeds", *without]))
 
 
 def findings() -> str:
-    """Say what PRS gains and pays against CRS on the first data set, which holds real images."""
+    """Say what PRS buys, what it costs and how a later sampler does, first on real images."""
     rows = _numbers(REPORTED, "main_results_prs_minus_crs")
     rows = rows[rows["dataset"] == rows["dataset"].iloc[0]].set_index(["group", "metric"])
-    return "\n".join(f"- {rows.loc[cell, 'sentence']}" for cell in FINDINGS)
+    others = _numbers(REPORTED, "main_results_prs_minus_others").set_index("than").loc[[BESIDE]]
+    overall = others[(others["group"] == "overall") & (others["metric"] == "mAP")]
+    said = {
+        "What it buys": rows.loc[list(GAINS), "sentence"],
+        "What it costs": rows.loc[list(COSTS), "sentence"],
+        f"Beside {BESIDE}, a later sampler that also balances the memory": overall["sentence"],
+    }
+    return "\n".join(f"- **{head}.** {' '.join(lines)}" for head, lines in said.items())
 
 
-def words() -> str:
-    """Say every claim's verdict in a sentence, question by question."""
-    return "\n".join(f"- {said}" for said in in_words(_numbers(REPORTED, "ledger_claims")))
+def questions(link: str = "notebooks/{}.ipynb") -> str:
+    """Return the notebooks and what each asks, which is its title, in `ORDER`."""
+    rows = []
+    for name in ORDER:
+        text = (project_root() / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+        title = "".join(json.loads(text)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
+        rows.append([f"[{title}]({link.format(name)})", f"`{name}`"])
+    return as_markdown(pd.DataFrame(rows, columns=["question", "notebook"]))
 
 
 def speeds() -> str:
@@ -120,57 +160,64 @@ def speeds() -> str:
     rates = rows[rows["stream"] == "cocoseq"].set_index("contestant")["samples_per_s"]
     cells = {contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()}
     columns = ["samples/s", "prslib", "plain numpy", "Avalanche", "Avalanche, in one piece"]
-    found = [[name, *(cells.get(c, "") for c in of)] for name, of in CONTESTANTS.items()]
+    found = []
+    for name, (ours, peer) in CONTESTANTS.items():
+        of = (ours, f"{ours} in plain numpy", peer, f"{peer}, one piece")
+        found.append([name, *(cells.get(contestant, "") for contestant in of)])
     return as_markdown(pd.DataFrame(found, columns=columns))
 
 
 def paper_cost() -> str:
     """Count the runs and training steps of the paper profile; runs trained as one count once."""
-    runs, steps, kinds = set(), Counter(), {}
+    runs, steps = set(), {True: Counter(), False: Counter()}
     with blanks_for_missing():
         for name in known_notebooks("paper"):
             for config in wanted(name, "paper"):
                 runs.add(config.hash)
-                training = config.training
-                steps[training] = max(steps[training], work_of(config).steps)
-                kinds[training] = (config.resolved["model"], kind_of(config)[1])
-    large = {training for training, (model, _) in kinds.items() if LARGE in model}
-    plain = {training for training in large if kinds[training] in {(LARGE, True), (LARGE, False)}}
-    million = {
-        name: sum(steps[training] for training in some) / 1e6
-        for name, some in {"large": large, "plain": plain, "small": steps.keys() - large}.items()
-    }
+                trained = steps[LARGE in config.resolved["model"]]
+                trained[config.training] = max(trained[config.training], work_of(config).steps)
+    large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
-        f"In all the paper profile wants {len(runs)} runs: {million['large']:.2f} million training "
-        f"steps of a ResNet-101, {million['plain']:.2f} million of them plain ones, and "
-        f"{million['small']:.2f} million of small networks. Every millisecond of a plain step "
-        f"makes {1000 * million['plain'] / 60:.0f} minutes of the plain ones."
+        f"In all the paper profile wants {len(runs)} runs: {large:.2f} million training steps of "
+        f"a ResNet-101 and {small:.2f} million of small networks."
     )
 
 
 WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
+    "small table": small_table,
     "ledger": ledger_counts,
     "claims": headline_claims,
+    "all claims": all_claims,
     "findings": findings,
-    "words": words,
+    "questions": questions,
+    "start": lambda: questions("{}.ipynb"),
     "speeds": speeds,
     "paper cost": paper_cost,
 }
+BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
+
+
+def files() -> list[Path]:
+    """Return the files with numbers between markers."""
+    root = project_root()
+    return [root / "README.md", root / "notebooks" / "start.md", *sorted(root.glob("docs/*.md"))]
 
 
 def renew() -> None:
-    """Write all of `WRITTEN` into the README, each between its markers.
+    """Write all of `WRITTEN` into `files`, each between its markers.
 
-    ValueError if a marker is missing, FileNotFoundError if a CSV file is; nothing is written then.
+    ValueError if a marker is missing or unknown, FileNotFoundError if a CSV file is; nothing is
+    written then.
     """
-    file = project_root() / "README.md"
-    text = file.read_text(encoding="utf-8")
-    for name, write in WRITTEN.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        head, found, rest = text.partition(begin)
-        _, also, tail = rest.partition(end)
-        if not (found and also):
-            raise ValueError(f"{file.name} must hold the markers {begin} and {end}; put them back")
-        text = f"{head}{begin}\n{write()}\n{end}{tail}"
-    file.write_text(text, encoding="utf-8")
+    texts = {file: file.read_text(encoding="utf-8") for file in files()}
+    found = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
+    if wrong := sorted(found ^ WRITTEN.keys()):
+        raise ValueError(
+            f"expected the markers <!-- {wrong[0]}: begin --> and <!-- {wrong[0]}: end --> in "
+            f"README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
+        )
+    written = {name: write() for name, write in WRITTEN.items()}
+    for file, text in texts.items():
+        new = BLOCK.sub(lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}", text)
+        file.write_text(new, encoding="utf-8")

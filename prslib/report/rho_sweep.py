@@ -7,12 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.datasets import load_dataset
-from prslib.report.style import draw_curves
+from prslib.report.style import draw_curves, looks_like
+from prslib.report.tables import METRICS
 from prslib.training.config import configs
 from prslib.training.replay import make_replay, stream_of
 
-METRIC_COLOURS = {"C-F1": "#0072B2", "O-F1": "#D55E00", "mAP": "#009E73"}
-METRIC_MARKERS = {"C-F1": "o", "O-F1": "D", "mAP": "s"}
+LOOKS = looks_like(METRICS)
 
 
 def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
@@ -27,40 +27,25 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
             f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
             f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
         )
-        table.append(
-            {
-                "dataset": dataset,
-                "metric": metric,
-                "best_rho": best,
-                "best": means[best],
-                "lowest_rho": low,
-                "at_lowest": means[low],
-                "highest_rho": high,
-                "at_highest": means[high],
-                "sentence": sentence,
-            }
-        )
+        row = {"dataset": dataset, "metric": metric, "best_rho": best, "best": means[best]}
+        row |= {"lowest_rho": low, "at_lowest": means[low]}
+        row |= {"highest_rho": high, "at_highest": means[high], "sentence": sentence}
+        table.append(row)
     return pd.DataFrame(table)
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
-    metrics = [metric for metric in METRIC_COLOURS if metric in set(frame["metric"])]
-    looks = METRIC_COLOURS, METRIC_MARKERS
-    draw_curves(frame, ax, "rho", "metric", metrics, *looks, errorbar="sd")
+    looks = {metric: look for metric, look in LOOKS.items() if metric in set(frame["metric"])}
+    draw_curves(frame, ax, "rho", "metric", looks)
     means = frame.groupby(["metric", "rho"])["value"].mean()
-    for position, metric in enumerate(metrics):
-        best, colour = means[metric].idxmax(), METRIC_COLOURS[metric]
-        point = (best, means[metric, best])
-        ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none"}
-        ax.plot(*point, **ring, markeredgecolor=colour, markeredgewidth=1.4)
-        # every other one below, clear of the first
-        place = {"xytext": (0, -13 if position % 2 else 13), "textcoords": "offset points"}
-        text = f"{best:g}".replace("-", "\N{MINUS SIGN}")
-        ax.annotate(text, point, **place, ha="center", va="center", color=colour)
-    ax.margins(y=0.15)  # room for the label of the best point below a title
+    for metric, look in looks.items():
+        best = means[metric].idxmax()
+        ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none", "linestyle": ""}
+        ax.plot(best, means[metric, best], **ring, color=look["color"])
+    ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
-    ax.legend(title="", ncols=len(metrics), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.legend()
     return ax
 
 

@@ -87,42 +87,12 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     for key, part in rows.groupby(keys, sort=False):
         values = part.pivot(index="schedule", columns="seed", values="value")
         means = values.dropna(axis="columns").mean(axis="columns")
-        row = {
-            "schedules": len(means),
-            "sd": means.std(),
-            "lowest": means.min(),
-            "highest": means.max(),
-            "seed_sd": values.loc[_text(DATASETS[key[0]].recipe.schedule)].std(),
-            "published_sd": part.groupby("schedule")["published"].first().std(),
-        }
+        row = {"schedules": len(means), "sd": means.std()}
+        row |= {"lowest": means.min(), "highest": means.max()}
+        row["seed_sd"] = values.loc[_text(DATASETS[key[0]].recipe.schedule)].std()
+        row["published_sd"] = part.groupby("schedule")["published"].first().std()
         table.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(table)
-
-
-def spread_sentences(spread: pd.DataFrame) -> list[str]:
-    """Say for each data set and metric which method the schedule moves least."""
-    sentences = []
-    for (name, metric), part in spread.groupby(["dataset", "metric"], sort=False):
-        part = part.set_index("method")
-        each = ", ".join(
-            f"{method} {row.sd:.1f} [{row.published_sd:.1f}]" for method, row in part.iterrows()
-        )
-        theirs = part["published_sd"].dropna()
-        paper = f"; in the paper it is {theirs.idxmin()}" if len(theirs) else ""
-        sentences.append(
-            f"{name}, overall {metric}, s.d. over {part['schedules'].max()} schedules in points "
-            f"[the paper's over the same]: {each}. {part['sd'].idxmin()} moves least{paper}. From "
-            f"seed to seed {_noise(part['seed_sd'])} at the standard schedule."
-        )
-    return sentences
-
-
-def _noise(seed_sd: pd.Series) -> str:
-    """Say how far the seed alone moves the methods."""
-    known = seed_sd.dropna()
-    if known.empty:
-        return "nothing is known, with one seed"
-    return "they move by " + ", ".join(f"{sd:.1f} ({method})" for method, sd in known.items())
 
 
 def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
@@ -139,22 +109,3 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
             table.append([*key, *row])
     names += ["memory_from", "memory_to", "gain", "published_gain", "seeds"]
     return pd.DataFrame(table, columns=names)
-
-
-def gain_sentences(gains: pd.DataFrame) -> list[str]:
-    """Say for each method whether each step in memory adds less than the one before."""
-    sentences = []
-    for (name, method, metric), part in gains.groupby(["dataset", "method", "metric"], sort=False):
-        if len(part) < 2:
-            continue
-        sizes = ", ".join([part["memory_from"].iloc[0], *part["memory_to"]])
-        ours, theirs = (
-            " and then ".join(f"{gain:+.1f}" for gain in part[column])
-            for column in ("gain", "published_gain")
-        )
-        falls = (part["gain"].diff().dropna() < 0).all()
-        sentences.append(
-            f"{name}, {method}, overall {metric}, memory {sizes}: {ours} points [the paper "
-            f"{theirs}], so that the gain {'narrows' if falls else 'does not narrow'}."
-        )
-    return sentences

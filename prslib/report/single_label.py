@@ -22,7 +22,7 @@ from prslib.training.methods import METHODS
 
 PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
-DRAWN = "drawn from the seed"
+DRAWN = "drawn for each seed"
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
@@ -191,27 +191,15 @@ def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     return contrasts(rows, method, than, by=["order", "trained_tasks"], **words)
 
 
-def spread_sentences(rows: pd.DataFrame) -> list[str]:
-    """Say how much the last accuracy varies with the order of the classes."""
+def lead_sentence(rows: pd.DataFrame) -> str:
+    """Say in how many orders of the classes PRS is above CRS after the last task."""
     last = rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
-    name = rows["dataset"].iloc[0]
-    sentences = []
-    for method, part in last.groupby("method", sort=False):
-        low, middle, high = part["value"].quantile([0.05, 0.5, 0.95])
-        theirs = part["published"].iloc[0]
-        paper = "" if pd.isna(theirs) else f"; the paper has {theirs:.1f}"
-        sentences.append(
-            f"{name}, {method}: {middle:.1f} % in the middle of {len(part)} orders, {low:.1f} to "
-            f"{high:.1f} for nine in ten{paper}."
-        )
     by_order = last.pivot(index="schedule", columns="method", values="value")
-    if {"PRS", "CRS"} <= set(by_order):
-        gap = by_order["PRS"] - by_order["CRS"]
-        sentences.append(
-            f"{name}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, by "
-            f"{gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
-        )
-    return sentences
+    gap = by_order["PRS"] - by_order["CRS"]
+    return (
+        f"{rows['dataset'].iloc[0]}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, "
+        f"by {gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
+    )
 
 
 def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
@@ -248,7 +236,7 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
         ends = position - 0.4, position + 0.4
         label = "paper" if position == 0 else None
         ax.hlines(theirs, *ends, color="black", linewidth=1.8, zorder=5, label=label)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.legend()
     ax.set_xticks(range(len(methods)), methods)
     ax.set(xlabel="", ylabel="accuracy after the last task (%)", ylim=(0, 100))
     return ax
@@ -261,6 +249,6 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     ax.axline((0, 0), slope=1, color="0.6", linewidth=1)
     ax.scatter(values[x], values[y], s=9, alpha=0.5, color=COLOURS[y], label="ours, one order each")
     ax.scatter(theirs[x], theirs[y], s=170, marker="*", color="black", label="paper", zorder=5)
-    ax.legend(loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
+    ax.legend()
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal", xlabel=f"{x} (%)", ylabel=f"{y} (%)")
     return ax

@@ -1,18 +1,18 @@
 """Set each method's colour, marker and order, and draw the plots that several notebooks share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from prslib.paths import PACKAGE
 from prslib.report.tables import GROUPS
+from prslib.training.methods import METHODS
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the paper's rows
@@ -29,150 +29,231 @@ LOOKS = {
     "CBRS": ("#56B4E9", "p"),
     "OCDM": ("#E69F00", "h"),
 }
+# of methods that are added by `prslib.register`, in turn
+SPARE = (("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d"))
 COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
 MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
 INK = COLOURS | {"EWC": "#A39400"}  # of lines and marks, for which the yellow is too pale
-OUTLINE = [withStroke(linewidth=3.2, foreground="white")]  # shows a dash on black bars, too
-SPREAD = 0.5  # share of the way from one setting to the next that the methods take up
+OURS = "PRS"  # drawn over all others
+# of what is no method: metrics, settings, class groups; no method has them
+HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
+GREYS = ("0.75", "0.55", "0.35", "0.15", "0")  # of steps, later ones darker
+GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
+GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
+HOLLOW = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}  # the paper's numbers
+Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
+SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
+DODGE = 0.05  # tasks from one method's curve to the next, which may coincide
+LETTER = 0.085  # inches that a letter of the legend takes
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Return the methods, each once, in the order of the main table; ValueError for others."""
+    """Return the methods, each once, in the order of the main table; others get a spare look."""
     present = set(methods)
-    if unknown := present - set(COLOURS):
-        raise ValueError(
-            f"expected methods that have a look, got {', '.join(sorted(unknown))}; give each a "
-            "colour and a marker in prslib/report/style.py"
-        )
+    for name in [*METHODS, *sorted(present)]:
+        if name not in COLOURS:
+            COLOURS[name], MARKERS[name] = SPARE[(len(COLOURS) - len(LOOKS)) % len(SPARE)]
+            INK[name] = COLOURS[name]
     return [name for name in COLOURS if name in present]
 
 
-def share_legend(figure: Figure, columns: int | None = None) -> None:
-    """Put one legend below all axes, in place of their own; all entries in a row by default."""
-    entries = {}
+def looks_of(methods: Iterable[str]) -> dict[str, dict]:
+    """Return colour, marker and height in the picture of some methods, in order."""
+    return {
+        name: {"color": INK[name], "marker": MARKERS[name], "zorder": 4 if name == OURS else 3}
+        for name in in_order(methods)
+    }
+
+
+def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
+    """Return colour and marker of what is no method."""
+    if len(names) > len(colours):
+        raise ValueError(f"expected at most {len(colours)} settings, got {len(names)}")
+    looks = zip(names, colours, "osD^v"[: len(colours)], strict=False)
+    return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
+
+
+def join_panels(figure: Figure, title: str) -> None:
+    """Give a figure a title, panels of the same unit one range, and all one legend below.
+
+    The unit is what the label of a y axis has in parentheses.
+    """
+    figure.suptitle(title)
+    entries, units = {}, {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
-        legend = ax.get_legend()
-        if legend is not None:
+        if legend := ax.get_legend():
             handles, names = legend.legend_handles, [text.get_text() for text in legend.texts]
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
-    place = {"loc": "outside lower center", "ncols": columns or len(entries)}
-    figure.legend(entries.values(), entries.keys(), **place)
+        _, found, unit = ax.get_ylabel().rpartition("(")
+        if found and (ax.get_yscale(), ax.get_aspect()) == ("linear", "auto"):
+            units.setdefault(unit, []).append(ax)
+    for panels in units.values():
+        ends = np.array([ax.get_ylim() for ax in panels])
+        for ax in panels:
+            ax.set_ylim(ends.min(), ends.max())
+    if entries:
+        rows = -(-LETTER * sum(len(name) + 6 for name in entries) // figure.get_figwidth())
+        place = {"loc": "outside lower center", "ncols": int(-(-len(entries) // rows))}
+        figure.legend(entries.values(), entries.keys(), **place)
 
 
-def legend_above(ax: Axes, paper: Line2D | None, columns: int | None = None) -> None:
-    """Put the legend above the axes, with an entry for the paper's numbers if there are any."""
+def draw_marks(
+    frame: pd.DataFrame, ax: Axes, x: str, order: Sequence, hue: str, looks: dict[str, dict]
+) -> None:
+    """Draw means as marks, seeds as strokes from lowest to highest, the paper's numbers hollow.
+
+    Columns `x`, whose values `order` are ticks, `hue`, whose values stand side by side, and value;
+    published, if there, holds the paper's.
+    """
+    frame = frame.assign(place=frame[x].map({name: place for place, name in enumerate(order)}))
+    step = min(SPREAD / len(looks), 0.15)
+    for number, (name, look) in enumerate(looks.items()):
+        cells = frame[frame[hue] == name].groupby("place")
+        values, shift = cells["value"].agg(["mean", "min", "max"]), step * _side(number, looks)
+        ax.vlines(values.index + shift, values["min"], values["max"], look["color"], linewidth=2.2)
+        ax.plot(values.index + shift, values["mean"], linestyle="", label=name, **look)
+        if "published" in frame:
+            theirs = cells["published"].first().dropna()
+            at = theirs.index + shift + 0.25 * step  # not over ours
+            ax.plot(at, theirs, **look | HOLLOW | {"linestyle": ""})
+    for border in range(1, len(order)):
+        ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
+    ax.set_xticks(range(len(order)), order)
+    ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5))
+    draw_legend(frame, ax, "")
+
+
+def _side(number: int, looks: dict) -> float:
+    """Return how many steps beside the middle one of several stands."""
+    return number - (len(looks) - 1) / 2
+
+
+def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
+    """Draw a legend, with an entry for the paper's numbers if there are any."""
     handles, names = ax.get_legend_handles_labels()
-    if paper is not None:
-        handles, names = [*handles, paper], [*names, "paper"]
-    columns = columns or len(names)
-    ax.legend(handles, names, ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    if "published" in frame and frame["published"].notna().any():
+        look = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
+        handles, names = [*handles, Line2D([], [], **look)], [*names, "paper"]
+    ax.legend(handles, names)
 
 
 def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric by class group and method: mean as bar, seeds as dots, paper as dash.
+    """Draw one metric by class group and method, as `draw_marks` does.
 
     Columns method, group, seed, value and published, in percent; of one data set.
     """
-    _bars(frame, ax, "group", [group for group in GROUPS if group in set(frame["group"])])
-    ax.set(xlabel="", ylabel=f"{metric} (%)")
-    return ax
-
-
-def plot_metrics(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw several metrics by method as `plot_groups` does; the column metric in place of group."""
-    _bars(frame, ax, "metric", list(dict.fromkeys(frame["metric"])))
-    ax.set(xlabel="", ylabel="score (%)")
-    return ax
+    order = [group for group in GROUPS if group in set(frame["group"])]
+    return plot_variations(frame, ax, "group", metric, order)
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
-    greys = sns.color_palette("Greys", len(weights) + 2)[1:-1]  # neither white nor black
-    _bars(frame, ax, "group", groups, "weights", dict(zip(weights, greys, strict=True)))
+    draw_marks(frame, ax, "group", groups, "weights", looks_like(weights, GREYS))
     ax.axhline(0, color="black", linewidth=0.8)
-    ax.set(xlabel="", ylabel=f"{metric} (points)")
+    ax.set_ylabel(f"{metric} (points)")
     return ax
 
 
-def _bars(
-    frame: pd.DataFrame,
-    ax: Axes,
-    x: str,
-    order: list[str],
-    hue: str = "method",
-    palette: dict | None = None,
-) -> None:
-    """Draw bars, dots, dashes and the legend above them."""
-    palette = palette or {name: COLOURS[name] for name in in_order(frame["method"])}
-    names = list(palette)
-    place = {"x": x, "y": "value", "hue": hue, "order": order, "hue_order": names}
-    sns.barplot(frame, **place, palette=palette, errorbar=None, ax=ax)
-    dots = {"size": 3.2, "linewidth": 0.8, "edgecolor": "black", "legend": False}
-    white = dict.fromkeys(names, "white")
-    sns.stripplot(frame, **place, **dots, palette=white, dodge=True, jitter=False, ax=ax)
-    width = 0.8 / len(names)
-    dash = {"color": "black", "linewidth": 1.6}
-    theirs = frame.groupby([x, hue])["published"].first().dropna()
-    for (name, of), value in theirs.items():
-        left = order.index(name) - 0.4 + names.index(of) * width
-        ax.hlines(value, left, left + width, **dash, zorder=5, path_effects=OUTLINE)
-    legend_above(ax, Line2D([], [], **dash) if len(theirs) else None)
+def plot_variations(
+    frame: pd.DataFrame, ax: Axes, x: str, metric: str, order: Sequence | None = None
+) -> Axes:
+    """Draw one metric by setting and method, as `draw_marks` does.
+
+    Columns method, seed, value and published, in percent, and `x`, which tells the settings apart,
+    by default in order of appearance; of one data set.
+    """
+    order = list(dict.fromkeys(frame[x])) if order is None else order
+    draw_marks(frame, ax, x, order, "method", looks_of(frame["method"]))
+    ax.set_ylabel(f"{metric} (%)")
+    return ax
 
 
 def draw_curves(
-    frame: pd.DataFrame, ax: Axes, x: str, hue: str, order: list[str], colours, markers, **options
+    frame: pd.DataFrame,
+    ax: Axes,
+    x: str,
+    hue: str,
+    looks: dict[str, dict],
+    dodge: float = 0,
+    log: bool = False,
 ) -> None:
-    """Draw the column value over `x`, a line with marks for each `hue`; options of seaborn's."""
-    looks = {"hue_order": order, "style_order": order, "palette": colours, "dashes": False}
-    looks["markers"] = {name: markers[name] for name in order}
-    sns.lineplot(frame, x=x, y="value", hue=hue, style=hue, ax=ax, **looks, **options)
+    """Draw means over `x`, a line with marks for each `hue`, and one standard deviation over seeds.
+
+    That is a band, or a stroke where `dodge` shifts each line a little against the one before, so
+    that lines which coincide stay visible. What has one `x` only gets a dashed line throughout.
+    """
+    forth, back = (np.log, np.exp) if log else (np.array, np.array)
+    for number, (name, look) in enumerate(looks.items()):
+        rows = frame[frame[hue] == name]
+        cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"].agg(["mean", "std"])
+        sd = cells["std"].fillna(0)
+        low, middle, high = (back(cells["mean"] + side * sd) for side in (-1, 0, 1))
+        at = cells.index + dodge * _side(number, looks)
+        if len(at) == 1:
+            ax.axhline(middle[0], linestyle="--", linewidth=1, color=look["color"], zorder=1)
+        ax.plot(at, middle, label=name, **look)
+        if dodge:
+            ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
+        else:
+            ax.fill_between(at, low, high, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric after every task: mean, a band of one standard deviation, the paper dotted.
+    """Draw one metric after every task: means, strokes of one standard deviation, paper dotted.
 
     Columns method, seed, trained_tasks, value and published, in percent; of one data set.
     """
-    methods = in_order(frame["method"])
-    draw_curves(frame, ax, "trained_tasks", "method", methods, INK, MARKERS, errorbar="sd")
-    hollow = {"linestyle": ":", "markerfacecolor": "none"}
-    for method in methods:
-        theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
-        look = {"color": INK[method], "marker": MARKERS[method], **hollow}
-        ax.plot(theirs.index, theirs, **look, linewidth=1.2, markersize=4.5)
+    looks = looks_of(frame["method"])
+    draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
+    if "published" in frame:
+        for number, (method, look) in enumerate(looks.items()):
+            theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
+            at = theirs.index + DODGE * _side(number, looks)
+            ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)", ylim=(0, None))
-    paper = Line2D([], [], color="0.3", marker="o", **hollow)
-    legend_above(ax, paper if frame["published"].notna().any() else None, columns=3)
+    ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")
+    draw_legend(frame, ax, ":")
     return ax
 
 
-def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
-    """Draw one metric by setting and method: mean, a stroke from lowest to highest seed, paper.
+def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
+    """Draw differences in points with their intervals, a row for each value of `y` (`contrasts`).
 
-    Columns method, seed, value and published, in percent, and `x`, which tells the settings apart;
-    the paper's marks are hollow; of one data set.
+    A mark is filled where the difference is clear; a tick is the paper's.
     """
-    settings, methods = list(dict.fromkeys(frame[x])), in_order(frame["method"])
-    shifts = SPREAD * ((np.arange(len(methods)) + 0.5) / len(methods) - 0.5)
-    place = frame[x].map({setting: number for number, setting in enumerate(settings)})
-    hollow = {"linestyle": ":", "markerfacecolor": "white"}
-    for method, shift in zip(methods, shifts, strict=True):
-        cells = frame[frame["method"] == method].assign(place=place + shift).groupby("place")
-        look = {"color": INK[method], "marker": MARKERS[method]}
-        values, theirs = cells["value"].agg(["mean", "min", "max"]), cells["published"].first()
-        ax.vlines(values.index, values["min"], values["max"], color=INK[method], linewidth=2.2)
-        ax.plot(values.index, values["mean"], color=INK[method], linewidth=0.8, alpha=0.5)
-        ax.plot(values.index, values["mean"], **look, linestyle="", label=method, clip_on=False)
-        ax.plot(theirs.index, theirs, **look, **hollow, linewidth=1, markersize=5)
-    for border in range(1, len(settings)):
-        ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
-    ax.set_xticks(range(len(settings)), settings)
-    ax.set(xlabel="", ylabel=f"{metric} (%)", ylim=(0, None), xlim=(-0.5, len(settings) - 0.5))
-    paper = Line2D([], [], color="0.3", marker="o", **hollow)
-    legend_above(ax, paper if frame["published"].notna().any() else None)
+    rows = list(dict.fromkeys(frame[y]))
+    place, clear = frame[y].map(rows.index).to_numpy(), (frame["clearly"] != "").to_numpy()
+    ax.hlines(place, frame["low"], frame["high"], color="0.35", linewidth=1.8)
+    for name, of, fill in (("clear", clear, "0.1"), ("not clear", ~clear, "white")):
+        look = {"marker": "o", "color": "0.1", "markerfacecolor": fill, "linestyle": ""}
+        ax.plot(frame["difference"][of], place[of], label=name, **look)
+    if "published" in frame and frame["published"].notna().any():
+        look = {"markersize": 11, "markeredgewidth": 1.6, "color": HUES[1], "linestyle": ""}
+        ax.plot(frame["published"], place, marker="|", label="paper", **look)
+    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+    ax.set_yticks(range(len(rows)), rows)
+    label = Y_LABELS.get(y, y)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="difference (points)", ylabel=label)
+    ax.grid(axis="x")
     return ax
+
+
+def contrast_panels(
+    frame: pd.DataFrame, title: str, y: str, across: str = "metric", down: str = "dataset"
+) -> Figure:
+    """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`."""
+    columns, rows = (list(dict.fromkeys(frame[name])) for name in (across, down))
+    height = 1 + len(rows) * (0.75 + 0.22 * frame[y].nunique())
+    shape = {"figsize": (11, height), "sharex": True, "sharey": "row", "squeeze": False}
+    figure, axes = plt.subplots(len(rows), len(columns), **shape)
+    parts = dict(list(frame.groupby([down, across])))
+    for row, line in zip(rows, axes, strict=True):
+        for column, ax in zip(columns, line, strict=True):
+            plot_contrasts(parts[row, column], ax, y).set_title(f"{row}: {column}")
+            ax.label_outer()
+    join_panels(figure, f"{title}, with 95 % intervals")
+    return figure

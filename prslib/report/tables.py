@@ -3,21 +3,31 @@
 from collections.abc import Sequence
 from itertools import product
 
+import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from prslib import datasets, published
 from prslib.datasets import load_dataset
-from prslib.metrics import forgetting
-from prslib.report.statistics import compared, over_seeds
+from prslib.metrics import anytime_average, cumulative_average, forgetting
+from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
 GROUPS = (*datasets.GROUPS, "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
+MEASURES = {
+    "score": "Scores",
+    "forget": "Forgetting",
+    "anytime": "Anytime averages",
+    "cumulative": "Cumulative averages",
+}
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
 _VALUES = ("value", "draws", "published")
+NEXT = "\N{NO-BREAK SPACE}"  # keeps a mean and its deviation in one line
+BOLD = {True: "font-weight: bold", False: ""}
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
@@ -47,10 +57,15 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
     return [column for column in scores if column not in _CELL]
 
 
-def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
+def final(
+    scores: pd.DataFrame,
+    metrics: Sequence[str] = METRICS,
+    measures: Sequence[str] = ("score", "forget"),
+) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting.
 
-    Returns the columns that tell runs apart, measure ("score" or "forget"), group, metric, value.
+    Returns the columns that tell runs apart, measure (of `MEASURES`), group, metric, value. The
+    averages over the stream are added where `measures` names them.
     """
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
@@ -60,8 +75,22 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFram
     if len(online):
         online = online.drop(columns="draws", errors="ignore")
         both.append(forgetting(online).assign(measure="forget"))
+        over = {"anytime": anytime_average, "cumulative": cumulative_average}
+        for name in [name for name in over if name in measures]:
+            both.append(over[name](_with_samples(online)).assign(measure=name))
     both = pd.concat(both, ignore_index=True)
     return _percent(both, [*run, "measure", "group", "metric", "value"], metrics)
+
+
+def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
+    """Add how many samples of the stream a run had seen at each evaluation."""
+    seen = {}
+    for name, schedule in set(zip(scores["dataset"], scores["schedule"], strict=True)):
+        sizes = np.bincount(load_dataset(name, images=False).train.task)
+        parts = [sizes[list(map(int, part.split("+")))].sum() for part in schedule.split(",")]
+        seen |= {(name, schedule, k): n for k, n in enumerate(np.cumsum(parts), 1)}
+    keys = scores[["dataset", "schedule", "trained_tasks"]].itertuples(index=False, name=None)
+    return scores.assign(samples=[seen[key] for key in keys])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +116,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
+    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
     ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
     return table.sort_values(
         list(ranks),
@@ -107,19 +136,41 @@ def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.Dat
     return published.beside(rows, *tables, also=also)
 
 
+def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[Styler]:
+    """Return a table of each measure, such as scores (`main_table`), with its best in bold.
+
+    The best are ours and the paper's of a block of rows, and of the methods that see a stream.
+    """
+    tables = []
+    for measure, title in MEASURES.items():
+        table = main_table(averages, dataset, *layout, measure=measure, **more)
+        if table.empty:
+            continue
+        numbers = table.map(lambda cell: float(cell.partition(NEXT)[0] or "nan"))
+        methods, sources = (table.index.get_level_values(name) for name in ("method", "source"))
+        online = [np.nan if METHODS[name].offline else 1 for name in methods]
+        blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
+        rivals, order = numbers.mul(online, axis=0), "min" if measure == "forget" else "max"
+        best = rivals == rivals.groupby([*blocks, sources]).transform(order)
+        shown = table.style.set_caption(f"{title} in percent, best in bold")
+        tables.append(shown.apply(lambda _, best=best: best.map(BOLD.get), axis=None))
+    return tables
+
+
 def main_table(
     averages: pd.DataFrame,
     dataset: str,
     metrics: Sequence[str] = METRICS,
     by: Sequence[str] = (),
+    measure: str = "score",
 ) -> pd.DataFrame:
     """Lay out averages beside the paper's as Table 1 does: text, a row a method, ours and paper's.
 
     The columns are groups and metrics; `by` names columns that head blocks of rows, as "schedule".
     """
-    rows = averages[averages["dataset"] == dataset]
-    sd = rows["sd"].map("{:.1f}".format).where(rows["sd"].notna(), "–")  # noqa: RUF001
-    ours = rows["mean"].map("{:.1f}".format) + " ± " + sd
+    rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
+    sd = rows["sd"].map(f"{NEXT}±{NEXT}{{:.1f}}".format).where(rows["sd"].notna(), "")
+    ours = rows["mean"].map("{:.1f}".format) + sd
     paper = rows["published"].map("{:.1f}".format)
     cells = pd.concat(
         [
@@ -127,10 +178,10 @@ def main_table(
             rows.assign(source="paper", cell=paper.where(rows["published"].notna(), "")),
         ]
     )
-    index = [*by, "method", "measure", "source"]
+    index = [*by, "method", "source"]
     table = cells.pivot(index=index, columns=["group", "metric"], values="cell").fillna("")
     blocks = [rows[column].drop_duplicates() for column in by]
-    order = list(product(*blocks, METHODS, ("score", "forget"), ("ours", "paper")))
+    order = list(product(*blocks, METHODS, ("ours", "paper")))
     table = table.reindex([key for key in order if key in table.index])
     table = table[(table != "").any(axis=1)]
     return table.reindex(columns=[key for key in product(GROUPS, metrics) if key in table.columns])
@@ -171,27 +222,11 @@ def contrasts(
 ) -> pd.DataFrame:
     """Say how far one method is above another, with an interval over seeds and a sentence.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        dataset, method, seed and value, as a rule as ``beside(final(scores), "main")``.
-    method, than : str
-        The difference is ``method`` minus ``than``.
-    cells : sequence of (group, metric), optional
-        Which scores to compare, by default all.
-    by : sequence of str
-        Further columns in which the two must agree, such as "schedule"; a row for each value.
-    over : sequence of str
-        Further columns in which the two must agree; each seed's differences are averaged over them.
-    place, paper : str, optional
-        How a sentence begins, by default "{dataset}, {schedule}, {group} {metric}" with all of
-        ``by``, and how it ends where the paper has both numbers; columns stand in braces.
-
-    Returns
-    -------
-    DataFrame
-        dataset, the columns of ``by``, group, metric; the columns of `over_seeds`; published (the
-        paper's difference, if the rows have it) and sentence.
+    Takes rows as `beside(final(scores), "main")` makes them, and of these `cells` (group, metric),
+    by default all. `by` names further columns in which the two must agree, a row for each value;
+    `over` columns over which each seed's differences are averaged. `place` and `paper` begin and
+    end a sentence, columns in braces. Returns dataset, `by`, group, metric, the columns of
+    `over_seeds`, published (the paper's difference, if the rows have it) and sentence.
     """
     gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
     if cells is not None:
@@ -213,3 +248,18 @@ def contrasts(
         end = f"; {paper.format(**row)}." if known else "."
         said.append(f"{place.format(**row)}: {compared(row, method, than)}{end}")
     return table.assign(sentence=said).drop(columns="stands_for", errors="ignore")
+
+
+def in_short(gaps: pd.DataFrame) -> str:
+    """Say how many of `contrasts` are clear, and the most on each side of each data set, Markdown.
+
+    Where some are clear, the most of these; where all are on one side, the most and the least.
+    """
+    above, below = ((gaps["clearly"] == word).sum() for word in WORDS.values())
+    few = "" if gaps["seeds"].max() >= DECIDING else f"; it takes {DECIDING} seeds to be clear"
+    lines = [f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below{few}.\n"]
+    for _, part in gaps.groupby("dataset", sort=False):
+        clear = part[part["clearly"] != ""]
+        ends = (clear if len(clear) else part)["difference"].agg(["idxmax", "idxmin"])
+        lines += [f"- {sentence}" for sentence in part.loc[ends.unique(), "sentence"]]
+    return "\n".join(lines)

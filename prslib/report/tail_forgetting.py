@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, NullFormatter, ScalarFormatter
 from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
 from prslib.metrics import forgetting
+from prslib.report.datasets import class_statistics
 from prslib.report.style import COLOURS
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -17,7 +17,6 @@ from prslib.training.methods import METHODS
 METRICS = ("AP", "F1")
 MEASURES = {"normalised": True, "absolute": False}  # the paper's, and that of Chaudhry et al.
 TASK_GAP = 1.5  # bars' widths between two tasks
-SIZE_TICKS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
@@ -38,14 +37,9 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
             f"expected runs that see one task after the other, got {config.method}; leave it out"
         )
     dataset = load_dataset(config.dataset, images=False)
-    columns = {
-        "task": dataset.class_task,
-        "class": dataset.class_names,
-        "class_group": dataset.class_group,
-        "images": dataset.class_freq,
-    }
     turn = {task: number for number, task in enumerate(config.resolved["schedule"])}
-    sizes = pd.DataFrame(columns).assign(turn=lambda frame: frame["task"].map(turn))
+    sizes = class_statistics(dataset).drop(columns="dataset")
+    sizes = sizes.rename(columns={"group": "class_group"}).assign(turn=sizes["task"].map(turn))
     sizes = sizes.sort_values(["turn", "images"], ascending=[True, False], kind="stable")
     rows = scores[scores["metric"].isin(METRICS) & scores["group"].isin(dataset.class_names)]
     measured = pd.concat(
@@ -95,45 +89,43 @@ def _sentence(row) -> str:
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the forgetting of every class as a bar, seeds as dots, the class's size as a line."""
+    """Draw one method's forgetting of every class as bars.
+
+    Strokes hold the middle half of the seeds: a class with few test images may lie far out in one.
+    """
     (method,) = frame["method"].unique()
-    turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
-    frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
-    columns = {"value": ("value", "mean"), "images": ("images", "first"), "task": ("task", "first")}
-    classes = frame.groupby("x").agg(**columns)
-    ax.bar(
-        classes.index, classes["value"], width=0.85, color=COLOURS[method], edgecolor="0.35",
-        linewidth=0.4, label=f"{method}: forgetting",
-    )  # fmt: skip
+    values = _placed(frame, ax).groupby("x")["value"]
+    means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
+    ax.bar(means.index, means, width=0.85, color=COLOURS[method])
     if frame["seed"].nunique() > 1:
-        ax.plot(
-            frame["x"], frame["value"], ".", color="white", markersize=4.5, markeredgecolor="black",
-            markeredgewidth=0.5, label="one seed",
-        )  # fmt: skip
-    sizes = ax.twinx()
-    for number, (task, part) in enumerate(classes.groupby("task", sort=False)):
-        label = "class size" if number == 0 else None
-        sizes.plot(part.index, part["images"], color="0.15", linewidth=1.3, label=label)
-        ax.text(
-            part.index.to_numpy().mean(), 1.0, f"task {task}, {len(part)} classes",
-            ha="center", va="bottom", transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
-    _label(ax, sizes)
+        ax.vlines(middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds")
+        ax.legend()
+    ax.axhline(0, color="0.35", linewidth=0.8)
+    ax.set_ylabel(f"{method}:\nforgetting (%)")
     return ax
 
 
-def _label(ax: Axes, sizes: Axes) -> None:
-    """Label both axes, put one legend at the side and keep the grid to the bars' scale."""
-    ax.axhline(0, color="0.35", linewidth=0.8)
-    ax.set(xlabel="classes of each task, from large to small", ylabel="forgetting (%)", xticks=[])
-    for axes in (ax, sizes):
-        axes.margins(x=0.01)
-    sizes.set(ylabel="training images", yscale="log")
-    sizes.yaxis.set_major_locator(FixedLocator(SIZE_TICKS))
-    sizes.yaxis.set_major_formatter(ScalarFormatter())
-    sizes.yaxis.set_minor_formatter(NullFormatter())
-    sizes.grid(False)
-    sizes.spines["right"].set_visible(True)
-    entries = [axes.get_legend_handles_labels() for axes in (ax, sizes)]
-    handles, names = (first + second for first, second in zip(*entries, strict=True))
-    ax.legend(handles, names, loc="upper left", bbox_to_anchor=(1.07, 1.0))
+def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw the number of training images of every class, for the panel above its forgetting."""
+    rows = _placed(frame, ax).drop_duplicates("x")
+    ax.plot(rows["x"], rows["images"], ".", color="0.2")
+    for task, part in rows.groupby("task", sort=False):
+        ax.text(
+            part["x"].mean(), 1.0, f"task {task}, {len(part)} classes", ha="center", va="bottom",
+            transform=ax.get_xaxis_transform(),
+        )  # fmt: skip
+    ax.set(ylabel="training\nimages, log", yscale="log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
+    """Return the classes with their place `x` on an axis, which gets their names."""
+    turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
+    frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
+    names = frame.drop_duplicates("x")
+    ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
+    ax.set_xlabel("classes of each task, from large to small")
+    ax.margins(x=0.01)
+    ax.label_outer()
+    return frame

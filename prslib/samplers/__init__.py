@@ -1,6 +1,7 @@
 """Samplers: which samples of the stream the memory keeps, one file a method."""
 
 import inspect
+from typing import Any
 
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.cbrs import CBRS
@@ -10,7 +11,7 @@ from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
 from prslib.samplers.prs import PRS
 
-SAMPLERS = {
+SAMPLERS: dict[str, type[Any]] = {
     "cbrs": CBRS,
     "crs": CRS,
     "exstream": ExStream,
@@ -50,8 +51,8 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
     TypeError
         If an option is unknown or a value has the wrong type.
 
-    Example
-    -------
+    Examples
+    --------
     >>> import numpy as np
     >>> make_sampler("crs", size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])

@@ -158,7 +158,7 @@ def generator(seed: Seed) -> np.random.Generator:
             "pass one, so that the run can be repeated"
         )
     if isinstance(seed, Integral):  # spawned from: a stream is often drawn from the int itself
-        (seed,) = np.random.SeedSequence(seed).spawn(1)
+        (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
     return np.random.default_rng(seed)
 
 

@@ -40,8 +40,8 @@ class CBRS(Counted, LabelSampler):
       uniformly from the samples of all of them.
     - n_y counts the sample at hand, as in reservoir sampling.
 
-    Example
-    -------
+    Examples
+    --------
     >>> CBRS(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """

@@ -20,8 +20,8 @@ class CRS(Counted, LabelSampler):
     and takes slot j if j < m. The authors' released code draws before it counts and is one step
     late, so that its first m items survive less often than the rest; this one is not.
 
-    Example
-    -------
+    Examples
+    --------
     >>> CRS(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """

@@ -34,8 +34,8 @@ class ExStream(Counted):
     other. `labels` therefore has a single label a slot, and `class_counts` counts vectors, not the
     samples merged in them (`samples` counts those).
 
-    Example
-    -------
+    Examples
+    --------
     >>> sampler = ExStream(size=2, num_classes=2, seed=0)
     >>> features = np.array([[0.0], [4.0], [1.0]], np.float32)
     >>> sampler.place(np.array([[1, 0], [0, 1], [1, 0]], bool), features=features)

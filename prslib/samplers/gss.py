@@ -41,8 +41,8 @@ class GSS(Counted):
     similarity 0. A sample with no label never enters, counts nowhere and has no part in the
     batch's gradient.
 
-    Example
-    -------
+    Examples
+    --------
     >>> one = lambda subsets: np.ones((len(subsets) + 2,) * 2)  # all gradients alike
     >>> GSS(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2], gradient_products=one)
     array([0, 1])

@@ -55,8 +55,8 @@ class OCDM(LabelSampler):
     Samples with the same label set leave the same distribution behind. The distance is computed
     once for each set, in the time of its labels, from sums kept up as samples are deleted.
 
-    Example
-    -------
+    Examples
+    --------
     >>> OCDM(size=2, num_classes=3, seed=0, rho=0.5).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """

@@ -99,8 +99,8 @@ class PRS(LabelSampler):
     winner the first candidate goes. Its p, delta and distances are float32, the distance summed
     over the classes in the order they appeared; p itself is computed in float64 and rounded.
 
-    Example
-    -------
+    Examples
+    --------
     >>> PRS(size=2, num_classes=3, seed=0, rho=0.5).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """
@@ -167,8 +167,8 @@ class PRS(LabelSampler):
         TypeError, ValueError
             If ``label`` is not boolean or not of shape (C,), as for a batch.
 
-        Example
-        -------
+        Examples
+        --------
         >>> sampler = PRS(size=1, num_classes=2, seed=0)
         >>> sampler.explain(np.array([False, True])).acceptance
         1.0

@@ -23,6 +23,7 @@ from prslib.datasets import (
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
+from prslib.samplers import make_sampler
 from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision` makes them
@@ -31,7 +32,9 @@ SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
 # Fields that a hash leaves out at these values: runs kept their hashes when the fields were added.
 PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0, "test_resamples": 0}
-MEASUREMENTS = ("test_set", "features_per_class", "variance_points")  # do not change the training
+PLAIN |= {"macro_auc": False}
+# do not change the training
+MEASUREMENTS = ("test_set", "features_per_class", "variance_points", "macro_auc")
 
 
 def _without_minus_zero(check: Callable) -> Callable:
@@ -102,6 +105,8 @@ class RunConfig:
     variance_points : int
         At how many points of the stream the gradient variance over the memory is measured
         (`prslib.training.gradients`); 0 for none. They are evenly apart, the last at the end.
+    macro_auc : bool
+        Whether the scores have `prslib.metrics.macro_auc`, too.
     precision : str or None
         "fp32", "tf32" or "bf16" (`prslib.training.device.Precision`).
 
@@ -140,6 +145,7 @@ class RunConfig:
     features_per_class: int = 0
     variance_points: int = 0
     precision: str | None = None
+    macro_auc: bool = False
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
@@ -151,6 +157,8 @@ class RunConfig:
             if getattr(self, name) is not None:
                 one_of(name, getattr(self, name), names)
         self._check_numbers()
+        if not isinstance(self.macro_auc, bool):
+            raise TypeError(f"macro_auc must be True or False, got {self.macro_auc!r}")
         if self.schedule is not None:
             if isinstance(self.schedule, str) or not isinstance(self.schedule, Iterable):
                 raise TypeError(
@@ -234,6 +242,14 @@ class RunConfig:
         """Twelve hexadecimal digits, equal for runs that differ only in their measurements."""
         return _digest({k: v for k, v in self.identity.items() if k not in MEASUREMENTS})
 
+    def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
+        """Make the empty sampler of a run on a data set; None for a method without a memory."""
+        settings, method = self.resolved, METHODS[self.method]
+        if method.sampler is None:
+            return None
+        size, options = settings["memory_size"], {name: settings[name] for name in method.options}
+        return make_sampler(method.sampler, size, dataset.num_classes, seed, **options)
+
     def check(self, dataset: SequentialDataset) -> None:
         """Raise ValueError where the configuration does not fit the data set's stream."""
         size, images = self.identity.get("memory_size", 0), len(dataset.train)
@@ -316,7 +332,7 @@ def configs(**fields) -> list[RunConfig]:
     Parameters
     ----------
     **fields
-        Fields of `RunConfig`; a list stands for one run of each of its values.
+        Fields of `RunConfig`; a list or range stands for one run of each of its values.
 
     Returns
     -------
@@ -332,8 +348,8 @@ def configs(**fields) -> list[RunConfig]:
 
     Examples
     --------
-    >>> [c.method for c in configs(method=["CRS", "PRS"], seed=[0])]
-    ['CRS', 'PRS']
+    >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
+    [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
     known = [field.name for field in dataclasses.fields(RunConfig)]
     unknown = sorted(set(fields) - set(known))
@@ -341,7 +357,7 @@ def configs(**fields) -> list[RunConfig]:
         raise ValueError(
             f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
         )
-    values = [value if isinstance(value, list) else [value] for value in fields.values()]
+    values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
     made = [RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)]
     check_all(made)
     first = {}

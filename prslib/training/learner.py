@@ -310,7 +310,13 @@ SAMPLER_NEEDS: dict[str, Callable[..., Any]] = {  # by the names in a sampler's 
 
 
 def score_tasks(
-    learner: Learner, images: Images, test: Split, dataset: SequentialDataset, groups, resamples=0
+    learner: Learner,
+    images: Images,
+    test: Split,
+    dataset: SequentialDataset,
+    groups: Sequence,
+    resamples: int = 0,
+    auc: bool = False,
 ) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
 
@@ -333,6 +339,10 @@ def score_tasks(
             # rounded, as the order of a product's sums is the processor's; classes have none
             frame["draws"] = pd.Series(found.round(6).tolist())
         frames.append(frame.assign(task=name))
+        if auc:
+            rows = metrics.macro_auc(*scored, dataset.class_group)
+            frame = pd.DataFrame(rows, columns=["group", "metric", "value"])
+            frames.append(frame.assign(task=name))
     if test.single_label:
         parts["all"] = np.ones(len(test), bool)
         rows = [

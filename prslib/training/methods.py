@@ -1,7 +1,17 @@
-"""List the methods of the main table: how each trains and which sampler keeps its memory."""
+"""List the methods of the main table: how each trains and which sampler keeps its memory.
 
+`register` adds rows to this list and to those of the samplers, data sets and networks.
+"""
+
+import pickle
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any
 
+from prslib.datasets import DATASETS, Entry, fingerprint
+from prslib.models import MODELS, Architecture
 from prslib.samplers import SAMPLERS
 
 
@@ -52,3 +62,70 @@ METHODS = {
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
+OPTIONS = {"rho", "variant"}  # fields of `RunConfig` that a sampler can take
+TABLES: Any = {"sampler": SAMPLERS, "method": METHODS, "dataset": DATASETS, "model": MODELS}
+KINDS: dict[type, str] = {Method: "method", Entry: "dataset", Architecture: "model"}
+_added: dict[tuple[str, str], tuple[object, str]] = {}  # by table and name: what, and from where
+
+
+def register(name: str, thing: object) -> None:
+    """Add a sampler, method, data set or network of one's own (a row beside those of Table 1).
+
+    Parameters
+    ----------
+    name : str
+        What `RunConfig`, `make_sampler`, `load_dataset` and the figures call it.
+    thing : class, Method, Entry or Architecture
+        A sampler's class (`prslib.samplers.Sampler`), which becomes a method of that name, too; or
+        a row of `METHODS`, `DATASETS` or `MODELS`.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these, or a method's options are not fields of `RunConfig` for samplers.
+    ValueError
+        If the name is taken.
+
+    Notes
+    -----
+    Worker processes and the machines of a cluster are told what a script or a notebook registers;
+    its cells may run again. The command line and the notebooks that it executes import the modules
+    that the environment variable ``PRSLIB_PLUGINS`` names, with commas between. Runs are stored
+    under names: give what you have changed another one, or remove its runs.
+
+    Examples
+    --------
+    >>> register("CRS, frozen", Method(sampler="crs", frozen="vector_stages"))
+    >>> METHODS.pop("CRS, frozen").looks_at_model
+    False
+    """
+    module, rows = sys._getframe(1).f_globals["__name__"], {KINDS.get(type(thing), ""): thing}
+    if isinstance(thing, type) and callable(getattr(thing, "place", None)):
+        options = tuple(sorted(OPTIONS & set(signature(thing).parameters)))
+        rows = {"method": Method(name, options), "sampler": thing}
+    for kind, row in rows.items():
+        if kind not in TABLES or not OPTIONS.issuperset(getattr(row, "options", ())):
+            raise TypeError(
+                f"{name}: expected a sampler's class with `place`, an Entry, an Architecture or a "
+                f"Method with options among {', '.join(sorted(OPTIONS))}, got {thing!r}"
+            )
+        owner = _added.get((kind, name), (None, "prslib"))[1]
+        if name in TABLES[kind] and owner != module:
+            raise ValueError(f"{kind} {name!r} is taken, by {owner}; choose another name")
+        TABLES[kind][name], _added[kind, name] = row, (row, module)
+    fingerprint.cache_clear()
+
+
+def registered() -> bytes:
+    """Pickle what `register` has added, by value where a script or notebook defines it."""
+    import cloudpickle
+
+    return cloudpickle.dumps(_added)
+
+
+def with_registered(added: bytes, task: Callable, *arguments):
+    """Call a task in another process, where what was `registered` is known then, too."""
+    for (kind, name), (row, _) in pickle.loads(added).items():
+        if (kind, name) not in _added:  # else this is the process that registered it
+            TABLES[kind][name] = row
+    return task(*arguments)

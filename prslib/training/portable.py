@@ -3,7 +3,6 @@
 import os
 from importlib.metadata import version
 
-import pandas as pd
 from llvmlite.binding import get_host_cpu_features  # comes with numba, needs no torch
 
 # Each library orders a sum by the processor, unless its variable names one.
@@ -34,6 +33,8 @@ def round_alike() -> None:
             os.environ.setdefault(name, choice)
 
 
-def versions() -> pd.DataFrame:
-    """Return the packages and versions with which results come out to the byte."""
+def versions():
+    """Return a frame of the packages and versions with which results come out to the byte."""
+    import pandas as pd
+
     return pd.DataFrame({"package": PACKAGES, "version": [version(name) for name in PACKAGES]})

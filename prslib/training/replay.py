@@ -10,7 +10,7 @@ import numpy as np
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.base import tasks_together
 from prslib.memory import Memory
-from prslib.samplers import Sampler, make_sampler
+from prslib.samplers import Sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
@@ -121,12 +121,12 @@ def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.
 
 def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
     """Make a run's sampler, empty memory and generator; None for a method without a memory."""
-    settings, method, seeds = config.resolved, METHODS[config.method], seeds_of(config)
-    if method.sampler is None:
+    seeds = seeds_of(config)
+    sampler = config.sampler_for(dataset, seeds["sampler"])
+    if sampler is None:
         return None
-    size, options = settings["memory_size"], {name: settings[name] for name in method.options}
-    sampler = make_sampler(method.sampler, size, dataset.num_classes, seeds["sampler"], **options)
-    return Replay(sampler, Memory(size), np.random.default_rng(seeds["replay"]))
+    memory = Memory(config.resolved["memory_size"])
+    return Replay(sampler, memory, np.random.default_rng(seeds["replay"]))
 
 
 def new_samples(config: RunConfig, dataset: SequentialDataset) -> list[Part]:

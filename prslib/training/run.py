@@ -142,7 +142,13 @@ def _run(
         progress.finish_part(
             {
                 name: score_tasks(
-                    learner, test_images[name], test, dataset, groups, settings["test_resamples"]
+                    learner,
+                    test_images[name],
+                    test,
+                    dataset,
+                    groups,
+                    settings["test_resamples"],
+                    any(config.macro_auc for config in configs),
                 )
                 for name, test in tests.items()
             }
@@ -170,6 +176,8 @@ def finished(
     """Return the result of a run whose last part is scored; `shown_images` gives ``shown``."""
     extras, test_set = {}, config.resolved["test_set"]
     scores = pd.concat([part[test_set] for part in progress.scores], ignore_index=True)
+    if not config.macro_auc:  # another run of the training may ask for it
+        scores = scores[scores["metric"] != "AUC"].reset_index(drop=True)
     if "draws" in scores:
         rows = scores[RESAMPLED].dropna().reset_index(drop=True)
         draws = list(np.array(rows["draws"].tolist(), np.float32))

@@ -1,8 +1,5 @@
 """The cache: drawn once, the same for ever, and made again where the file is broken."""
 
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,17 +71,6 @@ def test_cache_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
     with pytest.warns(UserWarning) as caught:
         assert len(cached()) == 1000
     assert "set PRSLIB_CACHE" in str(caught[-1].message)
-
-
-def test_labels_alone_need_neither_cache_nor_torch(tmp_path):
-    code = (
-        "import sys; from prslib.datasets import load_dataset;"
-        "load_dataset('digits70tiny', images=False);"
-        "assert not {'torch', 'sklearn'} & set(sys.modules)"
-    )
-    environment = {**os.environ, "PRSLIB_CACHE": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-    assert not (tmp_path / "cache").exists()
 
 
 def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(tmp_path):

@@ -35,31 +35,30 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
         shares.memory_shares(configs(method=["Finetune", "PRS", "EWC"], **FAST), store)
 
 
+def three_classes(share):
+    columns = {"method": ["Stream"] * 3 + ["PRS"] * 3, "seed": 0, "class_rank": [0, 1, 2] * 2}
+    columns |= {"group": ["majority", "moderate", "minority"] * 2, "share": share, "classes": 1}
+    return pd.DataFrame(columns)
+
+
 def test_memory_plots_show_the_stream_and_every_method(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["Stream"] * 3 + ["PRS"] * 3,
-            "seed": 0,
-            "class_rank": [0, 1, 2] * 2,
-            "group": ["majority", "moderate", "minority"] * 2,
-            "share": [60, 30, 10, 34, 33, 33],
-        }
-    )
+    frame = three_classes([60, 30, 10, 34, 33, 33])
     plot_class_shares(frame, ax)
+    assert ax.get_title("left") == "PRS"
     assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
     assert [text.get_text() for text in ax.texts] == ["majority", "moderate", "minority"]
     ax.clear()
     plot_group_shares(frame, ax)
-    assert sorted(b.get_height() for b in ax.patches if b.get_height()) == [10, 30, 33, 33, 34, 60]
+    drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
+    assert (drawn["Stream"], drawn["PRS"]) == ([60, 30, 10], [34, 33, 33])
+    equal = [c for c in ax.collections if c.get_linestyle()[0][1]]
+    np.testing.assert_allclose([c.get_segments()[0][:, 1] for c in equal], 100 / 3)
 
 
 def test_panels_that_share_a_scale_show_the_highest_share():
     figure, axes = plt.subplots(1, 3, sharey=True)
     for ax, highest in zip(axes, [30, 90, 20], strict=True):
-        share = [60, 30, 10, highest, 5, 5]
-        columns = {"method": ["Stream"] * 3 + ["PRS"] * 3, "seed": 0, "class_rank": [0, 1, 2] * 2}
-        groups = ["majority", "moderate", "minority"] * 2
-        plot_class_shares(pd.DataFrame(columns | {"group": groups, "share": share}), ax)
+        plot_class_shares(three_classes([60, 30, 10, highest, 5, 5]), ax)
     assert axes[0].get_ylim()[0] == 0
     assert axes[0].get_ylim()[1] > 90
     plt.close(figure)

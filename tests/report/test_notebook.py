@@ -129,17 +129,29 @@ def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkey
     assert "| `seeds` | [7] |" in other._repr_markdown_()
 
 
+def test_a_profile_brings_its_values_where_the_notebooks_own_were_left():
+    quick, smoke = (notebook.given(name, "rho_sweep") for name in ("quick", "smoke"))
+    space = {"In": ["seeds: list = 0\nrhos: list = 0\nprofile: str = ''"], **quick}
+    settings = notebook.settings("rho_sweep", space | {"profile": "smoke", "seeds": [7]})
+    assert (settings.rhos, settings.seeds) == (smoke["rhos"], [7])
+    space["In"].append("# Parameters\nrhos = 0")  # what papermill was given stays
+    assert notebook.settings("rho_sweep", space | {"profile": "smoke"}).rhos == quick["rhos"]
+    with pytest.raises(ValueError, match="'laptop' has no parameters for inter_task: expected par"):
+        notebook.settings("inter_task", space | {"profile": "laptop"})
+
+
 def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr("IPython.display.display", shown.append)
     custom = notebook.Settings("rho_sweep", {"profile": "smoke", "seeds": [7]})
     figure, _ = plt.subplots(figsize=(2, 1), dpi=100)
+    figure.suptitle("PRS minus CRS")
     custom.save(figure, pd.DataFrame({"value": [1.0]}), "picture")
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     (image,) = shown
     assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
-    assert image.width == 200
+    assert (image.width, image.alt) == (200, "PRS minus CRS; numbers in rho_sweep_picture.csv")
 
 
 def test_papermill_stops_in_the_second_cell(python, tmp_path):
@@ -179,3 +191,14 @@ def test_make_help_lists_the_targets(python):
     listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")]
     assert {"figures", "test", "lab", "help"} <= set(listed)
     assert "figures" in python("-m", "prslib", "--help").stdout
+
+
+def test_a_picture_says_what_it_shows():
+    figure, (left, right) = plt.subplots(1, 2)
+    figure.suptitle("cocoseq-mini")
+    left.plot([1, 2], label="PRS")
+    left.set(title="majority", xlabel=r"power $\rho$", ylabel="mAP (%)")
+    right.set_axis_off()
+    said = "cocoseq-mini; majority: mAP (%) over power rho. Marks: PRS"
+    assert notebook.in_words(figure) == said
+    plt.close(figure)

@@ -257,16 +257,16 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     decided = pretraining.decide([score(config) for config in wanted], wanted)
     claims = decided.set_index(["claim", "weights"])
     for claim in ("above_crs", "schedules_crs"):
-        assert claims.loc[(claim, NONE), "verdict"] == "does not hold"
+        assert claims.loc[(claim, "random"), "verdict"] == "does not hold"
         assert claims.loc[(claim, "digits"), "verdict"] == "holds"
     assert claims.loc[("above_crs", "digits"), "effect"] == pytest.approx(3)
     assert "not run" not in set(decided["verdict"])
     differing = pretraining.differing_verdicts(decided)
-    assert list(differing) == ["claim", "data", NONE, "turned_digits", "digits", "paper"]
+    assert list(differing) == ["claim", "data", "random", "turned digits", "digits", "paper"]
     rows = differing.set_index("claim")
-    assert rows.loc["PRS outperforms CRS", NONE] == "-5.0 [-5.0, -5.0] points: does not hold"
+    assert rows.loc["PRS outperforms CRS", "random"] == "-5.0 [-5.0, -5.0] points: does not hold"
     assert rows.loc["PRS outperforms CRS", "digits"] == "+3.0 [+3.0, +3.0] points: holds"
-    assert rows.loc["PRS outperforms CRS in every schedule", "turned_digits"] == "not run"
+    assert rows.loc["PRS outperforms CRS in every schedule", "turned digits"] == "not run"
     same = decided.groupby("statement")["verdict"].nunique() == 1
     assert same.any() and not set(rows.index) & set(same[same].index)
 
@@ -275,7 +275,7 @@ def test_rows_tell_weights_apart_and_examples_their_labels():
     wanted = configs(dataset=TINY, method=["CRS"], weights=[NONE, "digits"])
     runs = [fake_run(config, lambda rows: np.full(len(rows), 0.5)) for config in wanted]
     found = pretraining.rows_of(runs)
-    assert found["weights"].unique().tolist() == [NONE, "digits"]
+    assert found["weights"].unique().tolist() == ["random", "digits"]
     overall = average(found.drop(columns=["stands_for", "published"]))
     assert len(overall) == 2 * 24  # 4 groups, 3 metrics, scores and forgetting
     frame, images = pretraining.example_scenes([NONE, "digits"], TINY, 3)

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from prslib.datasets import load_dataset
 from prslib.report import tables
 from prslib.training.config import Run, RunConfig
 
@@ -40,6 +41,22 @@ def test_final_holds_the_last_scores_and_the_forgetting(scores):
     assert set(rows.loc[rows["method"] == "Multitask", "measure"]) == {"score"}
 
 
+def test_averages_over_the_stream_are_rows_of_the_table_where_asked_for(scores):
+    rows = tables.final(scores, measures=tables.MEASURES)
+    one = rows[(rows["method"] == "PRS") & (rows["seed"] == 0) & (rows["group"] == "overall")]
+    measured = one.set_index(["measure", "metric"])["value"]
+    assert measured["anytime", "mAP"] == measured["cumulative", "mAP"] == pytest.approx(50)
+    changed = scores.assign(value=scores["value"].where(scores["trained_tasks"] == 2, 0))
+    both = tables.final(changed, measures=tables.MEASURES).query("method == 'PRS' and seed == 0")
+    both = both[(both["group"] == "overall") & (both["metric"] == "mAP")]
+    both = both.set_index("measure")["value"]
+    sizes = np.bincount(load_dataset("digits70tiny", images=False).train.task)[:2]
+    assert both["cumulative"] == pytest.approx(25)
+    assert both["anytime"] == pytest.approx(50 * sizes[1] / sizes.sum())
+    averages = tables.average(rows).assign(published=np.nan)
+    assert ("PRS", "anytime", "ours") in tables.main_table(averages, "digits70tiny").index
+
+
 def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores):
     table = tables.average(tables.final(scores))
     assert table["method"].unique().tolist() == ["Multitask", "CRS", "PRS"]
@@ -63,10 +80,36 @@ def test_main_table_is_laid_out_as_the_papers(scores):
     averages = tables.beside(tables.average(tables.final(scores)), "main")
     table = tables.main_table(averages, "digits70tiny")
     assert list(table.columns)[:3] == [("majority", m) for m in tables.METRICS]
-    assert table.loc[("CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
-    assert table.loc[("CRS", "score", "paper"), ("overall", "mAP")] == "50.2"
-    assert table.loc[("CRS", "forget", "paper"), ("minority", "C-F1")] == "55.6"
-    assert ("Multitask", "forget", "ours") not in table.index
+    assert table.loc[("CRS", "ours"), ("overall", "mAP")] == "41.0\xa0±\xa01.0"
+    assert table.loc[("CRS", "paper"), ("overall", "mAP")] == "50.2"
+    assert table.loc[("Multitask", "ours"), ("overall", "mAP")] == "40.0"  # of one seed
+    lost = tables.main_table(averages, "digits70tiny", measure="forget")
+    assert lost.loc[("CRS", "paper"), ("minority", "C-F1")] == "55.6"
+    assert ("Multitask", "ours") not in lost.index
+
+
+def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(scores):
+    averages = tables.beside(tables.average(tables.final(scores)), "main")
+    averages.loc[averages["method"] == "Multitask", "mean"] = 99  # no rival
+    averages.loc[(averages["method"] == "CRS") & (averages["measure"] == "forget"), "mean"] = 3
+    shown = tables.main_tables(averages, "digits70tiny")
+    assert [table.caption for table in shown] == [
+        "Scores in percent, best in bold", "Forgetting in percent, best in bold"
+    ]  # fmt: skip
+    for table, best in zip(shown, ("PRS", "CRS"), strict=True):
+        styles = table._compute().ctx
+        bold = {table.data.index[row] for (row, _), look in styles.items() if look}
+        assert (best, "ours") in bold and len({m for m, s in bold if s == "ours"}) == 1
+        assert ("PRS", "paper") in bold
+
+
+def test_differences_in_short_are_counted_and_the_ends_said():
+    gaps = pd.DataFrame({"dataset": ["a"] * 3 + ["b"], "difference": [1.0, -2.0, 3.0, 0.1]})
+    gaps = gaps.assign(seeds=5, sentence=list("wxyz"), clearly=["above", "", "above", ""])
+    said = tables.in_short(gaps).splitlines()
+    assert said[0] == "Of 4 differences 2 are clearly above 0 and 0 below."
+    assert said[2:] == ["- y", "- w", "- z"]
+    assert "it takes 5 seeds" in tables.in_short(gaps.assign(seeds=2))
 
 
 def test_contrasts_are_taken_seed_by_seed(scores):
@@ -102,9 +145,9 @@ def test_precision_and_recall_are_laid_out_by_group(scores):
     rows = tables.beside(rows[rows["measure"] == "score"], "coco_precision_recall")
     table = tables.main_table(tables.average(rows), "digits70tiny", tables.PRECISION_RECALL)
     assert list(table.columns) == [(group, "C-P") for group in tables.GROUPS]
-    assert table.loc[("CRS", "score", "ours"), ("minority", "C-P")] == "90.0 ± 0.0"
-    assert table.loc[("CRS", "score", "paper"), ("minority", "C-P")] == "38.9"
-    assert table.loc[("CRS", "score", "paper"), ("overall", "C-P")] == ""  # none printed
+    assert table.loc[("CRS", "ours"), ("minority", "C-P")] == "90.0\xa0±\xa00.0"
+    assert table.loc[("CRS", "paper"), ("minority", "C-P")] == "38.9"
+    assert table.loc[("CRS", "paper"), ("overall", "C-P")] == ""  # none printed
 
 
 def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
@@ -128,8 +171,8 @@ def test_tables_and_contrasts_keep_settings_apart(scores):
     rows = tables.beside(tables.final(both), "main")
     table = tables.main_table(tables.average(rows), "digits70tiny", by=["schedule"])
     assert table.index.unique("schedule").tolist() == ["1,0", "0,1"]
-    assert table.loc[("0,1", "CRS", "score", "ours"), ("overall", "mAP")] == "41.0 ± 1.0"
-    assert table.loc[("1,0", "CRS", "score", "ours"), ("overall", "mAP")] == "20.5 ± 0.5"
+    assert table.loc[("0,1", "CRS", "ours"), ("overall", "mAP")] == "41.0\xa0±\xa01.0"
+    assert table.loc[("1,0", "CRS", "ours"), ("overall", "mAP")] == "20.5\xa0±\xa00.5"
     gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")], by=["schedule"])
     assert gaps.set_index("schedule")["difference"].round(6).to_dict() == {"1,0": 5.5, "0,1": 11}
     assert gaps["sentence"].iloc[0].startswith("digits70tiny, 1,0, minority mAP: PRS is ahead")

@@ -5,6 +5,7 @@ import pytest
 from prslib.datasets import load_dataset
 from prslib.report.tail_forgetting import (
     class_forgetting,
+    plot_class_sizes,
     plot_tail_forgetting,
     size_correlations,
     tail_table,
@@ -98,8 +99,10 @@ def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
     left = [bar.get_x() for bar in ax.patches]
     assert np.diff(left) == pytest.approx([1, 2.5])
-    dots = next(line for line in ax.lines if line.get_linestyle() == "None")
-    assert sorted(dots.get_ydata()) == sorted(frame["value"])
-    (sizes,) = [other for other in ax.figure.axes if other is not ax]
-    assert [list(line.get_ydata()) for line in sizes.lines] == [[400, 40], [90]]
+    strokes = [part[:, 1] for part in ax.collections[0].get_segments()]
+    np.testing.assert_allclose(strokes, [[12.5, 17.5], [62.5, 67.5], [-2.5, 2.5]])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c"]
+    ax.clear()
+    plot_class_sizes(frame, ax)
+    assert [list(line.get_ydata()) for line in ax.lines] == [[400, 40, 90]]
     assert [text.get_text() for text in ax.texts] == ["task 0, 2 classes", "task 3, 1 classes"]

@@ -4,10 +4,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
-from prs_twin import Twin
 
 from prslib.report import walkthrough
 from prslib.samplers import make_sampler
+from prslib.samplers.reference import ReferencePRS
 
 
 @pytest.fixture(scope="module")
@@ -15,40 +15,40 @@ def steps():
     return walkthrough.walk(walkthrough.forty_samples(73), 12, 0.0, 73)
 
 
-def test_every_step_of_the_walk_equals_the_twin(steps):
-    twin = Twin(12, 5)
+def test_every_step_of_the_walk_equals_the_reference(steps):
+    plain = ReferencePRS(12, 5, 0)
     for step in steps:
-        assert (step.memory == twin.memory).all()
-        if len(twin.memory) == 12:
-            partition = twin.partition(step.label)
-            surplus = twin.surplus(partition)
+        assert (step.memory == plain.memory).all()
+        if len(plain.memory) == 12:
+            partition = plain.partition(step.label)
+            surplus = plain.surplus(partition)
             terms = walkthrough.contributions(step)
             assert min(1, terms["product"].sum()) == pytest.approx(
-                twin.acceptance(step.label, partition)
+                plain.acceptance(step.label, partition)
             )
-            assert terms["w"].to_numpy() == pytest.approx(twin.weights(step.label)[step.label])
+            assert terms["w"].to_numpy() == pytest.approx(plain.weights(step.label)[step.label])
             table = walkthrough.surpluses(step)
             assert (table["in_memory"] - table["target"]).to_numpy() == pytest.approx(surplus)
-            chance = twin.class_probability(surplus)
+            chance = plain.class_probability(surplus)
             assert table["probability"].to_numpy() == pytest.approx(chance)
         if step.slot >= 0 and step.decision.candidates:
-            check_members(step, twin, partition, surplus)
-        twin.follow(step.label, step.slot)
+            check_members(step, plain, partition, surplus)
+        plain.follow(step.label, step.slot)
 
 
-def check_members(step, twin, partition, surplus):
+def check_members(step, plain, partition, surplus):
     members = walkthrough.candidates(step).set_index("slot")
     chosen = walkthrough.shrunk_class(step)
-    candidates = twin.candidates(chosen, surplus)
-    distances = twin.distances(candidates, partition)
+    candidates = np.sort(plain.candidates(chosen, surplus))
+    distances = plain.distances(candidates, partition)
     assert members.index.tolist() == np.flatnonzero(step.memory[:, chosen]).tolist()
     assert members["distance"].dropna().index.tolist() == candidates.tolist()
     assert members.loc[candidates, "distance"].to_numpy() == pytest.approx(distances)
     best = members.index[members["role"].isin(["as good", "removed"])]
-    assert best.tolist() == twin.leaving(candidates, distances).tolist()
+    assert best.tolist() == plain.leaving(candidates, distances).tolist()
     assert members.index[members["role"] == "removed"].tolist() == [step.slot]
-    scarce = twin.scarce(step.label, surplus)
-    scores = (~twin.memory[members.index] & scarce).sum(1)
+    scarce = plain.scarce(step.label, surplus)
+    scores = (~plain.memory[members.index] & scarce).sum(1)
     assert members["score"].tolist() == scores.tolist()
 
 

@@ -91,7 +91,7 @@ def test_equal_numbers_of_any_type_are_one_configuration():
     )
     assert other == plain
     assert other.hash == plain.hash
-    assert {type(value) for value in vars(other).values()} <= {str, int, float, type(None)}
+    assert {type(value) for value in vars(other).values()} <= {str, int, float, bool, type(None)}
 
 
 def test_hash_covers_what_changes_the_result_and_nothing_else():
@@ -118,10 +118,11 @@ def test_fields_that_a_method_does_not_read_leave_its_hash(method):
 
 def test_what_a_run_leaves_on_top_is_in_the_hash_only_where_asked_for():
     base = RunConfig(dataset=TINY)
-    assert not {"features_per_class", "variance_points"} & set(base.identity)
+    assert not {"features_per_class", "variance_points", "macro_auc"} & set(base.identity)
     asked = [{"features_per_class": 5}, {"variance_points": 5}, {"variance_points": 6}]
-    hashes = {dataclasses.replace(base, **fields).hash for fields in asked}
-    assert len(hashes | {base.hash}) == 4
+    made = [dataclasses.replace(base, **fields) for fields in [*asked, {"macro_auc": True}]]
+    assert len({config.hash for config in made} | {base.hash}) == 5
+    assert {config.training for config in made} == {base.training}
     both = dataclasses.replace(base, features_per_class=5, variance_points=5)
     assert both.identity == base.identity | {"features_per_class": 5, "variance_points": 5}
 

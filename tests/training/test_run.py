@@ -14,7 +14,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Precision
 from prslib.training.methods import METHODS
 from prslib.training.replay import new_samples, plan
-from prslib.training.run import conditions, make_learner, run
+from prslib.training.run import conditions, make_learner, run, run_at_once
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
@@ -100,6 +100,20 @@ def test_measuring_changes_nothing_else(dataset, method):
     assert rows["images"].tolist() == [40 * round(steps * i / 3) for i in (1, 2, 3)]
     assert (rows["samples"] <= plain.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
+
+
+def test_macro_auc_is_scored_where_it_is_asked_for():
+    plain = RunConfig(dataset="digits70tiny", method="CRS", batch_size=40)
+    with_area = dataclasses.replace(plain, macro_auc=True)
+    first, second = run_at_once([plain, with_area])
+    added = second.scores["metric"] == "AUC"
+    assert set(second.scores.loc[added, "task"]) > {"seen"} and added.sum() % 4 == 0
+    assert second.scores.loc[added & (second.scores["group"] == "overall"), "value"].max() > 0.5
+    others = second.scores[~added].reset_index(drop=True)
+    pd.testing.assert_frame_equal(first.scores, others, check_exact=True)
+    pd.testing.assert_frame_equal(first.scores, run(plain).scores, check_exact=True)
+    with pytest.raises(TypeError, match="macro_auc must be True or False, got 1"):
+        dataclasses.replace(plain, macro_auc=1)
 
 
 def test_a_method_without_a_memory_measures_nothing():

@@ -1,0 +1,122 @@
+"""Build the documentation site of a profile: ``python docs/build.py --profile quick``.
+
+The notebooks are not executed again: what `make figures` left in the cache becomes articles.
+"""
+
+import argparse
+import base64
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+from sphinx.cmd.build import build_main
+
+from prslib.paths import cache_dir, figures_dir
+from prslib.report.build import executed_file
+from prslib.report.readme import ORDER
+
+DOCS = Path(__file__).resolve().parent
+NOTEBOOK = re.compile(r"\[([^]]*)\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
+PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+EVERYWHERE = "quick"  # the profile of the notebooks that others do not have
+ARTICLES = """# The articles
+
+Each is a notebook that asks one question. They were executed with the parameters of the profile
+*{profile}*; the code of every picture unfolds above it.
+
+```{{toctree}}
+:maxdepth: 1
+
+{names}
+```
+"""
+
+
+def build(profile: str) -> Path:
+    """Write the pages of a profile and return the first; SystemExit where Sphinx warns."""
+    place = cache_dir() / "docs" / profile
+    source, pages = place / "docs", place / "html"
+    for folder in (source, pages):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab"))
+    found = {name: file for name in ORDER if (file := executed(profile, name))}
+    if not found:
+        raise SystemExit(
+            f"expected executed notebooks in {executed_file(profile, 'any').parent}, got none; run "
+            f"`make figures PROFILE={profile}` first"
+        )
+    for file in source.glob("*.md"):
+        text = file.read_text(encoding="utf-8")
+        for name in PICTURE.findall(text):
+            picture = place / "figures" / name
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(figures_dir(".") / name, picture)
+        file.write_text(relinked(text, found, "articles/"), encoding="utf-8")
+    articles = source / "articles"
+    articles.mkdir()
+    listed = ARTICLES.format(profile=profile, names="\n".join(found))
+    (articles / "index.md").write_text(listed, encoding="utf-8")
+    for name, file in found.items():
+        nbformat.write(article(nbformat.read(file, 4), articles, name, found), articles / file.name)
+    if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
+        raise SystemExit("Sphinx stopped, or warned of what is above; mend it, then build again")
+    return pages / "index.html"
+
+
+def executed(profile: str, name: str) -> Path | None:
+    """Return a notebook's executed copy, if any; of a profile that does not have it, quick's."""
+    files = [executed_file(which, name) for which in (profile, EVERYWHERE)]
+    return next((file for file in files if file.is_file()), None)
+
+
+def relinked(text: str, found, folder: str = "") -> str:
+    """Let links to notebooks lead to their articles; without one the words remain."""
+
+    def lead(link: re.Match) -> str:
+        words, name = link.groups()
+        return f"[{words}]({folder}{name}.ipynb)" if name in found else words
+
+    return NOTEBOOK.sub(lead, text)
+
+
+def article(notebook, folder: Path, name: str, found):
+    """Return an executed notebook as an article: code folded, pictures in files with their words.
+
+    Widgets, which only a running kernel moves, and what was said on stderr are left out.
+    """
+    pictures = 0
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = relinked(cell.source, found)
+            continue
+        cell.metadata = {"tags": ["hide-input"]}
+        cell.outputs = [
+            one for one in cell.outputs if one.get("name") != "stderr" and WIDGET not in data(one)
+        ]
+        for output in cell.outputs:
+            if "image/png" in data(output):
+                pictures += 1
+                file = folder / f"{name}_{pictures}.png"
+                file.write_bytes(base64.b64decode(output.data["image/png"]))
+                about = output.metadata.get("image/png", {})
+                lines = [f"```{{image}} {file.name}", f":alt: {about.get('alt', file.stem)}"]
+                lines += [f":width: {about['width']}px"] if "width" in about else []
+                output.data = {"text/markdown": "\n".join([*lines, "```"])}
+            elif "text/markdown" in data(output):
+                output.data["text/markdown"] = relinked(output.data["text/markdown"], found)
+    return notebook
+
+
+def data(output) -> dict:
+    """Return an output's forms by their MIME type, none for a stream."""
+    return output.get("data", {})
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)")
+    print(build(parser.parse_args().profile))
+    sys.exit()

@@ -1,0 +1,60 @@
+"""Configure Sphinx, which `docs/build.py` calls on a copy of this folder and the notebooks."""
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.ext import autosummary
+
+project = "prslib"
+author = "The prslib authors"
+html_title = "prslib"
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = html_show_copyright = False
+html_copy_source = False
+templates_path = ["_templates"]
+exclude_patterns = ["_templates"]
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"  # the notebooks come executed
+nb_render_markdown_format = "myst"  # formulas in what a notebook prints
+nb_code_prompt_show = nb_code_prompt_hide = "code"
+nb_ipywidgets_js = {}  # would be fetched over the network
+autodoc_mock_imports = ["avalanche", "ray"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings have the types
+numpydoc_show_class_members = False  # the template of a class lists them
+# where the first sentence of a docstring does not end
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Alg.", "Fig.")
+html_math_renderer = "mathml"  # drawn by the browser itself, without a script or a font from afar
+
+
+def inline_formula(self, node):
+    """Write a formula within a line as MathML."""
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def formula(self, node):
+    """Write a formula on a line of its own as MathML."""
+    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>\n')
+    raise nodes.SkipNode
+
+
+def keep_short_cells_whole(_app, doctree):
+    """Mark the cells of tables that must not wrap: "79.4 ± 2.3" stays on one line."""
+    for cell in doctree.findall(nodes.entry):
+        if len(cell.astext()) <= 36:
+            cell["classes"].append("short")
+
+
+def setup(app):
+    """Add the renderer of formulas and the mark on short cells."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (formula, None))
+    app.connect("doctree-read", keep_short_cells_whole)

@@ -1,0 +1,474 @@
+"""Check a sampler of one's own: any with `check_sampler`, one of PRS with `departures`.
+
+``python -m prslib conformance package.module:Class`` lets a sampler decide eight streams and says
+at which equation it first departs from Algorithm 1. What PRS decides on them lies in
+samplers/embedded/conformance.jsonl.gz for any language. Its first line has version, licence and the
+meaning of each field. Every stream is a line with its name, size, num_classes and rho, then a line
+a sample.
+"""
+
+import argparse
+import gzip
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from prslib.datasets import DATASETS, load_dataset
+from prslib.paths import PACKAGE, replacing
+from prslib.samplers import Sampler
+from prslib.samplers.reference import ReferencePRS
+
+VECTORS, VERSION = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz", 1
+ABOUT = {
+    "schema": "prslib PRS conformance",
+    "version": VERSION,
+    "licence": "MIT; the labels of the stream COCOseq are COCO 2014's annotations, CC BY 4.0",
+    "labels": "classes of the sample; classes and slots start at 0, numbers have 6 digits",
+    "uniforms": "three numbers in [0, 1): for acceptance, class and tie",
+    "partition": "p_i, Eq. (1); n_i counts the sample; while the memory fills, a slot is all",
+    "acceptance": "s, Eq. (2)",
+    "surplus": "delta_i, Eq. (3)",
+    "class_probability": "softmax(delta_i) over delta_i > 0, or equal shares of the largest",
+    "class": "at the second number in the cumulated probabilities; from here on only if accepted",
+    "candidates": "slots of K, Eq. (4), in the order of the class's list of slots: a new slot is "
+    "appended, the last one takes the place of one that is removed",
+    "distance": "to the target without each candidate, Eq. (5)",
+    "leaving": "candidates of least distance; the third number times their count is the index",
+    "slot": "where the sample goes, -1 for nowhere",
+}
+EQUATIONS = {  # what can depart, in the order of Algorithm 1
+    "fill": "Algorithm 1, lines 6-9: the first m samples fill the memory",
+    "partition": "Eq. (1): the partition p_i",
+    "acceptance": "Eq. (2): the probability of being accepted",
+    "surplus": "Eq. (3): the surplus delta_i",
+    "class_probability": "Sec. 3.4: the class to shrink, softmax(delta_i) over delta_i > 0",
+    "candidates": "Eq. (4): the set K",
+    "distance": "Eq. (5): the distance to the target",
+    "tie": "Eq. (5): equally good slots are equally likely",
+}
+LEVEL = 1e-6  # of each test; four a stream make one false alarm in 30,000 checks
+BATCH = 10
+NEVER = 1e-12  # a class with a smaller chance is never drawn
+LEAST = 25  # expected acceptances and rejections in a stratum
+
+
+class Stream(NamedTuple):
+    """Labels and uniform numbers that PRS is checked on."""
+
+    name: str
+    size: int
+    rho: float
+    labels: np.ndarray  # bool (T, C)
+    uniforms: np.ndarray  # (T, 3)
+
+
+class Departure(NamedTuple):
+    """Where a sampler does not do what Algorithm 1 does."""
+
+    part: str  # a key of `EQUATIONS`
+    stream: str
+    text: str
+    times: int = 1
+
+
+def streams() -> list[Stream]:
+    """Draw the streams; COCOseq's labels come from the prepared set."""
+    rng = np.random.default_rng(20200823)
+
+    def draw(length, chance, more=0.0):
+        chance = np.array(chance) / np.sum(chance)
+        one = np.eye(len(chance), dtype=bool)[rng.choice(len(chance), length, p=chance)]
+        return one | (rng.random(one.shape) < more * chance * len(chance))
+
+    tail, late = 1.0 / np.arange(1, 21) ** 1.3, draw(500, [5, 3, 2, 2], 0.15)
+    late[:300, 3] = False
+    late[~late.any(axis=1), 0] = True
+    above = np.concatenate([draw(900, [1, 0, 0]), draw(900, [1, 5, 0]), draw(700, [9, 9, 1], 0.2)])
+    dataset = load_dataset("cocoseq", images=False).train
+    tasks = [np.flatnonzero(dataset.task == t) for t in DATASETS["cocoseq"].recipe.schedule]
+    rows = np.concatenate([rng.permutation(task) for task in tasks])[:3000]
+    listed = [
+        ("single-label", 20, 0.0, draw(300, [8, 4, 2, 1, 1])),
+        ("multi-label", 30, 0.5, draw(800, [6, 5, 4, 3, 2, 2, 1, 1], 0.5)),
+        ("long-tailed", 40, 0.0, draw(500, tail, 0.05)),
+        ("a class that comes late", 20, 0.0, late),
+        ("counts above 746", 60, 0.0, above),
+        ("negative rho", 30, -1.0, draw(400, tail[:10], 0.1)),
+        ("memory of one", 1, 0.0, draw(200, [4, 2, 1, 1], 0.2)),
+        ("COCOseq", 120, -0.03, dataset.labels[rows]),
+    ]
+    return [Stream(*one, rng.random((len(one[-1]), 3)).round(6)) for one in listed]
+
+
+def steps(stream: Stream, sampler: ReferencePRS) -> Iterator[dict]:
+    """Yield what a reference decides about each sample, quantity by quantity, and let it decide."""
+    for y, u in zip(stream.labels, stream.uniforms, strict=True):
+        step = {"labels": np.flatnonzero(y), "uniforms": u}
+        if len(sampler) == stream.size:
+            p = sampler.partition(y)
+            step |= {"partition": p, "acceptance": sampler.acceptance(y, p)}
+            step["surplus"] = delta = sampler.surplus(p)
+            step["class_probability"] = chance = sampler.class_probability(delta)
+            if u[0] < step["acceptance"]:
+                step["class"] = sampler.draw_class(chance, u[1])
+                step["candidates"] = sampler.candidates(step["class"], delta)
+                step["distance"] = sampler.distances(step["candidates"], p)
+                step["leaving"] = sampler.leaving(step["candidates"], step["distance"])
+        step["slot"] = sampler.choose(y, u)
+        sampler.follow(y, step["slot"])
+        yield step
+
+
+def reference_of(stream: Stream) -> ReferencePRS:
+    """Return an empty reference for a stream."""
+    return ReferencePRS(stream.size, stream.labels.shape[1], 0, rho=stream.rho)
+
+
+def write_vectors() -> None:
+    """Write the embedded file."""
+    lines = [ABOUT]
+    for stream in streams():
+        size = {"size": stream.size, "num_classes": stream.labels.shape[1]}
+        lines.append({"stream": stream.name, **size, "rho": stream.rho})
+        lines += [{k: _plain(v) for k, v in s.items()} for s in steps(stream, reference_of(stream))]
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    with replacing(VECTORS) as file:
+        file.write(gzip.compress(text.encode(), mtime=0))
+
+
+def _plain(value):
+    """Round numbers to six digits, and write whole ones as such."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    if isinstance(value, list):
+        return [_plain(x) for x in value]
+    value = float(f"{value:.6g}")
+    return int(value) if value == int(value) else value
+
+
+def read_vectors() -> list[tuple[Stream, list[dict]]]:
+    """Read the embedded streams, and what the reference decided about each sample."""
+    with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file][1:]
+    heads = [k for k, line in enumerate(lines) if "stream" in line]
+    read = []
+    for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+        head, own = lines[start], lines[start + 1 : end]
+        labels = np.zeros((len(own), head["num_classes"]), bool)
+        for row, step in zip(labels, own, strict=True):
+            row[step["labels"]] = True
+        uniforms = np.array([step["uniforms"] for step in own])
+        read.append((Stream(head["stream"], head["size"], head["rho"], labels, uniforms), own))
+    return read
+
+
+def departures(
+    make: Callable[..., Sampler], seeds: int = 5, only: list[str] | None = None
+) -> list[Departure]:
+    """Compare an implementation of PRS with Algorithm 1, on the embedded streams.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(size, num_classes, seed, rho=rho)`` returns an empty sampler; one that takes no
+        ``rho`` is checked on the streams with rho 0 alone.
+    seeds : int
+        How often a sampler that draws its own numbers decides each stream.
+    only : list of str, optional
+        Names of streams, by default all.
+
+    Returns
+    -------
+    list of Departure
+        In the order of Algorithm 1; empty where there is none.
+
+    Notes
+    -----
+    The sampler decides batches of ten labels by ``place(labels)``; the reference follows it slot by
+    slot and says what could have happened next. If ``place`` has a parameter ``uniforms`` it gets
+    the file's, (B, 3), and must do what follows from them. Else a slot that is impossible is a
+    departure, and the possible ones are tested: the numbers of accepted samples, in strata of s,
+    by chi-square; the class and the rank among ties, by their place in the distribution that the
+    reference gives, which is uniform in [0, 1), by Kolmogorov and Smirnov. Ties are ranked by slot
+    and by age. Each test has a level of 1e-6. If there is ``explain(label)``, as `PRS.explain`,
+    what it returns is compared at the beginning of each batch.
+
+    Example
+    -------
+    >>> from prslib import SAMPLERS
+    >>> departures(SAMPLERS["crs"], only=["single-label"])[0].part
+    'acceptance'
+    """
+    found = []
+    for stream, _ in read_vectors():
+        if (only and stream.name not in only) or (stream.rho and not _takes(make, "rho")):
+            continue
+        record = _Record(stream)
+        for seed in range(seeds):
+            options = {"rho": stream.rho} if _takes(make, "rho") else {}
+            sampler = make(stream.size, stream.labels.shape[1], seed, **options)
+            if record.follow(sampler, np.random.default_rng(seed)):
+                break  # the numbers are given: another seed changes nothing
+        found += record.departures()
+    order = list(EQUATIONS)
+    return sorted(found, key=lambda one: order.index(one.part))
+
+
+def _takes(function: Callable, name: str) -> bool:
+    return name in inspect.signature(function).parameters
+
+
+class _Record:
+    """What is seen of a sampler on one stream."""
+
+    def __init__(self, stream: Stream):
+        self.stream, self.found = stream, {}
+        self.coins, self.ranks = [], {"class_probability": [], "slot": [], "age": []}
+
+    def depart(self, part: str, t: int, text: str) -> None:
+        first = self.found.get(part, Departure(part, self.stream.name, f"sample {t}: {text}", 0))
+        self.found[part] = first._replace(times=first.times + 1)
+
+    def follow(self, sampler: Sampler, rng: np.random.Generator) -> bool:
+        """Let a sampler decide the stream; tell whether it takes the numbers that it is given."""
+        stream, given = self.stream, _takes(sampler.place, "uniforms")
+        plain, own, came = reference_of(stream), {}, np.zeros(stream.size)  # own: slot to ours
+        for start in range(0, len(stream.labels), BATCH):
+            rows, numbers = (part[start : start + BATCH] for part in stream[3:])
+            if hasattr(sampler, "explain") and len(own) == stream.size:
+                self.compare(sampler.explain(rows[0]), plain, rows[0], start)
+            slots = sampler.place(rows, uniforms=numbers) if given else sampler.place(rows)
+            for t, (y, u, slot) in enumerate(zip(rows, numbers, slots, strict=True), start):
+                full = len(own) == stream.size
+                if (slot >= 0) == (slot not in own) if full else slot < 0 or slot in own:
+                    wanted = "-1 or a slot" if full else "a free slot"
+                    self.depart("fill", t, f"expected {wanted}, got {slot}")
+                    return given
+                if full:
+                    u = u if given else None
+                    self.decide(plain, y, own.get(slot, -1), u, came, rng, t)
+                if slot >= 0:
+                    came[own.setdefault(slot, len(own))] = t
+                plain.follow(y, own.get(slot, -1))
+        return given
+
+    def compare(self, shown, plain: ReferencePRS, y: np.ndarray, t: int) -> None:
+        """Compare what a sampler says that it would decide."""
+        p = plain.partition(y)
+        delta = plain.surplus(p)
+        right = {"partition": p, "acceptance": plain.acceptance(y, p), "surplus": delta}
+        right["class_probability"] = plain.class_probability(delta)
+        for name, value in right.items():
+            theirs = getattr(shown, name, value)
+            if not np.allclose(theirs, value, rtol=1e-5, atol=1e-6):
+                worst = np.abs(np.subtract(theirs, value)).argmax()
+                a, b = np.ravel(value)[worst], np.ravel(theirs)[worst]
+                self.depart(name, t, f"expected {name} {a:.6g}, explain gives {b:.6g}")
+
+    def decide(self, plain, y, slot, u, came, rng, t) -> None:
+        """Look at one decision with a full memory; u is None where the sampler draws its own."""
+        p, accepted = plain.partition(y), slot >= 0
+        s = plain.acceptance(y, p)
+        self.coins += [(s, accepted)] if u is None else []
+        if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
+            number = "" if u is None else f" and the number {u[0]}"
+            self.depart(
+                "acceptance", t, f"{'not ' * (not accepted)}accepted at s = {s:.6g}{number}"
+            )
+        if not accepted:
+            return
+        delta = plain.surplus(p)
+        chance = plain.class_probability(delta)
+        possible = np.flatnonzero(chance > NEVER).tolist()
+        if u is not None:
+            possible = [plain.draw_class(chance, u[1])]
+        ties = {}  # of each class of the sample that goes
+        for c in possible:
+            if plain.memory[slot, c]:
+                k = plain.candidates(c, delta)
+                ties[c] = k, plain.leaving(k, plain.distances(k, p))
+        for part, at in (("candidates", 0), ("distance", 1)):
+            left = {c: sets for c, sets in ties.items() if slot in sets[at]}
+            if ties and not left:
+                slots = np.sort(next(iter(ties.values()))[at]).tolist()
+                self.depart(part, t, f"expected one of the slots {slots} to go, got {slot}")
+                return
+            ties = left
+        if not ties:
+            classes = np.flatnonzero(plain.memory[slot]).tolist()
+            text = f"expected a sample of a class of {possible} to go, got one of {classes}"
+            self.depart("class_probability", t, text)
+            return
+        # which class was drawn is not seen: draw one as likely as it was
+        odds = np.array([chance[c] / len(leaving) for c, (_, leaving) in ties.items()])
+        c = rng.choice(list(ties), p=odds / odds.sum())
+        if u is None and len(possible) > 1:
+            order = np.lexsort([np.arange(len(delta)), delta])
+            below = chance[order[: order.tolist().index(c)]].sum()
+            self.ranks["class_probability"].append(below + chance[c] * rng.random())
+        leaving = ties[c][1]
+        if len(leaving) > 1:
+            for name, key in (("slot", np.arange(len(came))), ("age", came)):
+                rank = (key[leaving] < key[slot]).sum() + rng.random()
+                self.ranks[name].append(rank / len(leaving))
+
+    def departures(self) -> list[Departure]:
+        """Return what was impossible, and what was too unlikely."""
+        from scipy.stats import chi2, kstest
+
+        tests, strata = [], _strata(self.coins)
+        if strata:
+            z = [(a - s).sum() ** 2 / (s * (1 - s)).sum() for s, a in strata]
+            s, a = strata[int(np.argmax(z))]
+            text = f"{a.sum():.0f} samples accepted where {s.sum():.0f} were expected"
+            tests.append(("acceptance", chi2.sf(sum(z), len(z)), text))
+        for name, ranks in self.ranks.items():
+            if ranks:
+                part = name if name in EQUATIONS else "tie"
+                text = f"mean rank by {name} {np.mean(ranks):.2f}, not 0.50, of {len(ranks)} draws"
+                tests.append((part, kstest(ranks, "uniform").pvalue, text))
+        for part, p, text in tests:
+            if p < LEVEL and part not in self.found:
+                self.found[part] = Departure(part, self.stream.name, f"{text} (p = {p:.0e})")
+        return list(self.found.values())
+
+
+def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Cut coins, in the order of their chance, where enough of both sides are expected."""
+    coins, strata, start = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2), [], 0
+    for end in range(1, len(coins) + 1):
+        s = coins[start:end, 0]
+        if min(s.sum(), (1 - s).sum()) >= LEAST:
+            strata.append((s, coins[start:end, 1]))
+            start = end
+    return strata
+
+
+def check_sampler(make: Callable[..., Sampler], context: Callable | None = None) -> None:
+    """Check what every sampler promises, as scikit-learn's `check_estimator` does (`Sampler`).
+
+    Parameters
+    ----------
+    make : callable
+        ``make(size, num_classes, seed)`` returns an empty sampler, as its class does.
+    context : callable, optional
+        ``context(sampler, labels, start)`` returns the keyword arguments that ``place`` needs for
+        the labels, which are the stream's from row ``start`` on.
+
+    Raises
+    ------
+    AssertionError
+        With what was expected and what came.
+
+    Notes
+    -----
+    Slots are in range, the counts are those of stream and memory, the size is kept, samples without
+    a label stay out, the seed decides everything and alone, inputs are not modified, answers are
+    copies, and batches of none, one and a thousand are taken.
+
+    Example
+    -------
+    >>> from prslib import SAMPLERS
+    >>> check_sampler(SAMPLERS["cbrs"])
+    """
+    rng = np.random.default_rng(0)
+    stream = rng.random((400, 8)) < [0.5, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1]
+    stream[:200, 7] = False
+    stream[5] = False
+    kept, numbers = stream.copy(), np.random.get_state()[1].copy()
+    runs = [_run(make, context, stream, batch) for batch in (1, 7, 7, 1000)]
+    _expect((stream == kept).all(), "the labels to be as they were", "others")
+    _expect((runs[1] == runs[2]).all(), "equal slots from equal seeds", "others")
+    _expect((np.random.get_state()[1] == numbers).all(), "numpy's global seed untouched", "used")
+    wide = np.zeros((400, 16), bool)
+    wide[:, ::2] = stream
+    frozen = wide[:, ::2]
+    frozen.flags.writeable = False
+    same = (_run(make, context, frozen, 7) == runs[1]).all()
+    _expect(same, "equal slots from read-only labels that are not contiguous", "others")
+    _run(make, context, np.ones((50, 1), bool), 10, size=1)
+
+
+def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.ndarray:
+    """Let a new sampler decide a stream, check it after every batch, and return all slots."""
+    sampler, classes = make(size, stream.shape[1], 7), stream.shape[1]
+    _expect(isinstance(sampler, Sampler), "the attributes of Sampler", f"{sampler!r}")
+    mirror, answers = np.zeros((size, classes), bool), []
+    for start in (0, *range(0, len(stream), batch)):
+        rows = stream[start : start + batch] if answers else stream[:0]
+        slots = sampler.place(rows, **(context(sampler, rows, start) if context else {}))
+        slots = np.asarray(slots)
+        fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
+        _expect(fit, f"{len(rows)} whole numbers as slots", f"{slots!r}")
+        inside = ((slots >= -1) & (slots < size)).all()
+        _expect(inside, f"slots from -1 to {size - 1}", f"{slots}")
+        _expect((slots[~rows.any(axis=1)] == -1).all(), "-1 for a sample without label", "a slot")
+        answers.append(slots)
+        for row, slot in zip(rows, slots, strict=True):
+            mirror[slot] = row if slot >= 0 else mirror[slot]
+        labels = sampler.labels
+        mirror = labels.copy() if hasattr(sampler, "vectors") else mirror  # it merges samples
+        same = np.array_equal(labels, mirror)
+        _expect(same, "in labels those of the last sample in each slot", "others")
+        freq = stream[: start + len(rows)].sum(axis=0)
+        for name, counts in (("class_freq", freq), ("class_counts", mirror.sum(axis=0))):
+            own = getattr(sampler, name)
+            _expect(np.array_equal(own, counts), f"{counts} as {name}", f"{own}")
+            own[:], labels[:] = -1, True
+            again = np.array_equal(getattr(sampler, name), counts)
+            _expect(again, f"a copy of {name}", "the state itself")
+        _expect(np.array_equal(sampler.labels, mirror), "a copy of the labels", "the state itself")
+        filled = np.count_nonzero(mirror.any(axis=1))
+        _expect(len(sampler) == filled, f"a length of {filled}", f"{len(sampler)}")
+    _expect(filled == size, f"all {size} slots to be filled at the end", f"{filled}")
+    return np.concatenate(answers)
+
+
+def _expect(right: bool, what: str, came: str) -> None:
+    if not right:
+        raise AssertionError(f"check_sampler: expected {what}, got {came}; see prslib.Sampler")
+
+
+def add_command(commands: argparse._SubParsersAction) -> None:
+    """Add ``conformance`` to the command line."""
+    parser = commands.add_parser(
+        "conformance",
+        help="check an implementation of PRS against the paper's equations",
+        description="Let a sampler of PRS decide eight streams; say where it first departs from "
+        "Algorithm 1, and in what. It is made as Class(size, num_classes, seed, rho=rho) and asked "
+        "place(labels), or place(labels, uniforms=...) if it has this parameter.",
+    )
+    parser.add_argument(
+        "sampler", nargs="?", default="prslib.samplers:PRS", help="package.module:Class"
+    )
+    parser.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
+    parser.add_argument("--write", action="store_true", help="write the embedded streams again")
+    parser.set_defaults(command=run_command)
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Print where a sampler departs; 1 if it does or cannot be loaded."""
+    if options.write:
+        write_vectors()
+        print(VECTORS)
+        return 0
+    module, _, name = options.sampler.partition(":")
+    sys.path.insert(0, "")  # a module in the working directory
+    try:
+        make = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        print(f"expected package.module:Class, got {options.sampler!r} ({error})", file=sys.stderr)
+        return 1
+    found = departures(make, options.seeds)
+    if not found:
+        print(f"{options.sampler} decides as Algorithm 1 does on all streams")
+        return 0
+    print(f"{options.sampler} first departs at {EQUATIONS[found[0].part]}")
+    for one in found:
+        often = f", {one.times} times" if one.times > 1 else ""
+        print(f"- {EQUATIONS[one.part]}; stream {one.stream!r}, {one.text}{often}")
+    return 1

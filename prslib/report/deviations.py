@@ -1,0 +1,288 @@
+"""Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prslib.checks import one_of
+from prslib.datasets import SequentialDataset, load_dataset
+from prslib.report.statistics import DECIDING, spread
+from prslib.report.style import COLOURS
+from prslib.report.tables import GROUPS, contrasts, final, scores_of
+from prslib.samplers.reference import ReferencePRS
+from prslib.training.config import Run, RunConfig, configs
+from prslib.training.replay import new_samples, seeds_of
+
+
+class UniformVictim(ReferencePRS):
+    """Overwrite a random slot."""
+
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Draw the slot from all."""
+        slot, full = super().choose(y, u), len(self) == self.size
+        return int(u[2] * self.size) if full and slot >= 0 else slot
+
+
+class SoftenedExp(ReferencePRS):
+    """Divide n_i by the mean over classes in e^(-n_i)."""
+
+    def weights(self, y: np.ndarray) -> np.ndarray:
+        """Weigh the labels nearly alike."""
+        n = self.counted(y)
+        weight = y * np.exp(-n / n[n > 0].mean())
+        return weight / weight.sum()
+
+
+class UnderflowingExp(ReferencePRS):
+    """Compute e^(-n_i) as it is written."""
+
+    def weights(self, y: np.ndarray) -> np.ndarray:
+        """Return 0 for every label where all underflow."""
+        weight = y * np.exp(-self.counted(y).astype(float))
+        return weight / (weight.sum() or 1.0)
+
+
+class ClassFromP(ReferencePRS):
+    """Draw the class to shrink from p_i."""
+
+    def surplus(self, p: np.ndarray) -> np.ndarray:
+        """Keep p_i for the draw."""
+        self._p = p
+        return super().surplus(p)
+
+    def class_probability(self, delta: np.ndarray) -> np.ndarray:
+        """Return p_i of the classes in memory."""
+        weight = self._p * (self._held > 0)
+        return weight / weight.sum()
+
+
+class SignedDistances(ReferencePRS):
+    """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
+
+    def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return the sums, which differ by rounding alone."""
+        counts = self._held - self._labels[k]  # (K, C)
+        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
+
+
+class TiesBySlot(ReferencePRS):
+    """Overwrite the lowest of equally good slots."""
+
+    def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Return one slot."""
+        return super().leaving(k, distances).min(keepdims=True)
+
+
+class CountsAhead(ReferencePRS):
+    """Know the counts of a task's classes when its first sample comes."""
+
+    dataset: SequentialDataset
+
+    def counted(self, y: np.ndarray) -> np.ndarray:
+        """Return the final n_i of the tasks that have begun."""
+        task = self.dataset.class_task
+        begun = np.bincount(task, self._freq + y) > 0
+        return np.where(begun[task], self.dataset.class_freq, 0)
+
+
+class BatchAtOnce(ReferencePRS):
+    """Count a whole batch, then decide all of it on the memory before the batch."""
+
+    _batch = None
+
+    def counted(self, y: np.ndarray) -> np.ndarray:
+        """Return n_i with the batch."""
+        return self._freq + (y if self._batch is None else self._batch)
+
+    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
+        if len(self) < self.size:
+            return super()._decide(labels, uniforms, slots)
+        self._batch = labels.sum(axis=0)
+        slots[:] = [self.choose(y, u) for y, u in zip(labels, uniforms, strict=True)]
+        for y, slot in zip(labels, slots, strict=True):
+            self.follow(y, slot)
+
+
+DEVIATIONS = {
+    "uniform victim": UniformVictim,
+    "softened exp": SoftenedExp,
+    "underflowing exp": UnderflowingExp,
+    "class from p": ClassFromP,
+    "signed distances": SignedDistances,
+    "ties by slot": TiesBySlot,
+    "counts known ahead": CountsAhead,
+    "batch at once": BatchAtOnce,
+}
+ALL = ("PRS", *DEVIATIONS, "CRS")
+# the muted colours of Paul Tol, which the colour-blind can tell apart
+MUTED = ("#332288", "#88CCEE", "#44AA99", "#117733", "#DDCC77", "#CC6677", "#882255", "#AA4499")
+DASHES = ("-", "--", ":", "-", "-", "-.", "--", ":")
+LOOK = dict(zip(DEVIATIONS, zip(MUTED, DASHES, strict=True), strict=True))
+LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
+MEASURES = {
+    "distance": "distance to target (%)",
+    "minority": "share of minority (%)",
+    "age": "mean age (% of stream)",
+}
+
+
+@dataclass(frozen=True)
+class DeviationConfig(RunConfig):
+    """Hold what decides a run of PRS with one deviation.
+
+    A worker process that is given one imports this module, and so knows the samplers.
+    """
+
+    deviation: str = "ties by slot"
+
+    def __post_init__(self):
+        """Refuse an unknown deviation too."""
+        super().__post_init__()
+        one_of("deviation", self.deviation, DEVIATIONS)
+
+    def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
+        """Make the sampler that departs."""
+        size = self.resolved["memory_size"]
+        sampler = DEVIATIONS[self.deviation](size, dataset.num_classes, seed, rho=self.rho)
+        if isinstance(sampler, CountsAhead):
+            sampler.dataset = dataset
+        return sampler
+
+
+def deviation_configs(names: Sequence[str], seeds: Sequence[int], rho: float) -> list[RunConfig]:
+    """Make the runs of PRS, of each deviation and of CRS on data sets."""
+    found = configs(dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho)
+    grid = [(name, one, seed) for name in names for one in DEVIATIONS for seed in seeds]
+    return found + [
+        DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
+        for name, one, seed in grid
+    ]
+
+
+def name_of(config: RunConfig) -> str:
+    """Return the deviation of a run, or its method."""
+    return getattr(config, "deviation", config.method)
+
+
+def memory_mix(
+    names: Sequence[str], seeds: Sequence[int], rho: float, points: int = 20
+) -> pd.DataFrame:
+    """Follow what the memory holds over the stream, without training.
+
+    Returns dataset, deviation, seed, images (of the stream so far, in percent), measure and value
+    (percent): "distance" is the total variation between the memory's mix of classes and p_i,
+    "minority" the share of its labels that are of minority classes, "age" how far back in the
+    stream the held samples are, 50 in a reservoir.
+    """
+    rows = []
+    for config in deviation_configs(names, seeds, rho):
+        dataset = load_dataset(config.dataset, images=False)
+        sampler = config.sampler_for(dataset, seeds_of(config)["sampler"])
+        stream = np.concatenate([part.batches for part in new_samples(config, dataset)])
+        labels, rare = dataset.train.labels, np.array(dataset.class_group) == "minority"
+        held, seen = np.zeros(len(sampler.labels), np.int64), 0
+        marks = np.linspace(0, len(stream), points + 1).astype(int)[1:]
+        for step, batch in enumerate(stream, 1):
+            for item, slot in enumerate(sampler.place(labels[batch]), seen):
+                if slot >= 0:
+                    held[slot] = item
+            seen += len(batch)
+            if step in marks and len(sampler) == len(held):
+                counts, n = sampler.class_counts, sampler.class_freq
+                p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
+                mix = counts / counts.sum()
+                values = {"distance": np.abs(mix - p / p.sum()).sum() / 2}
+                values |= {"minority": mix[rare].sum(), "age": 1 - held.mean() / seen}
+                row = {"dataset": config.dataset, "deviation": name_of(config)}
+                row |= {"seed": config.seed, "images": 100 * step / len(stream)}
+                rows += [row | {"measure": k, "value": 100 * v} for k, v in values.items()]
+    return pd.DataFrame(rows)
+
+
+def catalogue() -> pd.DataFrame:
+    """Say in a line what each deviation does in place of the paper's step."""
+    said = {name: one.__doc__.splitlines()[0] for name, one in DEVIATIONS.items()}
+    said["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
+    return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
+
+
+def against_prs(runs: Sequence[Run], metric: str = "mAP") -> pd.DataFrame:
+    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each.
+
+    A deviation costs something where its whole interval is below 0, and does not matter where the
+    interval is within half of the lead that PRS has on CRS. Else these seeds cannot tell.
+    """
+    scores = {
+        one: final(scores_of([run for run in runs if name_of(run.config) == one])) for one in ALL
+    }
+    rows = pd.concat([part.assign(method=one) for one, part in scores.items()], ignore_index=True)
+    cells = [(group, metric) for group in GROUPS]
+    found = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
+    table = pd.concat(found, ignore_index=True)
+    lead = table[table["deviation"] == "CRS"].set_index(["dataset", "group"])["difference"].abs()
+    keys = pd.MultiIndex.from_frame(table[["dataset", "group"]])
+    inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
+    verdict = np.where(inside, "does not matter", "cannot be told")
+    table["verdict"] = np.where(table["clearly"] == "below", "costs", verdict)
+    table.loc[table["clearly"] == "above", "verdict"] = "gains"
+    table.loc[table["seeds"] < DECIDING, "verdict"] = "too few seeds"
+    return table
+
+
+def summary(mix: pd.DataFrame, table: pd.DataFrame, group: str = "overall") -> pd.DataFrame:
+    """Set what the memories hold at the end beside the scores, a row a deviation."""
+    last = mix[mix["images"] == mix["images"].max()]
+    held = last.pivot_table("value", "deviation", ["dataset", "measure"], sort=False, observed=True)
+    rows = table[table["group"] == group].set_index("deviation")
+    text = rows.apply(
+        lambda row: f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]", axis=1
+    )
+    beside = pd.DataFrame({("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]})
+    return held.round(1).join(beside).reindex(list(ALL)).fillna("")
+
+
+def sentences(table: pd.DataFrame) -> list[str]:
+    """Say which deviations cost overall score, and plainly which do not matter."""
+    rows = table[table["group"] == "overall"]
+    said = []
+    for dataset, part in rows.groupby("dataset", sort=False):
+        lead = -part.set_index("deviation").loc["CRS", "difference"]
+        for verdict, cells in part[part["deviation"] != "CRS"].groupby("verdict", sort=False):
+            names = [
+                f"{row['deviation']} ({row['difference']:+.1f}; {spread(row)})"
+                for row in cells.to_dict("records")
+            ]
+            metric = cells["metric"].iloc[0]
+            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(names)}.")
+        said.append(f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake.")
+    return said
+
+
+def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one measure of the memories of one data set over the stream, means over seeds."""
+    means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
+    for name in [*DEVIATIONS, "CRS", "PRS"]:  # PRS on top of those that coincide with it
+        colour, dash = LOOK[name]
+        width = 2.2 if name in COLOURS else 1.4
+        ax.plot(means[name], color=colour, linestyle=dash, linewidth=width, label=name)
+    ax.set(xlabel="images of the stream (%)", ylabel=MEASURES[frame["measure"].iloc[0]])
+    ax.set_ylim(0, None)
+    ax.legend()
+    return ax
+
+
+def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw each deviation's difference from PRS in one group, with its interval."""
+    rows = frame.set_index("deviation").reindex(list(ALL[1:]))
+    places = np.arange(len(rows))[::-1]
+    for place, (name, row) in zip(places, rows.iterrows(), strict=True):
+        colour = LOOK[name][0]
+        ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2)
+        ax.plot(row["difference"], place, "o", color=colour)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_yticks(places, rows.index)
+    ax.set(xlabel=f"{frame['metric'].iloc[0]} minus that of PRS (points)", ylabel="")
+    return ax

@@ -1,0 +1,146 @@
+"""Partitioning Reservoir Sampling on one page: plain numpy, equation by equation.
+
+`ReferencePRS` is Algorithm 1 of the paper for readers, and the oracle of the tests: `PRS`, which is
+compiled and keeps its sums up to date, gives every sample the same slot for the same seed. Each
+method is one equation and computes it from the labels in memory. `prslib.conformance` checks other
+implementations against it.
+"""
+
+import numpy as np
+
+from prslib.checks import power
+from prslib.samplers.base import Counted, LabelSampler, Seed
+
+TOLERANCE = 1e-9  # below this a surplus is none and two distances are equal: rounding, not data
+
+
+class ReferencePRS(Counted, LabelSampler):
+    """Lead the memory's mix of classes to the target p_i ~ n_i^rho, in plain numpy (Algorithm 1).
+
+    Parameters
+    ----------
+    size, num_classes, seed
+        As in `make_sampler`.
+    rho : float
+        Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
+
+    Notes
+    -----
+    Arrays over classes have the length C. y is the label vector of the sample at hand, n_i the
+    samples of class i in the stream, this one included, and l_i those in memory. A sample takes
+    three uniform numbers u: the first accepts it, the second draws the class to shrink, the third
+    draws one of the slots that are equally good to overwrite. `PRS` says what the paper leaves
+    open and how it is settled.
+
+    Example
+    -------
+    >>> from prslib.samplers import PRS
+    >>> stream = np.random.default_rng(0).random((500, 7)) < 0.2
+    >>> plain, compiled = ReferencePRS(20, 7, seed=1, rho=0.5), PRS(20, 7, seed=1, rho=0.5)
+    >>> bool((plain.place(stream) == compiled.place(stream)).all())
+    True
+    """
+
+    draws = 3  # acceptance, class, tie
+
+    def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
+        super().__init__(size, num_classes, seed)
+        self.rho = power("rho", rho)
+        self._members = [[] for _ in range(self.num_classes)]  # the slots of each class
+
+    @property
+    def memory(self) -> np.ndarray:
+        """Labels of the filled slots; bool (slots, C)."""
+        return self._labels[: self._count]
+
+    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
+        for t, (y, u) in enumerate(zip(labels, uniforms, strict=True)):  # Algorithm 1, line 4
+            slots[t] = self.choose(y, u) if y.any() else -1
+            self.follow(y, slots[t])
+
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
+        if self._count < self.size:  # line 6: the memory fills
+            return self._count
+        p = self.partition(y)  # line 12
+        if u[0] >= self.acceptance(y, p):  # lines 14 and 15, sample-in
+            return -1
+        delta = self.surplus(p)  # line 16, sample-out
+        chance = self.class_probability(delta)
+        k = self.candidates(self.draw_class(chance, u[1]), delta)
+        leaving = self.leaving(k, self.distances(k, p))
+        return int(leaving[int(u[2] * len(leaving))])
+
+    def follow(self, y: np.ndarray, slot: int) -> None:
+        """Count a sample, and store it where this or another sampler puts it (lines 5, 9)."""
+        self._freq += y
+        if slot < 0:
+            return
+        self._count = max(self._count, slot + 1)
+        for c in np.flatnonzero(self._labels[slot]):  # the last of the list takes the place
+            members, last = self._members[c], self._members[c].pop()
+            if last != slot:
+                members[members.index(slot)] = last
+        for c in np.flatnonzero(y):
+            self._members[c].append(int(slot))
+        self._held += y.astype(np.int64) - self._labels[slot]
+        self._labels[slot] = y
+
+    def counted(self, y: np.ndarray) -> np.ndarray:
+        """Return n_i with the sample at hand (line 5)."""
+        return self._freq + y
+
+    def partition(self, y: np.ndarray) -> np.ndarray:
+        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 before a class is observed."""
+        n = self.counted(y)
+        log = np.where(n > 0, self.rho * np.log(np.maximum(n, 1)), -np.inf)
+        weight = np.exp(log - log.max())  # no rho overflows
+        return weight / weight.sum()
+
+    def weights(self, y: np.ndarray) -> np.ndarray:
+        """Return w_i = y_i e^(-n_i) / sum_j y_j e^(-n_j), Eq. (2)."""
+        n = np.where(y, self.counted(y), np.inf)
+        weight = np.exp(n.min() - n)  # e^(-n) alone is 0 from n = 746
+        return weight / weight.sum()
+
+    def acceptance(self, y: np.ndarray, p: np.ndarray) -> float:
+        """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i."""
+        ratio = self.size * p / np.maximum(self.counted(y), 1)
+        return min(1.0, float((self.weights(y) * ratio).sum()))
+
+    def surplus(self, p: np.ndarray) -> np.ndarray:
+        """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
+        delta = self._held - p * self._held.sum()
+        return np.where(np.abs(delta) <= TOLERANCE, 0.0, delta)
+
+    def class_probability(self, delta: np.ndarray) -> np.ndarray:
+        """Return softmax(delta_i) over delta_i > 0; where none is, of the largest in memory."""
+        allowed, present = delta > 0, self._held > 0
+        if not allowed.any():
+            allowed = present & (delta >= delta[present].max() - TOLERANCE)
+            delta = np.zeros(len(delta))
+        weight = np.exp(np.where(allowed, delta - delta[allowed].max(), -np.inf))
+        return weight / weight.sum()
+
+    def draw_class(self, chance: np.ndarray, u: float) -> int:
+        """Return the class at u in the cumulated chances."""
+        return int(min(np.searchsorted(chance.cumsum(), u, side="right"), chance.nonzero()[0][-1]))
+
+    def scarce(self, y: np.ndarray, delta: np.ndarray) -> np.ndarray:
+        """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
+        return (delta <= 0) & (self.counted(y) > 0)
+
+    def candidates(self, c: int, delta: np.ndarray) -> np.ndarray:
+        """Return K, the slots of Y, the members of class c, with the largest (not y).q, Eq. (4)."""
+        members = np.array(self._members[c])  # Y
+        score = -(self._labels[members] & (delta <= 0)).sum(axis=1)  # (not y).q - sum(q)
+        return members[score == score.max()]
+
+    def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return sum_i |C_ki - p_i sum_l C_kl| for each k of K, Eq. (5)."""
+        counts = self._held - self._labels[k]  # (K, C): C_ki, the memory without k
+        return np.abs(counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
+
+    def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Return the slots of K that are nearest to the target, equally good to overwrite."""
+        return k[distances <= distances.min() + TOLERANCE]

@@ -1,0 +1,68 @@
+"""What an installation offers: numpy and numba alone, the command, types, the locked packages."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import prslib
+from prslib.cli import _parser, main
+from prslib.paths import PACKAGE, project_root
+
+BARE = """import sys
+names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "filelock", "PIL"
+sys.modules |= dict.fromkeys(names)  # their import fails, as where they are missing
+import prslib, prslib.cli
+prslib.make_sampler("crs", 2, 3, seed=0), prslib.Memory(2), prslib.METHODS, prslib.MODELS
+prslib.load_dataset("digits70tiny", images=False)
+print(prslib.load_dataset("cocoseq-mini").train.labels.shape, prslib.cli.main(["runs"]))
+for ask in (lambda: prslib.run, lambda: prslib.load_dataset("digits70tiny")):
+    try:
+        ask()
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+
+
+def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_a_cache(tmp_path):
+    piped = {"env": os.environ | {"PRSLIB_CACHE": str(tmp_path / "cache")}, "text": True}
+    done = subprocess.run([sys.executable, "-c", BARE], **piped, capture_output=True)
+    said = r"\(2072, 70\) 1\nexp.* 'prslib\[training\]'\nexp.* 'prslib\[data\]'\n$"
+    assert re.match(said, done.stdout), done
+    assert done.stderr.endswith("pip install 'prslib[report]'\n")
+    assert not (tmp_path / "cache").exists()
+    code = "import sys, prslib.metrics; print({'PIL', 'joblib', 'tqdm'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], **piped) == "set()\n"
+
+
+def test_every_help_text_has_an_example_that_is_understood_and_the_shell_completes(capsys):
+    commands = _parser()._subparsers._group_actions[0].choices
+    prepared = commands["prepare"]._subparsers._group_actions[0].choices
+    for parser in (*commands.values(), *prepared.values()):
+        _, words = parser.format_help().split("example: prslib ")
+        assert _parser().parse_args(words.split()).command
+    with pytest.raises(SystemExit):
+        main(["--print-completion", "bash"])
+    assert "prepare_cocoseq_mini_option_strings" in capsys.readouterr().out
+
+
+def test_editors_see_the_public_names():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = (statement for statement in tree.body if isinstance(statement, ast.If))
+    assert {name.name: part.module for part in block.body for name in part.names} == prslib._HOME
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_one_version_and_the_locked_packages_of_the_committed_figures():
+    files = ("CITATION.cff", "CHANGELOG.md", "locked.txt")
+    citation, changes, locked = ((project_root() / file).read_text() for file in files)
+    assert f"\nversion: {prslib.__version__}\n" in citation
+    assert f"\n## {prslib.__version__}\n" in changes
+    pins = dict(re.findall(r"^([a-z0-9-]+)==(\S+) .*\\\n    --hash=sha256:", locked, re.MULTILINE))
+    assert len(pins) == len(re.findall("^[a-z]", locked, re.MULTILINE)) and "://" not in locked
+    used = pd.read_csv(project_root() / "figures" / "quick" / "ledger_versions.csv", index_col=0)
+    assert used["version"].to_dict().items() <= pins.items()
