@@ -126,12 +126,10 @@ def data_set_faults(expected: dict[str, str]) -> list[str]:
     for name, wanted in expected.items():
         try:
             load_dataset(name)
-            found = fingerprint(name)
+            if (found := fingerprint(name)) != wanted:
+                lines.append(f"{name}: other labels (fingerprint {found}, expected {wanted})")
         except (OSError, ValueError) as error:
             lines.append(f"{name}: {error}")
-            continue
-        if found != wanted:
-            lines.append(f"{name}: other labels (fingerprint {found}, expected {wanted})")
     return lines
 
 
