@@ -395,7 +395,7 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(tmp_path, monkeypatch):
 def test_without_any_data_the_error_says_what_is_needed(monkeypatch):
     monkeypatch.delenv("PRSLIB_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
-        ledger.all_wanted("paper")
+        ledger.all_wanted("laptop")
 
 
 def test_pictures(decided, cells):
