@@ -85,23 +85,13 @@ def evaluate(
 ) -> pd.DataFrame:
     """Put the scores of the groups and of every class into one tidy frame, as in the main table.
 
-    Parameters
-    ----------
-    probabilities, labels, class_group
-        As in `score`.
-    class_names : sequence of str, (C,)
-        Distinct names, none of them the name of a group.
+    Parameters and errors are those of `score`; the names are distinct and none is a group's.
 
     Returns
     -------
     DataFrame
         Columns group, metric, value: the rows of `score`, then P, R, F1 and AP of every class
         with the class's name in the column `group`.
-
-    Raises
-    ------
-    ValueError
-        As in `score`, or if names repeat, collide with a group or are not C in number.
 
     Examples
     --------
@@ -213,7 +203,7 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     >>> average_precision([[0.8], [0.6], [0.4]], [[1], [0], [1]]).round(3).tolist()
     [0.833]
     """
-    scores, labels = _aligned(probabilities, labels)
+    scores, labels = _checked(probabilities, labels, unit=False)
     columns, truth = np.ascontiguousarray(scores.T), labels.T  # (C, N)
     result = np.full(len(columns), np.nan)
     for index in np.flatnonzero(truth.any(axis=1)):
@@ -227,7 +217,7 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
 
 def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Compute each class's area under the ROC curve; NaN where all or none are positive."""
-    scores, labels = _aligned(probabilities, labels)
+    scores, labels = _checked(probabilities, labels, unit=False)
     result = np.full(labels.shape[1], np.nan)
     for index in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):
         truth = labels[:, index]
@@ -247,15 +237,10 @@ def macro_auc(
     return [(k, "AUC", float(part.mean()) if len(part) else np.nan) for k, part in found.items()]
 
 
-def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    probabilities, labels = _aligned(probabilities, labels)
-    outside = probabilities[(probabilities < 0) | (probabilities > 1)]
-    if outside.size:
-        raise ValueError(f"expected probabilities in [0, 1], got {outside[0]}; apply the sigmoid")
-    return probabilities, labels
-
-
-def _aligned(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    probabilities: ArrayLike, labels: ArrayLike, unit: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return arrays, labels as bool, or raise ValueError; `unit` asks for scores in [0, 1]."""
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
     if probabilities.ndim != 2 or probabilities.shape != labels.shape or not probabilities.size:
         raise ValueError(
@@ -266,6 +251,9 @@ def _aligned(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, n
         raise ValueError("expected labels of 0 and 1, got other values; pass multi-hot rows")
     if np.isnan(probabilities).any():
         raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
+    outside = probabilities[(probabilities < 0) | (probabilities > 1)]
+    if unit and outside.size:
+        raise ValueError(f"expected probabilities in [0, 1], got {outside[0]}; apply the sigmoid")
     return probabilities, labels.astype(bool)
 
 
@@ -300,33 +288,26 @@ def _class_scores(counts: np.ndarray, precision_area: np.ndarray) -> dict[str, n
     hits, predicted, positive = counts
     precision, recall = _ratio(hits, predicted), _ratio(hits, positive)
     values = precision, recall, _harmonic(precision, recall), precision_area
-    present = positive > 0
-    return {
-        metric: np.where(present, value, np.nan)
-        for metric, value in zip(CLASS_METRICS, values, strict=True)
-    }
+    absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, C)
+    return dict(zip(CLASS_METRICS, absent_as_nan, strict=True))
 
 
 def _score(
     counts: np.ndarray, precision_area: np.ndarray, members: dict[str, np.ndarray]
 ) -> list[tuple[str, str, float]]:
+    """Return rows of counts (3, ..., C) and areas (..., C); classes come last."""
     rows = []
     for group, mask in members.items():
         used = mask & ~np.isnan(precision_area).all(axis=tuple(range(precision_area.ndim - 1)))
-        found = _group_scores(counts[..., used], precision_area[..., used])
-        values = found if used.any() else np.full_like(found, np.nan)
+        hits, predicted, positive = counts[..., used]
+        classes = max(used.sum(), 1)
+        per_class = [_ratio(hits, total).sum(-1) / classes for total in (predicted, positive)]
+        pooled = [_ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
+        area = precision_area[..., used].sum(-1) / classes
+        values = np.stack([*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), area])
+        values[...] = values if used.any() else np.nan
         rows += [(group, *pair) for pair in zip(GROUP_METRICS, values.tolist(), strict=True)]
     return rows
-
-
-def _group_scores(counts: np.ndarray, precision_area: np.ndarray) -> np.ndarray:
-    """Return `GROUP_METRICS`, of counts (3, ..., C) and areas (..., C); classes come last."""
-    classes = max(counts.shape[-1], 1)  # no mean of nothing: the caller leaves such a group out
-    hits, predicted, positive = counts
-    per_class = [_ratio(hits, total).sum(-1) / classes for total in (predicted, positive)]
-    pooled = [_ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
-    area = precision_area.sum(-1) / classes
-    return np.stack([*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), area])
 
 
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most methods
