@@ -1,10 +1,7 @@
 """Check a sampler of one's own: any with `check_sampler`, one of PRS with `departures`.
 
-``python -m prslib conformance package.module:Class`` lets a sampler decide eight streams and says
-at which equation it first departs from Algorithm 1. What PRS decides on them lies in
-samplers/embedded/conformance.jsonl.gz for any language. Its first line has version, licence and the
-meaning of each field. Every stream is a line with its name, size, num_classes and rho, then a line
-a sample.
+What PRS decides on eight streams lies in samplers/embedded/conformance.jsonl.gz for any language: a
+line that says what each field means, then each stream's line and a line a sample.
 """
 
 import argparse
@@ -105,23 +102,28 @@ def streams() -> list[Stream]:
     return [Stream(*one, rng.random((len(one[-1]), 3)).round(6)) for one in listed]
 
 
-def steps(stream: Stream, sampler: ReferencePRS) -> Iterator[dict]:
-    """Yield what a reference decides about each sample, quantity by quantity, and let it decide."""
+def quantities(plain: ReferencePRS, y: np.ndarray) -> dict:
+    """Return what a reference with a full memory says of a sample before numbers are drawn."""
+    p = plain.partition(y)
+    shown = {"partition": p, "acceptance": plain.acceptance(y, p), "surplus": plain.surplus(p)}
+    return shown | {"class_probability": plain.class_probability(shown["surplus"])}
+
+
+def steps(stream: Stream) -> Iterator[dict]:
+    """Yield what the reference decides about each sample, quantity by quantity."""
+    plain = reference_of(stream)
     for y, u in zip(stream.labels, stream.uniforms, strict=True):
         step = {"labels": np.flatnonzero(y), "uniforms": u}
-        if len(sampler) == stream.size:
-            p = sampler.partition(y)
-            step |= {"partition": p, "acceptance": sampler.acceptance(y, p)}
-            step["surplus"] = delta = sampler.surplus(p)
-            step["class_probability"] = chance = sampler.class_probability(delta)
+        if len(plain) == stream.size:
+            step |= quantities(plain, y)
             if u[0] < step["acceptance"]:
-                step["class"] = sampler.draw_class(chance, u[1])
-                step["candidates"] = sampler.candidates(step["class"], delta)
-                step["distance"] = sampler.distances(step["candidates"], p)
-                step["leaving"] = sampler.leaving(step["candidates"], step["distance"])
-        step["slot"] = sampler.choose(y, u)
-        sampler.follow(y, step["slot"])
-        yield step
+                step["class"] = plain.draw_class(step["class_probability"], u[1])
+                step["candidates"] = plain.candidates(step["class"], step["surplus"])
+                step["distance"] = plain.distances(step["candidates"], step["partition"])
+                step["leaving"] = plain.leaving(step["candidates"], step["distance"])
+        step["slot"] = plain.choose(y, u)
+        plain.follow(y, step["slot"])
+        yield {name: _plain(value) for name, value in step.items()}
 
 
 def reference_of(stream: Stream) -> ReferencePRS:
@@ -134,8 +136,7 @@ def write_vectors() -> None:
     lines = [ABOUT]
     for stream in streams():
         size = {"size": stream.size, "num_classes": stream.labels.shape[1]}
-        lines.append({"stream": stream.name, **size, "rho": stream.rho})
-        lines += [{k: _plain(v) for k, v in s.items()} for s in steps(stream, reference_of(stream))]
+        lines += [{"stream": stream.name, **size, "rho": stream.rho}, *steps(stream)]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     with replacing(VECTORS) as file:
         file.write(gzip.compress(text.encode(), mtime=0))
@@ -171,31 +172,19 @@ def departures(
 ) -> list[Departure]:
     """Compare an implementation of PRS with Algorithm 1, on the embedded streams.
 
-    Parameters
-    ----------
-    make : callable
-        ``make(size, num_classes, seed, rho=rho)`` returns an empty sampler; one that takes no
-        ``rho`` is checked on the streams with rho 0 alone.
-    seeds : int
-        How often a sampler that draws its own numbers decides each stream.
-    only : list of str, optional
-        Names of streams, by default all.
-
-    Returns
-    -------
-    list of Departure
-        In the order of Algorithm 1; empty where there is none.
+    ``make(size, num_classes, seed, rho=rho)`` returns an empty sampler; one without ``rho`` is
+    checked on the streams with rho 0. ``only`` names streams. The list is in the order of Algorithm
+    1, and empty where there is nothing to find.
 
     Notes
     -----
     The sampler decides batches of ten labels by ``place(labels)``; the reference follows it slot by
     slot and says what could have happened next. If ``place`` has a parameter ``uniforms`` it gets
     the file's, (B, 3), and must do what follows from them. Else a slot that is impossible is a
-    departure, and the possible ones are tested: the numbers of accepted samples, in strata of s,
-    by chi-square; the class and the rank among ties, by their place in the distribution that the
-    reference gives, which is uniform in [0, 1), by Kolmogorov and Smirnov. Ties are ranked by slot
-    and by age. Each test has a level of 1e-6. If there is ``explain(label)``, as `PRS.explain`,
-    what it returns is compared at the beginning of each batch.
+    departure, and the possible ones are tested over `seeds` runs: the numbers of accepted samples,
+    in strata of s, by chi-square; the class and the rank among ties, by slot and by age, by their
+    place in the reference's distribution, by Kolmogorov and Smirnov. What ``explain(label)``
+    returns, if there is one, is compared at the beginning of each batch.
 
     Example
     -------
@@ -203,19 +192,18 @@ def departures(
     >>> departures(SAMPLERS["crs"], only=["single-label"])[0].part
     'acceptance'
     """
-    found = []
+    found, takes_rho = [], _takes(make, "rho")
     for stream, _ in read_vectors():
-        if (only and stream.name not in only) or (stream.rho and not _takes(make, "rho")):
+        if (only and stream.name not in only) or (stream.rho and not takes_rho):
             continue
         record = _Record(stream)
         for seed in range(seeds):
-            options = {"rho": stream.rho} if _takes(make, "rho") else {}
+            options = {"rho": stream.rho} if takes_rho else {}
             sampler = make(stream.size, stream.labels.shape[1], seed, **options)
             if record.follow(sampler, np.random.default_rng(seed)):
                 break  # the numbers are given: another seed changes nothing
         found += record.departures()
-    order = list(EQUATIONS)
-    return sorted(found, key=lambda one: order.index(one.part))
+    return sorted(found, key=lambda one: list(EQUATIONS).index(one.part))
 
 
 def _takes(function: Callable, name: str) -> bool:
@@ -223,8 +211,6 @@ def _takes(function: Callable, name: str) -> bool:
 
 
 class _Record:
-    """What is seen of a sampler on one stream."""
-
     def __init__(self, stream: Stream):
         self.stream, self.found = stream, {}
         self.coins, self.ranks = [], {"class_probability": [], "slot": [], "age": []}
@@ -257,12 +243,7 @@ class _Record:
         return given
 
     def compare(self, shown, plain: ReferencePRS, y: np.ndarray, t: int) -> None:
-        """Compare what a sampler says that it would decide."""
-        p = plain.partition(y)
-        delta = plain.surplus(p)
-        right = {"partition": p, "acceptance": plain.acceptance(y, p), "surplus": delta}
-        right["class_probability"] = plain.class_probability(delta)
-        for name, value in right.items():
+        for name, value in quantities(plain, y).items():
             theirs = getattr(shown, name, value)
             if not np.allclose(theirs, value, rtol=1e-5, atol=1e-6):
                 worst = np.abs(np.subtract(theirs, value)).argmax()
@@ -271,18 +252,15 @@ class _Record:
 
     def decide(self, plain, y, slot, u, came, rng, t) -> None:
         """Look at one decision with a full memory; u is None where the sampler draws its own."""
-        p, accepted = plain.partition(y), slot >= 0
-        s = plain.acceptance(y, p)
+        p, s, delta, chance = quantities(plain, y).values()
+        accepted = slot >= 0
         self.coins += [(s, accepted)] if u is None else []
         if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
             number = "" if u is None else f" and the number {u[0]}"
-            self.depart(
-                "acceptance", t, f"{'not ' * (not accepted)}accepted at s = {s:.6g}{number}"
-            )
+            text = f"{'not ' * (not accepted)}accepted at s = {s:.6g}{number}"
+            self.depart("acceptance", t, text)
         if not accepted:
             return
-        delta = plain.surplus(p)
-        chance = plain.class_probability(delta)
         possible = np.flatnonzero(chance > NEVER).tolist()
         if u is not None:
             possible = [plain.draw_class(chance, u[1])]
@@ -317,7 +295,6 @@ class _Record:
                 self.ranks[name].append(rank / len(leaving))
 
     def departures(self) -> list[Departure]:
-        """Return what was impossible, and what was too unlikely."""
         from scipy.stats import chi2, kstest
 
         tests, strata = [], _strata(self.coins)
@@ -364,12 +341,6 @@ def check_sampler(make: Callable[..., Sampler], context: Callable | None = None)
     AssertionError
         With what was expected and what came.
 
-    Notes
-    -----
-    Slots are in range, the counts are those of stream and memory, the size is kept, samples without
-    a label stay out, the seed decides everything and alone, inputs are not modified, answers are
-    copies, and batches of none, one and a thousand are taken.
-
     Example
     -------
     >>> from prslib import SAMPLERS
@@ -380,15 +351,13 @@ def check_sampler(make: Callable[..., Sampler], context: Callable | None = None)
     stream[:200, 7] = False
     stream[5] = False
     kept, numbers = stream.copy(), np.random.get_state()[1].copy()
-    runs = [_run(make, context, stream, batch) for batch in (1, 7, 7, 1000)]
-    _expect((stream == kept).all(), "the labels to be as they were", "others")
-    _expect((runs[1] == runs[2]).all(), "equal slots from equal seeds", "others")
-    _expect((np.random.get_state()[1] == numbers).all(), "numpy's global seed untouched", "used")
-    wide = np.zeros((400, 16), bool)
-    wide[:, ::2] = stream
-    frozen = wide[:, ::2]
+    frozen = np.repeat(stream, 2, axis=1)[:, ::2]
     frozen.flags.writeable = False
-    same = (_run(make, context, frozen, 7) == runs[1]).all()
+    _, first, second, _ = (_run(make, context, stream, batch) for batch in (1, 7, 7, 1000))
+    _expect((stream == kept).all(), "the labels to be as they were", "others")
+    _expect((first == second).all(), "equal slots from equal seeds", "others")
+    _expect((np.random.get_state()[1] == numbers).all(), "numpy's global seed untouched", "used")
+    same = (_run(make, context, frozen, 7) == first).all()
     _expect(same, "equal slots from read-only labels that are not contiguous", "others")
     _run(make, context, np.ones((50, 1), bool), 10, size=1)
 
@@ -400,8 +369,8 @@ def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.nd
     mirror, answers = np.zeros((size, classes), bool), []
     for start in (0, *range(0, len(stream), batch)):
         rows = stream[start : start + batch] if answers else stream[:0]
-        slots = sampler.place(rows, **(context(sampler, rows, start) if context else {}))
-        slots = np.asarray(slots)
+        given = context(sampler, rows, start) if context else {}
+        slots = np.asarray(sampler.place(rows, **given))
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
         _expect(fit, f"{len(rows)} whole numbers as slots", f"{slots!r}")
         inside = ((slots >= -1) & (slots < size)).all()
@@ -442,9 +411,8 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         "Algorithm 1, and in what. It is made as Class(size, num_classes, seed, rho=rho) and asked "
         "place(labels), or place(labels, uniforms=...) if it has this parameter.",
     )
-    parser.add_argument(
-        "sampler", nargs="?", default="prslib.samplers:PRS", help="package.module:Class"
-    )
+    own = "prslib.samplers:PRS"
+    parser.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
     parser.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
     parser.add_argument("--write", action="store_true", help="write the embedded streams again")
     parser.set_defaults(command=run_command)

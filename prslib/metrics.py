@@ -8,12 +8,6 @@ from numpy.typing import ArrayLike
 
 from prslib.datasets.base import GROUPS
 
-__all__ = [
-    *("accuracy", "anytime_average", "average_precision", "class_auc", "class_scores"),
-    *("cumulative_average", "evaluate", "forgetting", "image_weights", "macro_auc", "resampled"),
-    "score",
-]
-
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 CLASS_METRICS = ("P", "R", "F1", "AP")
 THRESHOLD = 0.5
@@ -68,20 +62,12 @@ def score(
 def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.ndarray]:
     """Score each class on its own, the terms of the means in the main table.
 
-    Parameters
-    ----------
-    probabilities, labels
-        As in `score`.
+    Parameters and errors are those of `score`.
 
     Returns
     -------
     dict of str to ndarray of float, (C,)
         "P", "R", "F1" and "AP" in [0, 1]; NaN for a class with no positive.
-
-    Raises
-    ------
-    ValueError
-        As in `score`.
 
     Examples
     --------
@@ -99,12 +85,7 @@ def evaluate(
 ) -> pd.DataFrame:
     """Put the scores of the groups and of every class into one tidy frame, as in the main table.
 
-    Parameters
-    ----------
-    probabilities, labels, class_group
-        As in `score`.
-    class_names : sequence of str, (C,)
-        Distinct names, none of them the name of a group.
+    Parameters and errors are those of `score`; the names are distinct and none is a group's.
 
     Returns
     -------
@@ -112,50 +93,31 @@ def evaluate(
         Columns group, metric, value: the rows of `score`, then P, R, F1 and AP of every class
         with the class's name in the column `group`.
 
-    Raises
-    ------
-    ValueError
-        As in `score`, or if names repeat, collide with a group or are not C in number.
-
     Examples
     --------
     >>> evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"]).tail(1).values.tolist()
     [['cat', 'AP', 1.0]]
     """
     counts, area = _counts_and_areas(probabilities, labels)
-    names = _checked_names(class_names, len(area))
+    names = list(class_names)
+    if len(names) != len(area) or len(set(names)) != len(area):
+        raise ValueError(f"expected {len(area)} distinct class names, got {names}")
+    if taken := {"overall", *GROUPS} & set(names):
+        raise ValueError(f"class names {sorted(taken)} are names of groups; rename the classes")
     rows = _score(counts, area, _members(class_group, len(area)))
-    groups, metrics, values = zip(*rows, strict=True)
     per_class = _class_scores(counts, area)
-    return pd.DataFrame(
-        {
-            "group": [*groups, *np.repeat(names, len(CLASS_METRICS)).tolist()],
-            "metric": [*metrics, *(CLASS_METRICS * len(names))],
-            "value": np.concatenate(
-                [values, np.stack([per_class[m] for m in CLASS_METRICS], axis=1).ravel()]
-            ),
-        }
-    )
+    rows += [(name, k, v[c]) for c, name in enumerate(names) for k, v in per_class.items()]
+    return pd.DataFrame(rows, columns=["group", "metric", "value"])
 
 
 def image_weights(images: int, draws: int) -> np.ndarray:
     """Draw the weights of a Bayesian bootstrap of test images, the same for every run.
-
-    Parameters
-    ----------
-    images, draws : int
-        Size of the test set, and how many weightings to draw.
 
     Returns
     -------
     ndarray of float, (draws, images)
         Exponential with mean 1: as in resampling with replacement, but no image and so no class
         is ever left out (Rubin 1981).
-
-    Examples
-    --------
-    >>> image_weights(323, 100).shape
-    (100, 323)
     """
     return np.random.default_rng(IMAGE_SEED).exponential(size=(draws, images))
 
@@ -168,7 +130,7 @@ def resampled(
     Parameters
     ----------
     probabilities, labels, class_group
-        As in `score`.
+        As in `score`, with its errors.
     weights : ndarray of float, (draws, N)
         Positive; how often each image counts, as `image_weights` draws them.
 
@@ -176,17 +138,6 @@ def resampled(
     -------
     ndarray of float, (rows of `score`, draws)
         In [0, 1]; NaN for a group with no class present.
-
-    Raises
-    ------
-    ValueError
-        As in `score`.
-
-    Examples
-    --------
-    >>> once = np.ones((1, 2))
-    >>> resampled([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"], once)[0]
-    array([0.75])
     """
     probabilities, labels = _checked(probabilities, labels)
     members = _members(class_group, labels.shape[1])
@@ -208,24 +159,8 @@ def resampled(
 def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     """Compute the share of single-label images whose most probable class is right.
 
-    It is the "overall performance" in the tables of Imbal-MNISTseq and Imbal-SVHNseq.
-
-    Parameters
-    ----------
-    probabilities : array_like of float, (N, C)
-        Scores in [0, 1]; the first class wins a tie.
-    labels : array_like of bool, (N, C)
-        One-hot truth.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    ValueError
-        As in `score`, or if an image has not exactly one label.
+    It is the "overall performance" in the tables of Imbal-MNISTseq and Imbal-SVHNseq. Parameters
+    and errors are those of `score`; every image has one label, and the first class wins a tie.
 
     Examples
     --------
@@ -235,10 +170,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     probabilities, labels = _checked(probabilities, labels)
     several = np.flatnonzero(labels.sum(axis=1) != 1)
     if len(several):
-        raise ValueError(
-            f"expected exactly one label an image, image {several[0]} has "
-            f"{labels[several[0]].sum()}; accuracy is for single-label data"
-        )
+        found = labels[several[0]].sum()
+        raise ValueError(f"expected one label an image, image {several[0]} has {found}")
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
@@ -263,15 +196,14 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     Raises
     ------
     ValueError
-        If the shapes differ or are not (images, classes), a score is NaN or a label neither 0 nor
-        1.
+        If the shapes differ, a score is NaN or a label neither 0 nor 1.
 
     Examples
     --------
     >>> average_precision([[0.8], [0.6], [0.4]], [[1], [0], [1]]).round(3).tolist()
     [0.833]
     """
-    scores, labels = _aligned(probabilities, labels)
+    scores, labels = _checked(probabilities, labels, unit=False)
     columns, truth = np.ascontiguousarray(scores.T), labels.T  # (C, N)
     result = np.full(len(columns), np.nan)
     for index in np.flatnonzero(truth.any(axis=1)):
@@ -284,32 +216,8 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
 
 
 def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Compute each class's area under the ROC curve, equal to scikit-learn's `roc_auc_score`.
-
-    Parameters
-    ----------
-    probabilities, labels
-        As in `average_precision`.
-
-    Returns
-    -------
-    ndarray of float, (C,)
-        The chance that a positive scores higher than a negative, a tie counts half; NaN for a
-        class with no positive or no negative.
-
-    Raises
-    ------
-    ValueError
-        As in `average_precision`.
-
-    Examples
-    --------
-    >>> class_auc([[0.8], [0.6], [0.4]], [[1], [0], [1]]).tolist()
-    [0.5]
-    """
-    scores, labels = _aligned(probabilities, labels)
-    if np.isnan(scores).any():
-        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
+    """Compute each class's area under the ROC curve; NaN where all or none are positive."""
+    scores, labels = _checked(probabilities, labels, unit=False)
     result = np.full(labels.shape[1], np.nan)
     for index in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):
         truth = labels[:, index]
@@ -322,33 +230,17 @@ def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
 def macro_auc(
     probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str]
 ) -> list[tuple[str, str, float]]:
-    """Average `class_auc` over all classes and over each group; not in the paper.
-
-    Parameters, errors and the form of what is returned are those of `score`; the metric is "AUC".
-    Classes without a positive or a negative are left out.
-
-    Examples
-    --------
-    >>> macro_auc([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
-    ('overall', 'AUC', 1.0)
-    """
+    """Average `class_auc` over all classes and over each group, in rows as of `score`."""
     area = class_auc(probabilities, labels)
     groups = _members(class_group, len(area))
     found = {name: area[mask & ~np.isnan(area)] for name, mask in groups.items()}
     return [(k, "AUC", float(part.mean()) if len(part) else np.nan) for k, part in found.items()]
 
 
-def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    probabilities, labels = _aligned(probabilities, labels)
-    if not ((probabilities >= 0) & (probabilities <= 1)).all():
-        raise ValueError(
-            f"expected probabilities in [0, 1], got {probabilities.min()} to "
-            f"{probabilities.max()}; apply the sigmoid first"
-        )
-    return probabilities, labels
-
-
-def _aligned(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    probabilities: ArrayLike, labels: ArrayLike, unit: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return arrays, labels as bool, or raise ValueError; `unit` asks for scores in [0, 1]."""
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
         raise ValueError("expected values for all images and classes, some are masked; fill them")
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
@@ -357,23 +249,14 @@ def _aligned(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, n
             "expected probabilities and labels of one shape (images, classes), neither zero, "
             f"got {probabilities.shape} and {labels.shape}"
         )
-    if np.isnan(probabilities).any():
-        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
     if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
         raise ValueError("expected labels of 0 and 1, got other values; pass multi-hot rows")
+    if np.isnan(probabilities).any():
+        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
+    outside = probabilities[(probabilities < 0) | (probabilities > 1)]
+    if unit and outside.size:
+        raise ValueError(f"expected probabilities in [0, 1], got {outside[0]}; apply the sigmoid")
     return probabilities, labels.astype(bool)
-
-
-def _checked_names(class_names: Sequence[str], num_classes: int) -> list[str]:
-    names = list(class_names)
-    if len(names) != num_classes or len(set(names)) != num_classes:
-        raise ValueError(
-            f"expected {num_classes} distinct class names, got {len(names)}, "
-            f"{len(set(names))} of them distinct"
-        )
-    if taken := {"overall", *GROUPS} & set(names):
-        raise ValueError(f"class names {sorted(taken)} are names of groups; rename the classes")
-    return names
 
 
 def _members(class_group: Sequence[str], num_classes: int) -> dict[str, np.ndarray]:
@@ -407,33 +290,26 @@ def _class_scores(counts: np.ndarray, precision_area: np.ndarray) -> dict[str, n
     hits, predicted, positive = counts
     precision, recall = _ratio(hits, predicted), _ratio(hits, positive)
     values = precision, recall, _harmonic(precision, recall), precision_area
-    present = positive > 0
-    return {
-        metric: np.where(present, value, np.nan)
-        for metric, value in zip(CLASS_METRICS, values, strict=True)
-    }
+    absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, C)
+    return dict(zip(CLASS_METRICS, absent_as_nan, strict=True))
 
 
 def _score(
     counts: np.ndarray, precision_area: np.ndarray, members: dict[str, np.ndarray]
 ) -> list[tuple[str, str, float]]:
+    """Return rows of counts (3, ..., C) and areas (..., C); classes come last."""
     rows = []
     for group, mask in members.items():
         used = mask & ~np.isnan(precision_area).all(axis=tuple(range(precision_area.ndim - 1)))
-        found = _group_scores(counts[..., used], precision_area[..., used])
-        values = found if used.any() else np.full_like(found, np.nan)
+        hits, predicted, positive = counts[..., used]
+        classes = max(used.sum(), 1)
+        per_class = [_ratio(hits, total).sum(-1) / classes for total in (predicted, positive)]
+        pooled = [_ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
+        area = precision_area[..., used].sum(-1) / classes
+        values = np.stack([*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), area])
+        values[...] = values if used.any() else np.nan
         rows += [(group, *pair) for pair in zip(GROUP_METRICS, values.tolist(), strict=True)]
     return rows
-
-
-def _group_scores(counts: np.ndarray, precision_area: np.ndarray) -> np.ndarray:
-    """Return `GROUP_METRICS`, of counts (3, ..., C) and areas (..., C); classes come last."""
-    classes = max(counts.shape[-1], 1)  # no mean of nothing: the caller leaves such a group out
-    hits, predicted, positive = counts
-    per_class = [_ratio(hits, total).sum(-1) / classes for total in (predicted, positive)]
-    pooled = [_ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
-    area = precision_area.sum(-1) / classes
-    return np.stack([*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), area])
 
 
 _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most methods
@@ -441,9 +317,6 @@ _KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     """Measure how much each run has forgotten at its end, "Normalized Forgetting Measure".
-
-    For each earlier task: the best before the end less the end, divided by the absolute value of
-    the best before the end; averaged over the earlier tasks.
 
     Parameters
     ----------
@@ -470,10 +343,10 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 
     Notes
     -----
-    The paper divides by the best value. Where that is 0 a task counts as 1 if the end is 0 too,
-    as the tables' "forget 100.0" beside a score of 0.0 shows, else as minus the end value. Tasks
-    where the group has no class (NaN) are skipped. "Before the end" starts when the task has been
-    trained.
+    A task's value is its best before the end less the end, divided by the best; the mean is over
+    the earlier tasks. Where the best is 0 a task counts as 1 if the end is 0 too, as the tables'
+    "forget 100.0" beside a score of 0.0 shows, else as minus the end value. Tasks where the group
+    has no class (NaN) are skipped. "Before the end" starts when the task has been trained.
 
     Examples
     --------
@@ -483,14 +356,19 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     [0.25]
     """
     cell = ["schedule", "trained_tasks", "task", "group", "metric", "value"]
-    if missing := [column for column in cell if column not in scores]:
-        raise ValueError(f"expected the columns {cell}, {missing} missing; pass the scores frame")
+    _require(scores, cell)
     run = [column for column in scores if column not in cell[1:]]
     trained = scores.groupby(run, **_KEEP_ALL)["trained_tasks"]
     last, first = trained.transform("max"), trained.transform("min")
     rows = scores.assign(last=last, single=first == last)[~scores["task"].isin(["seen", "all"])]
-    _check_rows(rows, scores)
-    position = _positions(rows)
+    if rows.empty:
+        raise ValueError("expected rows for single tasks, got rows of 'seen' and 'all' alone")
+    if rows.duplicated([column for column in rows if column != "value"]).any():
+        raise ValueError(
+            "expected one row a run, evaluation, task, group and metric, got several; "
+            "add a column that tells the runs apart, such as seed"
+        )
+    position = pd.Series(map(_position, rows["schedule"], rows["task"]), rows.index)
     earlier = position < rows["last"]
     before = earlier & (rows["trained_tasks"] >= position) & (rows["trained_tasks"] < rows["last"])
     rows = rows.assign(
@@ -498,12 +376,19 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
         best=rows["value"].where(before),
         end=rows["value"].where(earlier & (rows["trained_tasks"] == rows["last"])),
     )
-    _check_tasks(rows, run)
+    found = rows.groupby(run, **_KEEP_ALL)["earlier_task"].transform("nunique")
+    short = (found < rows["last"] - 1) & ~rows["single"]
+    _refuse(short, rows[run], "rows for every task of the schedule before the last")
     by_task = rows.groupby([*run, "group", "metric", "task"], **_KEEP_ALL)
     tasks = by_task[["best", "end", "single"]].max().reset_index()
-    _check_gaps(tasks, [*run, "group", "metric", "task"])
+    gap = (tasks["best"].isna() != tasks["end"].isna()) & ~tasks["single"].astype(bool)
+    _refuse(gap, tasks, "a value of every earlier task at the end and before it")
     best, end = tasks["best"].to_numpy(), tasks["end"].to_numpy()
-    tasks["value"] = _forgotten(best, end) if normalised else best - end
+    lost = best - end
+    if normalised:  # best 0 leaves minus the end, unless that is 0 too
+        ratio = lost / np.abs(np.where(best == 0, 1.0, best))
+        lost = np.where((best == 0) & (end == 0), 1.0, ratio)
+    tasks["value"] = lost
     return tasks.groupby([*run, "group", "metric"], **_KEEP_ALL)["value"].mean().reset_index()
 
 
@@ -511,34 +396,10 @@ def anytime_average(scores: pd.DataFrame) -> pd.DataFrame:
     """Average each run's scores on all tasks seen over the samples of the stream; not in the paper.
 
     It is the area under the score as a function of samples seen, where each evaluation stands for
-    the samples since the one before it (Koh et al., ICLR 2022).
-
-    Parameters
-    ----------
-    scores : DataFrame
-        As for `forgetting`, and a column samples: how many were seen at the evaluation. Rows whose
-        task is not "seen" do not enter.
-
-    Returns
-    -------
-    DataFrame
-        The columns that tell runs apart, group, metric, value: one row each.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"seed": 0, "trained_tasks": [1, 2], "samples": [30, 40],
-    ...     "task": "seen", "group": "overall", "metric": "mAP", "value": [0.8, 0.4]})
-    >>> anytime_average(scores)["value"].round(3).tolist()
-    [0.7]
+    the samples since the one before it (Koh et al., ICLR 2022). Takes a frame as `forgetting` does,
+    with a column samples: how many were seen at the evaluation.
     """
-    cell = ["trained_tasks", "samples", "task", "group", "metric", "value"]
-    if missing := [column for column in cell if column not in scores]:
-        raise ValueError(f"expected the columns {cell}, {missing} missing; pass the scores frame")
+    _require(scores, ["trained_tasks", "samples", "task", "group", "metric", "value"])
     keys = [column for column in scores if column not in ("trained_tasks", "samples", "value")]
     rows = scores[scores["task"] == "seen"].sort_values("trained_tasks", kind="stable")
     since = rows.groupby(keys, **_KEEP_ALL)["samples"].diff().fillna(rows["samples"])
@@ -548,69 +409,24 @@ def anytime_average(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def cumulative_average(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average each run's scores on all tasks seen over its evaluations; not in the paper.
-
-    Takes and returns what `anytime_average` does; no samples are needed.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"seed": 0, "trained_tasks": [1, 2], "task": "seen",
-    ...     "group": "overall", "metric": "mAP", "value": [0.8, 0.4]})
-    >>> cumulative_average(scores)["value"].round(3).tolist()
-    [0.6]
-    """
+    """Average each run's scores on all tasks seen over its evaluations; not in the paper."""
     return anytime_average(scores.assign(samples=scores["trained_tasks"]))
 
 
-def _check_rows(rows: pd.DataFrame, scores: pd.DataFrame) -> None:
-    if rows.empty:
-        raise ValueError(
-            f"expected rows for single tasks, got {len(scores)} rows of 'seen' alone; "
-            "evaluate each task's test set too"
-        )
-    twice = rows.duplicated([column for column in rows if column != "value"])
-    if twice.any():
-        raise ValueError(
-            f"expected one row a run, evaluation, task, group and metric, got {twice.sum()} more; "
-            "add a column that tells the runs apart, such as seed"
-        )
+def _require(scores: pd.DataFrame, columns: list[str]) -> None:
+    if missing := [column for column in columns if column not in scores]:
+        raise ValueError(f"expected the columns {columns}, {missing} missing")
 
 
-def _positions(rows: pd.DataFrame) -> pd.Series:
-    """Give the number of tasks after which each row's task had been trained."""
-    pairs = set(zip(rows["schedule"], rows["task"], strict=True))
-    position = {}
-    for schedule, task in pairs:
-        order = str(schedule).split(",")
-        if task not in order:
-            raise ValueError(
-                f"expected a task of the schedule {schedule!r}, got {task!r}; "
-                "write task ids as text, as the schedule does"
-            )
-        position[schedule, task] = order.index(task) + 1
-    values = [position[pair] for pair in zip(rows["schedule"], rows["task"], strict=True)]
-    return pd.Series(values, index=rows.index)
+def _position(schedule: str, task: str) -> int:
+    """Return the number of tasks after which a task has been trained."""
+    order = str(schedule).split(",")
+    if task not in order:
+        raise ValueError(f"expected a task of the schedule {schedule!r}, got {task!r}")
+    return order.index(task) + 1
 
 
-def _check_tasks(rows: pd.DataFrame, run: list[str]) -> None:
-    found = rows.groupby(run, **_KEEP_ALL)["earlier_task"].transform("nunique")
-    short = (found < rows["last"] - 1) & ~rows["single"]
-    if short.any():
-        raise ValueError(
-            "expected rows for every task of the schedule trained before the last, some are "
-            f"missing for {rows.loc[short, run].iloc[0].to_dict()}; evaluate every task seen so far"
-        )
-
-
-def _check_gaps(tasks: pd.DataFrame, keys: list[str]) -> None:
-    gap = (tasks["best"].isna() != tasks["end"].isna()) & ~tasks["single"].astype(bool)
-    if gap.any():
-        raise ValueError(
-            "expected a value of every earlier task at the end and before it, one is missing for "
-            f"{tasks.loc[gap, keys].iloc[0].to_dict()}; evaluate all tasks seen so far each time"
-        )
-
-
-def _forgotten(best: np.ndarray, end: np.ndarray) -> np.ndarray:
-    ratio = (best - end) / np.abs(np.where(best == 0, 1.0, best))  # best 0 leaves minus the end
-    return np.where((best == 0) & (end == 0), 1.0, ratio)
+def _refuse(missing: pd.Series, rows: pd.DataFrame, what: str) -> None:
+    if missing.any():
+        run = rows[missing].iloc[0].to_dict()
+        raise ValueError(f"expected {what}, got none for {run}; evaluate all tasks seen so far")

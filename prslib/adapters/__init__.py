@@ -12,34 +12,19 @@ from prslib.samplers import Sampler, make_sampler
 class MammothSelection:
     """Let a sampler choose the slots of a Mammoth buffer (https://github.com/aimagelab/mammoth).
 
-    Parameters
-    ----------
-    buffer : Buffer
-        Mammoth's, empty; ``add_data`` needs labels from now on.
-    sampler : Sampler
-        An empty sampler that looks at labels alone, of the buffer's size.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``sampler`` is none, needs more than labels, is not empty or of another size; from
-        ``add_data``, if there are no labels or a sample has none.
-
-    Notes
-    -----
-    ``add_data`` places its labels, class numbers or multi-hot rows, as one batch. Mammoth then
-    asks for a slot a sample: the buffer's ``sample_selection_fn``, or in older versions the
-    function ``reservoir`` of its module, which is replaced for the time of the call.
+    ``MammothSelection(buffer, sampler)`` takes an empty buffer, and an empty sampler of its size
+    that looks at labels alone. The buffer's ``add_data`` then places its labels, class numbers or
+    multi-hot rows, as one batch. Mammoth asks for a slot a sample: the buffer's
+    ``sample_selection_fn``, or in older versions the function ``reservoir`` of its module, which is
+    replaced for the time of the call.
     """
 
     def __init__(self, buffer: Any, sampler: Sampler):
         check_empty(sampler)
         self.sampler, self._slots, add_data = sampler, iter(()), buffer.add_data
         if buffer.buffer_size != len(sampler.labels):
-            raise ValueError(
-                f"sampler: expected the buffer's size, {buffer.buffer_size}, got "
-                f"{len(sampler.labels)}; make one of that size"
-            )
+            sizes = f"{buffer.buffer_size}, got {len(sampler.labels)}"
+            raise ValueError(f"sampler: expected the buffer's size, {sizes}")
         buffer.sample_selection_fn = self
 
         def add_placed(examples, labels=None, **others):
@@ -47,10 +32,7 @@ class MammothSelection:
                 raise ValueError("labels: expected those of the examples, got None; pass them")
             rows = multi_hot(getattr(labels, "cpu", lambda: labels)(), sampler.labels.shape[1])
             if not rows.any(axis=1).all():
-                raise ValueError(
-                    "labels: expected one for every sample, as Mammoth counts all, got none; "
-                    "leave these samples out"
-                )
+                raise ValueError("labels: expected one for every sample, got a sample without")
             self._slots = iter(sampler.place(rows).tolist())
             module = sys.modules[type(buffer).__module__]
             before = getattr(module, "reservoir", None)
@@ -70,21 +52,9 @@ class MammothSelection:
 class MemoryResampler:
     """Resample multi-label data by what a sampler keeps, as imbalanced-learn does (Sec. 3).
 
-    Parameters
-    ----------
-    size : int
-        Rows to keep; fewer rows are all kept.
-    method : str
-        A key of `SAMPLERS` that looks at labels alone.
-    random_state : int
-        Seed of the order of the rows and of the sampler.
-    rho : float or None
-        Power of allocation of PRS and OCDM; None leaves it out.
-
-    Attributes
-    ----------
-    sample_indices_ : int64 (rows kept,)
-        Which rows were kept, ascending.
+    ``method`` is a key of `SAMPLERS` that looks at labels alone, ``random_state`` the seed of the
+    order of the rows and of the sampler, ``rho`` the power of allocation of PRS and OCDM.
+    ``sample_indices_`` says which rows were kept, ascending; of ``size`` rows and fewer, all.
 
     Example
     -------
@@ -93,13 +63,7 @@ class MemoryResampler:
     array([10, 10])
     """
 
-    def __init__(
-        self,
-        size: int = 100,
-        method: str = "prs",
-        random_state: int = 0,
-        rho: float | None = None,
-    ):
+    def __init__(self, size: int = 100, method: str = "prs", random_state: int = 0, rho=None):
         self.size, self.method, self.random_state, self.rho = size, method, random_state, rho
 
     def get_params(self, deep: bool = True) -> dict:
@@ -107,17 +71,9 @@ class MemoryResampler:
         return {name: getattr(self, name) for name in ("size", "method", "random_state", "rho")}
 
     def fit_resample(self, X: Any, Y: Any) -> tuple[Any, Any]:  # noqa: N803
-        """Return the rows of X and Y that a memory holds after a random order of all rows.
+        """Return the rows of X, (N, ...), and Y that a memory holds after all came in random order.
 
-        Parameters
-        ----------
-        X : array or DataFrame, (N, ...)
-        Y : array or DataFrame, (N, C) multi-hot, or class numbers (N,)
-
-        Returns
-        -------
-        X, Y
-            The rows kept, in their order and of the types that came.
+        Y has multi-hot rows, (N, C), or class numbers, (N,). The rows keep order and type.
         """
         targets = np.asarray(Y)
         classes = targets.shape[1] if targets.ndim == 2 else int(targets.max()) + 1
@@ -137,50 +93,30 @@ def check_empty(sampler: Sampler) -> None:
     if not isinstance(sampler, Sampler):
         raise TypeError(f"sampler: expected what make_sampler returns, got {sampler!r}")
     if sampler.needs:
-        raise ValueError(
-            f"sampler: expected one that looks at labels alone, got one that needs "
-            f"{', '.join(sorted(sampler.needs))}; choose crs, prs, cbrs or ocdm"
-        )
+        needs = ", ".join(sorted(sampler.needs))
+        raise ValueError(f"sampler: expected crs, prs, cbrs or ocdm, got one that needs {needs}")
     if len(sampler):
-        raise ValueError(
-            f"sampler: expected an empty one, got one that holds {len(sampler)} samples; "
-            "make a new one for each buffer"
-        )
+        raise ValueError(f"sampler: expected an empty one, got one that holds {len(sampler)}")
 
 
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return targets, class numbers or vectors of 0 and 1 throughout, as multi-hot rows.
-
-    Raises TypeError for a single target that is no whole number, ValueError for others.
-
-    Example
-    -------
-    >>> multi_hot([2, 0], num_classes=3).astype(int)
-    array([[0, 0, 1],
-           [1, 0, 0]])
-    """
+    """Return targets, class numbers or vectors of 0 and 1 throughout, as multi-hot rows."""
     values = [np.asarray(target) for target in targets]
     shapes = {value.shape for value in values}
     if shapes not in ({()}, {(num_classes,)}):
         raise ValueError(
-            f"targets: expected whole numbers, or vectors of {num_classes} classes throughout, got "
-            f"shapes {', '.join(map(str, sorted(shapes)))}; a sample with several labels is "
-            f"a multi-hot vector of shape ({num_classes},)"
+            f"targets: expected whole numbers, or multi-hot vectors of {num_classes} classes "
+            f"throughout, got shapes {', '.join(map(str, sorted(shapes)))}"
         )
     array = np.stack(values)
     if shapes == {(num_classes,)}:
-        if not np.isin(array, (0, 1)).all():
-            raise ValueError(
-                f"targets: expected vectors of 0 and 1, got {array[~np.isin(array, (0, 1))][0]}; "
-                "decide which labels a sample has before it is placed"
-            )
+        other = array[~np.isin(array, (0, 1))]
+        if len(other):
+            raise ValueError(f"targets: expected vectors of 0 and 1, got {other[0]}")
         return array.astype(bool)
     if array.dtype.kind not in "iu":
         raise TypeError(f"targets: expected whole numbers, got {array.dtype}; pass class indices")
     outside = array[(array < 0) | (array >= num_classes)]
     if len(outside):
-        raise ValueError(
-            f"targets: expected classes 0 to {num_classes - 1}, got {outside[0]}; "
-            "make the sampler with num_classes of the whole stream"
-        )
+        raise ValueError(f"targets: expected classes 0 to {num_classes - 1}, got {outside[0]}")
     return np.arange(num_classes) == array[:, None]

@@ -24,10 +24,8 @@ class SamplerBuffer(ExemplarsBuffer):
 
     Raises
     ------
-    TypeError
-        If ``sampler`` is no sampler.
-    ValueError
-        If the sampler needs more than labels, or is not empty.
+    TypeError, ValueError
+        If ``sampler`` is none, needs more than labels, or is not empty.
 
     Notes
     -----
@@ -56,17 +54,7 @@ class SamplerBuffer(ExemplarsBuffer):
     def update_from_dataset(self, new_data: Any) -> None:
         """Place the samples of a data set, in its order (Algorithm 1).
 
-        Parameters
-        ----------
-        new_data : AvalancheDataset
-            With ``targets``.
-
-        Raises
-        ------
-        TypeError
-            If the targets are neither whole numbers nor multi-hot vectors.
-        ValueError
-            If there are none, a class is out of range or a vector is not multi-hot.
+        Raises TypeError or ValueError for targets that are neither classes nor multi-hot vectors.
         """
         if len(new_data) == 0:
             return
@@ -85,7 +73,4 @@ class SamplerBuffer(ExemplarsBuffer):
     def resize(self, strategy: Any, new_size: int) -> None:
         """Refuse a new size: what a sampler keeps depends on its size from the start."""
         if new_size != self.max_size:
-            raise ValueError(
-                f"new_size: expected {self.max_size}, the sampler's size, got {new_size}; "
-                "make a sampler of the size you need"
-            )
+            raise ValueError(f"expected {self.max_size}, the sampler's size, got {new_size}")

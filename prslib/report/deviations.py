@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -16,88 +17,79 @@ from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.replay import new_samples, seeds_of
 
+# PRS with one step replaced; the first line of each says what it does instead
 
-class UniformVictim(ReferencePRS):
+
+class _UniformVictim(ReferencePRS):
     """Overwrite a random slot."""
 
-    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
-        """Draw the slot from all."""
+    def choose(self, y, u):
         slot, full = super().choose(y, u), len(self) == self.size
         return int(u[2] * self.size) if full and slot >= 0 else slot
 
 
-class SoftenedExp(ReferencePRS):
+class _SoftenedExp(ReferencePRS):
     """Divide n_i by the mean over classes in e^(-n_i)."""
 
-    def weights(self, y: np.ndarray) -> np.ndarray:
-        """Weigh the labels nearly alike."""
+    def weights(self, y):
         n = self.counted(y)
         weight = y * np.exp(-n / n[n > 0].mean())
         return weight / weight.sum()
 
 
-class UnderflowingExp(ReferencePRS):
+class _UnderflowingExp(ReferencePRS):
     """Compute e^(-n_i) as it is written."""
 
-    def weights(self, y: np.ndarray) -> np.ndarray:
-        """Return 0 for every label where all underflow."""
+    def weights(self, y):
         weight = y * np.exp(-self.counted(y).astype(float))
-        return weight / (weight.sum() or 1.0)
+        return weight / (weight.sum() or 1.0)  # 0 for every label where all underflow
 
 
-class ClassFromP(ReferencePRS):
+class _ClassFromP(ReferencePRS):
     """Draw the class to shrink from p_i."""
 
-    def surplus(self, p: np.ndarray) -> np.ndarray:
-        """Keep p_i for the draw."""
+    def surplus(self, p):
         self._p = p
         return super().surplus(p)
 
-    def class_probability(self, delta: np.ndarray) -> np.ndarray:
-        """Return p_i of the classes in memory."""
+    def class_probability(self, delta):
         weight = self._p * (self._held > 0)
         return weight / weight.sum()
 
 
-class SignedDistances(ReferencePRS):
+class _SignedDistances(ReferencePRS):
     """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
 
-    def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return the sums, which differ by rounding alone."""
+    def distances(self, k, p):
         counts = self._held - self._labels[k]  # (K, C)
-        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
+        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)  # rounding alone
 
 
-class TiesBySlot(ReferencePRS):
+class _TiesBySlot(ReferencePRS):
     """Overwrite the lowest of equally good slots."""
 
-    def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return one slot."""
+    def leaving(self, k, distances):
         return super().leaving(k, distances).min(keepdims=True)
 
 
-class CountsAhead(ReferencePRS):
+class _CountsAhead(ReferencePRS):
     """Know the counts of a task's classes when its first sample comes."""
 
     dataset: SequentialDataset
 
-    def counted(self, y: np.ndarray) -> np.ndarray:
-        """Return the final n_i of the tasks that have begun."""
+    def counted(self, y):
         task = self.dataset.class_task
         begun = np.bincount(task, self._freq + y) > 0
         return np.where(begun[task], self.dataset.class_freq, 0)
 
 
-class BatchAtOnce(ReferencePRS):
+class _BatchAtOnce(ReferencePRS):
     """Count a whole batch, then decide all of it on the memory before the batch."""
 
-    _batch = None
+    def counted(self, y):
+        return self._freq + getattr(self, "_batch", y)
 
-    def counted(self, y: np.ndarray) -> np.ndarray:
-        """Return n_i with the batch."""
-        return self._freq + (y if self._batch is None else self._batch)
-
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
+    def _decide(self, labels, uniforms, slots):
         if len(self) < self.size:
             return super()._decide(labels, uniforms, slots)
         self._batch = labels.sum(axis=0)
@@ -107,14 +99,14 @@ class BatchAtOnce(ReferencePRS):
 
 
 DEVIATIONS = {
-    "uniform victim": UniformVictim,
-    "softened exp": SoftenedExp,
-    "underflowing exp": UnderflowingExp,
-    "class from p": ClassFromP,
-    "signed distances": SignedDistances,
-    "ties by slot": TiesBySlot,
-    "counts known ahead": CountsAhead,
-    "batch at once": BatchAtOnce,
+    "uniform victim": _UniformVictim,
+    "softened exp": _SoftenedExp,
+    "underflowing exp": _UnderflowingExp,
+    "class from p": _ClassFromP,
+    "signed distances": _SignedDistances,
+    "ties by slot": _TiesBySlot,
+    "counts known ahead": _CountsAhead,
+    "batch at once": _BatchAtOnce,
 }
 ALL = ("PRS", *DEVIATIONS, "CRS")
 # the muted colours of Paul Tol, which the colour-blind can tell apart
@@ -131,15 +123,12 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class DeviationConfig(RunConfig):
-    """Hold what decides a run of PRS with one deviation.
-
-    A worker process that is given one imports this module, and so knows the samplers.
-    """
+    """Hold what decides a run of PRS with one deviation."""
 
     deviation: str = "ties by slot"
 
     def __post_init__(self):
-        """Refuse an unknown deviation too."""
+        """Check the deviation, too."""
         super().__post_init__()
         one_of("deviation", self.deviation, DEVIATIONS)
 
@@ -147,7 +136,7 @@ class DeviationConfig(RunConfig):
         """Make the sampler that departs."""
         size = self.resolved["memory_size"]
         sampler = DEVIATIONS[self.deviation](size, dataset.num_classes, seed, rho=self.rho)
-        if isinstance(sampler, CountsAhead):
+        if isinstance(sampler, _CountsAhead):
             sampler.dataset = dataset
         return sampler
 
@@ -155,10 +144,9 @@ class DeviationConfig(RunConfig):
 def deviation_configs(names: Sequence[str], seeds: Sequence[int], rho: float) -> list[RunConfig]:
     """Make the runs of PRS, of each deviation and of CRS on data sets."""
     found = configs(dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho)
-    grid = [(name, one, seed) for name in names for one in DEVIATIONS for seed in seeds]
     return found + [
         DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
-        for name, one, seed in grid
+        for name, one, seed in product(names, DEVIATIONS, seeds)
     ]
 
 
@@ -194,17 +182,17 @@ def memory_mix(
                 counts, n = sampler.class_counts, sampler.class_freq
                 p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
                 mix = counts / counts.sum()
-                values = {"distance": np.abs(mix - p / p.sum()).sum() / 2}
-                values |= {"minority": mix[rare].sum(), "age": 1 - held.mean() / seen}
-                row = {"dataset": config.dataset, "deviation": name_of(config)}
-                row |= {"seed": config.seed, "images": 100 * step / len(stream)}
-                rows += [row | {"measure": k, "value": 100 * v} for k, v in values.items()]
-    return pd.DataFrame(rows)
+                gap = np.abs(mix - p / p.sum()).sum() / 2
+                values = gap, mix[rare].sum(), 1 - held.mean() / seen
+                run = config.dataset, name_of(config), config.seed, 100 * step / len(stream)
+                rows += [(*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)]
+    columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def catalogue() -> pd.DataFrame:
     """Say in a line what each deviation does in place of the paper's step."""
-    said = {name: one.__doc__.splitlines()[0] for name, one in DEVIATIONS.items()}
+    said = {name: one.__doc__ for name, one in DEVIATIONS.items()}
     said["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
@@ -215,21 +203,19 @@ def against_prs(runs: Sequence[Run], metric: str = "mAP") -> pd.DataFrame:
     A deviation costs something where its whole interval is below 0, and does not matter where the
     interval is within half of the lead that PRS has on CRS. Else these seeds cannot tell.
     """
-    scores = {
-        one: final(scores_of([run for run in runs if name_of(run.config) == one])) for one in ALL
-    }
-    rows = pd.concat([part.assign(method=one) for one, part in scores.items()], ignore_index=True)
+    groups = {one: [run for run in runs if name_of(run.config) == one] for one in ALL}
+    scores = [final(scores_of(own)).assign(method=one) for one, own in groups.items()]
+    rows = pd.concat(scores, ignore_index=True)
     cells = [(group, metric) for group in GROUPS]
     found = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
     table = pd.concat(found, ignore_index=True)
     lead = table[table["deviation"] == "CRS"].set_index(["dataset", "group"])["difference"].abs()
     keys = pd.MultiIndex.from_frame(table[["dataset", "group"]])
     inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
-    verdict = np.where(inside, "does not matter", "cannot be told")
-    table["verdict"] = np.where(table["clearly"] == "below", "costs", verdict)
-    table.loc[table["clearly"] == "above", "verdict"] = "gains"
-    table.loc[table["seeds"] < DECIDING, "verdict"] = "too few seeds"
-    return table
+    few, clearly = table["seeds"] < DECIDING, table["clearly"]
+    cases = [few, clearly == "above", clearly == "below", inside]
+    said = ["too few seeds", "gains", "costs", "does not matter"]
+    return table.assign(verdict=np.select(cases, said, "cannot be told"))
 
 
 def summary(mix: pd.DataFrame, table: pd.DataFrame, group: str = "overall") -> pd.DataFrame:
@@ -237,9 +223,7 @@ def summary(mix: pd.DataFrame, table: pd.DataFrame, group: str = "overall") -> p
     last = mix[mix["images"] == mix["images"].max()]
     held = last.pivot_table("value", "deviation", ["dataset", "measure"], sort=False, observed=True)
     rows = table[table["group"] == group].set_index("deviation")
-    text = rows.apply(
-        lambda row: f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]", axis=1
-    )
+    text = rows.apply("{difference:+.1f} [{low:+.1f}, {high:+.1f}]".format_map, axis=1)
     beside = pd.DataFrame({("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]})
     return held.round(1).join(beside).reindex(list(ALL)).fillna("")
 
@@ -251,12 +235,10 @@ def sentences(table: pd.DataFrame) -> list[str]:
     for dataset, part in rows.groupby("dataset", sort=False):
         lead = -part.set_index("deviation").loc["CRS", "difference"]
         for verdict, cells in part[part["deviation"] != "CRS"].groupby("verdict", sort=False):
-            names = [
-                f"{row['deviation']} ({row['difference']:+.1f}; {spread(row)})"
-                for row in cells.to_dict("records")
-            ]
+            words = "{deviation} ({difference:+.1f}; {spread})".format
+            found = [words(**row, spread=spread(row)) for row in cells.to_dict("records")]
             metric = cells["metric"].iloc[0]
-            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(names)}.")
+            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(found)}.")
         said.append(f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake.")
     return said
 
@@ -279,7 +261,7 @@ def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
     rows = frame.set_index("deviation").reindex(list(ALL[1:]))
     places = np.arange(len(rows))[::-1]
     for place, (name, row) in zip(places, rows.iterrows(), strict=True):
-        colour = LOOK[name][0]
+        colour, _ = LOOK[name]
         ax.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2)
         ax.plot(row["difference"], place, "o", color=colour)
     ax.axvline(0, color="black", linewidth=0.8)

@@ -17,20 +17,11 @@ TOLERANCE = 1e-9  # below this a surplus is none and two distances are equal: ro
 class ReferencePRS(Counted, LabelSampler):
     """Lead the memory's mix of classes to the target p_i ~ n_i^rho, in plain numpy (Algorithm 1).
 
-    Parameters
-    ----------
-    size, num_classes, seed
-        As in `make_sampler`.
-    rho : float
-        Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
-
-    Notes
-    -----
-    Arrays over classes have the length C. y is the label vector of the sample at hand, n_i the
-    samples of class i in the stream, this one included, and l_i those in memory. A sample takes
-    three uniform numbers u: the first accepts it, the second draws the class to shrink, the third
-    draws one of the slots that are equally good to overwrite. `PRS` says what the paper leaves
-    open and how it is settled.
+    Arguments are those of `make_sampler`, and `rho`, the power of allocation, Eq. (1). y is the
+    label vector of the sample at hand, n_i the samples of class i in the stream, this one included,
+    and l_i those in memory; all have the length C. A sample takes three uniform numbers u: the
+    first accepts it, the second draws the class to shrink, the third draws one of the slots that
+    are equally good to overwrite. `PRS` says what the paper leaves open and how it is settled.
 
     Example
     -------

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from prs_examples import A, B, C, rows
 
 from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
@@ -12,32 +13,27 @@ from prslib.report import deviations
 from prslib.report.deviations import ALL, DEVIATIONS, deviation_configs
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig
+from prslib.training.replay import plan
 from prslib.training.run import run
 
 TINY = "digits70tiny"
 
 
-def filled(name, size=6, rho=0.0, samples=((0,), (0,), (0, 1), (0, 1), (1,), (2,))):
-    rows = np.zeros((len(samples), 3), bool)
-    for row, classes in zip(rows, samples, strict=True):
-        row[list(classes)] = True
-    sampler = (DEVIATIONS | {"PRS": ReferencePRS})[name](size, 3, 0, rho=rho)
-    if name == "counts known ahead":
-        sampler.dataset = load_dataset(TINY, images=False)
-    sampler.place(rows)
+def filled(name, samples=(A, A, (A, B), (A, B), B, C)):
+    sampler = (DEVIATIONS | {"PRS": ReferencePRS})[name](6, 3, 0)
+    sampler.place(rows(*samples))
     return sampler
 
 
 def test_each_deviation_departs_in_its_step_alone():
-    y = np.array([True, True, False])
+    y, k = np.array([True, True, False]), np.array([0, 1, 2])
     plain = filled("PRS")  # n = l = (4, 3, 1)
     p = plain.partition(y)
-    k = np.array([0, 1, 2])
     assert filled("softened exp").weights(y) == pytest.approx(
         np.exp([-5 / (10 / 3), -4 / (10 / 3), -np.inf]) / np.exp([-1.5, -1.2]).sum()
     )
     assert filled("underflowing exp").weights(y) == pytest.approx(plain.weights(y))
-    many = filled("underflowing exp", samples=((0,),) * 800)
+    many = filled("underflowing exp", samples=[A] * 800)
     assert many.acceptance(y & [1, 0, 0], many.partition(y)) == 0
     drawn = filled("class from p")
     assert drawn.class_probability(drawn.surplus(p)) == pytest.approx([1 / 3] * 3)
@@ -75,7 +71,7 @@ def test_deviations_are_runs_of_their_own_that_any_process_can_train(tmp_path):
     )
     done = [sys.executable, "-c", code, str(tmp_path / "config")]
     said = subprocess.run(done, capture_output=True, text=True, check=True).stdout
-    assert said == "UniformVictim\n"
+    assert said == "_UniformVictim\n"
     finished, store = run(made[2]), Store(tmp_path)
     store.save(finished)
     assert (store.load(made[2]).memory_labels == finished.memory_labels).all()
@@ -85,11 +81,8 @@ def test_deviations_are_runs_of_their_own_that_any_process_can_train(tmp_path):
 def test_the_mix_is_that_of_the_samplers():
     mix = deviations.memory_mix([TINY], [0], 0.0, points=4)
     last = mix[mix["images"] == 100].set_index(["deviation", "measure"])["value"]
-    config = RunConfig(dataset=TINY, method="PRS")
     data = load_dataset(TINY, images=False)
-    from prslib.training.replay import plan
-
-    labels = plan(config, data)[1].sum(axis=0)
+    labels = plan(RunConfig(dataset=TINY, method="PRS"), data)[1].sum(axis=0)
     rare = np.array(data.class_group) == "minority"
     assert last["PRS", "minority"] == pytest.approx(100 * labels[rare].sum() / labels.sum())
     gap = np.abs(labels / labels.sum() - 1 / 70).sum() / 2
