@@ -22,7 +22,7 @@ RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -new
 	then $(PYTHON) -m prslib readme && touch README.md; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help figures docs verify test wheel lab lint bench clean
+.PHONY: help figures docs verify test wheel soak lab lint bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*##/make \1\t/' | expand -t 16
@@ -55,6 +55,10 @@ wheel: $(READY)  ## build the wheel, install it alone and run the first examples
 	build/bare/bin/python -m pip install --quiet --no-compile build/bare/prslib-*.whl
 	awk -v RS='```' '/^python\n.*make_sampler/ && !/torch/ {print substr($$0, 8); nextfile}' README.md prslib/README.md > build/bare/first.py
 	cd build/bare && cat first.py && bin/python first.py
+
+KILLS ?= 1000
+soak: $(READY)  ## kill all kinds of work KILLS times at random, for hours, and compare all bytes
+	$(PYTHON) tests/soak.py $(KILLS)
 
 lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions
 	$(PYTHON) -m jupyterlab --config=docs/lab/config.py

@@ -7,7 +7,7 @@ from functools import partial
 
 import prslib
 from prslib import conformance
-from prslib.checks import naming_extra
+from prslib.checks import naming_extra, whole
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles, project_root
@@ -20,6 +20,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     round_alike()  # features and weights are the same then on all processors
     try:
+        if getattr(options, "workers", None) is not None:
+            whole("--workers", options.workers, least=1)
         with naming_extra("report"):
             return options.command(options) or 0
     except (OSError, ValueError, RuntimeError, ImportError) as error:  # it says what to do

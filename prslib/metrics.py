@@ -47,8 +47,8 @@ def score(
     Raises
     ------
     ValueError
-        If shapes disagree, nothing is to be evaluated, a probability lies outside [0, 1], a label
-        is neither 0 nor 1, or a group is unknown.
+        If shapes disagree, nothing is to be evaluated, a probability is NaN or outside [0, 1], a
+        label is neither 0 nor 1, a value is masked, or a group is unknown.
 
     Notes
     -----
@@ -272,8 +272,6 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     [0.833]
     """
     scores, labels = _aligned(probabilities, labels)
-    if np.isnan(scores).any():
-        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
     columns, truth = np.ascontiguousarray(scores.T), labels.T  # (C, N)
     result = np.full(len(columns), np.nan)
     for index in np.flatnonzero(truth.any(axis=1)):
@@ -351,12 +349,16 @@ def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, n
 
 
 def _aligned(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
+        raise ValueError("expected values for all images and classes, some are masked; fill them")
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
     if probabilities.ndim != 2 or probabilities.shape != labels.shape or not probabilities.size:
         raise ValueError(
             "expected probabilities and labels of one shape (images, classes), neither zero, "
             f"got {probabilities.shape} and {labels.shape}"
         )
+    if np.isnan(probabilities).any():
+        raise ValueError("expected scores that can be ranked, got NaN; has the network diverged?")
     if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
         raise ValueError("expected labels of 0 and 1, got other values; pass multi-hot rows")
     return probabilities, labels.astype(bool)

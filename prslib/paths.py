@@ -1,15 +1,24 @@
-"""Name the folders of the project, and write files whole or not at all.
+"""Name the folders of the project, write files whole or not at all, and end worker processes.
 
 A relative folder in the environment is one in `project_root`, wherever a process was started.
 """
 
+import ctypes
 import os
+import signal
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no file that is open
+    fcntl = None
 
 PACKAGE = Path(__file__).resolve().parent
 PART = ".part"  # ends the name of a file that is being written
@@ -75,13 +84,46 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Readers see the old file until then, also after a loss of power. On an error it stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_parts(path)
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
     try:
         with open(beside, "xb") as file:
+            with suppress(OSError, AttributeError):  # a system without such locks
+                fcntl.flock(file, fcntl.LOCK_EX)  # tells that its process is alive
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:
+            error.filename, error.filename2 = str(path), None  # its own file's name is random
         raise
+
+
+def remove_parts(path: Path) -> None:
+    """Remove what writing a file left, or files of a pattern, where its process was killed."""
+    for part in path.parent.glob(f"{path.name}.*{PART}"):
+        with suppress(OSError):
+            with open(part, "rb") as file:
+                if fcntl:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else it is being written
+            part.unlink()
+
+
+def ending_with_us() -> dict:
+    """Return the arguments that let a pool's processes end with this one, however it ends."""
+    return {"initializer": _end_with, "initargs": (os.getpid(),)}
+
+
+def _end_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+    def watch() -> None:
+        while os.getppid() == parent:  # it can have ended before
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -7,35 +7,38 @@ import io
 import os
 import shutil
 import warnings
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
-from prslib.paths import cache_dir, replacing
+from prslib.paths import cache_dir, ending_with_us, remove_parts, replacing
 
 RESOLUTION = 256  # pixels of each side; the released code's size
 PIXELS = (RESOLUTION, RESOLUTION, 3)
 WAITING, DONE, MOVED = 0, 1, 2  # values of the status file, one for each row
-BATCH = 64  # images that a process decodes before it reports
+AT_ONCE = 4096  # images that processes may be ahead of the disk, and so in memory
 
 
 def cached_arrays(
-    name: str, makers: tuple[ModuleType, ...], make: Callable[[], dict[str, np.ndarray]]
+    name: str,
+    parts: Iterable[str],
+    makers: tuple[ModuleType, ...],
+    make: Callable[[], dict[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """Load arrays from the cache, or make them and store them there.
+    """Load the arrays of all parts from the cache, or make them and store them there.
 
     A hash of the makers' source is part of the file's name, so other code makes them again.
     """
     path = cache_dir() / "datasets" / f"{name}-{_fingerprint(makers)}.npz"
+    remove_parts(path)
     try:
         with open(path, "rb") as file, np.load(file) as stored:
-            return {key: stored[key] for key in stored.files}
+            return {part: stored[part] for part in parts}
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever a damaged file leads to
         warnings.warn(f"cannot read {path} ({error}); making it again", stacklevel=2)
     arrays = make()
     try:
@@ -109,8 +112,11 @@ class ImageArray:
 
     @property
     def is_finished(self) -> bool:
-        """Tell whether the whole array is there."""
-        return self.finished.is_file() and self._asked.is_file()
+        """Tell whether the whole array is there; ValueError where it is damaged."""
+        if not (self.finished.is_file() and self._asked.is_file()):
+            return False
+        check_rows(_open(self.finished, "r"), self.finished, self.shape[1:], self.dtype)
+        return True
 
     @property
     def is_decoded(self) -> bool:
@@ -130,25 +136,33 @@ class ImageArray:
             return {}
         return self.fill([root / file for file in self.files], workers, "decoding", read_image)
 
-    def fill(self, items: Sequence, workers: int | None, doing: str, *how) -> dict[int, str]:
-        """Fill waiting rows with `_fill_rows`; those that failed stay so and are returned."""
+    def fill(
+        self, items: Sequence, workers: int | None, doing: str, read, compute=np.stack, at_once=1
+    ) -> dict[int, str]:
+        """Fill waiting rows with what is read or computed; return those that failed, and why.
+
+        Worker processes send their rows here: only this one, which holds the lock, writes.
+        """
         from joblib import Parallel, cpu_count, delayed  # here, as loading labels needs neither
         from tqdm import tqdm
 
         self._reserve()
-        waiting = self.waiting
-        tasks = (
-            delayed(_fill_rows)((self._array, self._status), rows, [items[i] for i in rows], *how)
-            for rows in np.split(waiting, range(BATCH, len(waiting), BATCH))
-            if len(rows)
-        )
-        problems: dict[int, str] = {}
+        waiting, problems = self.waiting, {}
+        array, status = (_open(file, "r+") for file in (self._array, self._status))
         count = len(self.files)
-        with tqdm(total=count, initial=count - len(waiting), desc=doing, unit="image") as bar:
-            pool = Parallel(n_jobs=workers or cpu_count(), return_as="generator_unordered")
-            for tried, failed in pool(tasks):
-                problems |= failed
-                bar.update(tried)
+        pool = Parallel(workers or cpu_count(), return_as="generator_unordered", **ending_with_us())
+        with pool, tqdm(total=count, initial=count - len(waiting), desc=doing, unit="image") as bar:
+            for start in range(0, len(waiting), AT_ONCE):
+                part = waiting[start : start + AT_ONCE]
+                for rows, values, failed in pool(
+                    delayed(_rows)(rows, [items[i] for i in rows], read, compute)
+                    for rows in np.split(part, range(at_once, len(part), at_once))
+                ):
+                    if len(values):
+                        array[rows] = values
+                        status[rows] = DONE
+                    problems |= failed
+                    bar.update(len(rows) + len(failed))
         return dict(sorted(problems.items()))
 
     def _reserve(self) -> None:
@@ -221,32 +235,28 @@ class ImageArray:
         self._status.unlink()
 
 
-def _fill_rows(
-    files: tuple[Path, Path], rows: np.ndarray, items: Sequence, read, compute=np.stack, at_once=1
-) -> tuple[int, dict[int, str]]:
-    """Read items and compute rows of them in place; return how many were tried, and problems."""
-    array, status = (np.load(file, mmap_mode="r+") for file in files)
-    problems = {}
-    for start in range(0, len(rows), at_once):
-        found, part = {}, slice(start, start + at_once)
-        for row, item in zip(rows[part].tolist(), items[part], strict=True):
-            try:
-                found[row] = read(item)
-            except FileNotFoundError:
-                problems[row] = "missing"
-            except OSError as error:
-                problems[row] = f"broken: {error}"
-        if found:
-            array[list(found)] = compute(list(found.values()))
-            status[list(found)] = DONE
-    return len(rows), problems
+def _rows(
+    rows: np.ndarray, items: Sequence, read: Callable, compute: Callable
+) -> tuple[list[int], np.ndarray, dict[int, str]]:
+    """Read items and compute their rows; return which those are, the values, and problems."""
+    found, problems = {}, {}
+    for row, item in zip(rows.tolist(), items, strict=True):
+        try:
+            found[row] = read(item)
+        except FileNotFoundError:
+            problems[row] = "missing"
+        except OSError as error:
+            problems[row] = f"broken: {error}"
+    return list(found), compute(list(found.values())) if found else np.empty(0), problems
 
 
 def _open(file: Path, mode: str | None = None) -> np.ndarray:
     """Load an array; ValueError where the file was cut off."""
     try:
         return np.load(file, mmap_mode=mode)
-    except (ValueError, EOFError) as error:
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged header leads to
         raise ValueError(
             f"expected {file} as a whole array, but it cannot be read ({error}); delete "
             f"{file.parent / file.name.split('.')[0]}.* and run the command again, to begin anew"

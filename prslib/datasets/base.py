@@ -1,7 +1,5 @@
 """Define what every data set holds: images, multi-hot labels, and the task of each class."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -48,20 +46,15 @@ class Split:
         """Check types and shapes."""
         check_labels(self.labels)
         _check_array("task", self.task, np.int64, "(images,)")
-        if len(self.task) != len(self.labels):
-            raise ValueError(
-                f"expected one task for each row of labels, got {len(self.task)} tasks for "
-                f"{len(self.labels)} rows"
-            )
-        if self.images is not None:
-            if getattr(self.images, "dtype", None) == np.float32:
-                _check_array("features", self.images, np.float32, "(images, width)")
-            else:
-                _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
-            if len(self.images) != len(self.labels):
+        if getattr(self.images, "dtype", None) == np.float32:
+            _check_array("features", self.images, np.float32, "(images, width)")
+        elif self.images is not None:
+            _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
+        for what, found in (("task", self.task), ("image", self.images)):
+            if found is not None and len(found) != len(self.labels):
                 raise ValueError(
-                    f"expected one image for each row of labels, got {len(self.images)} images "
-                    f"for {len(self.labels)} rows"
+                    f"expected one {what} for each row of labels, got {len(found)} {what}s for "
+                    f"{len(self.labels)} rows"
                 )
 
     def __len__(self) -> int:
@@ -139,8 +132,7 @@ class SequentialDataset:
                     f"expected {self.num_classes} {what}, one for each entry of class_task, "
                     f"got {len(values)}"
                 )
-        unknown = sorted(set(self.class_group) - set(GROUPS))
-        if unknown:
+        if unknown := sorted(set(self.class_group) - set(GROUPS)):
             raise ValueError(f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}")
         for split_name, split in {"train": self.train, **self.tests}.items():
             self._check_split(split_name, split)
@@ -276,8 +268,7 @@ class Entry:
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
     tasks = list(schedule)
-    wrong = [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]
-    if wrong:
+    if wrong := [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]:
         raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
     times = Counter(int(t) for t in tasks)
     problems = {
@@ -285,8 +276,7 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
         "repeated": sorted(t for t, n in times.items() if n > 1),
         "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
     }
-    said = "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found)
-    if said:
+    if said := "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found):
         raise ValueError(
             f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
             f"{tuple(tasks)}: {said}"

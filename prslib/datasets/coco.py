@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,7 +10,7 @@ import numpy as np
 
 from prslib.datasets import curation
 from prslib.datasets.base import Entry, Recipe
-from prslib.datasets.prepared import Corpus, PreparedSet
+from prslib.datasets.prepared import Corpus, PreparedSet, check_inside
 
 HALVES = ("train2014", "val2014")
 IGNORED = "person"  # left out before the clustering
@@ -71,7 +69,13 @@ def read_annotations(folder: Path) -> Corpus:
 
 
 def _read_half(file: Path, half: str) -> Corpus:
-    content = _read_instances(file)
+    try:
+        return _parse(_read_instances(file), file, half)
+    except (AttributeError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"expected annotations in {file}, got other JSON ({error!r})") from error
+
+
+def _parse(content: dict, file: Path, half: str) -> Corpus:
     categories = {entry["id"]: entry["name"] for entry in content["categories"]}
     names = tuple(sorted(categories.values()))
     column = {number: names.index(name) for number, name in categories.items()}
@@ -82,6 +86,7 @@ def _read_half(file: Path, half: str) -> Corpus:
                 f"expected one image for each id in {file}, got {images[entry['id']]} and "
                 f"{entry['file_name']} for {entry['id']}; download the annotations again"
             )
+    check_inside(file, images.values())
     row = {number: i for i, number in enumerate(images)}
     labels = np.zeros((len(images), len(names)), dtype=bool)
     for entry in content["annotations"]:
@@ -108,23 +113,18 @@ def _read_half(file: Path, half: str) -> Corpus:
 
 
 def _read_instances(file: Path) -> dict:
-    from pycocotools.coco import COCO
-
-    if not file.is_file():
+    try:
+        content = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
         raise FileNotFoundError(
             f"expected COCO's annotations in {file}, got none; --annotations names the folder with "
-            f"instances_train2014.json and instances_val2014.json (annotations_trainval2014.zip)"
-        )
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints its progress
-            content = COCO(str(file)).dataset
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            "both instances files (annotations_trainval2014.zip)"
+        ) from error
+    except ValueError as error:
         raise ValueError(
             f"expected whole JSON in {file}, got {error}; the file is cut off or spoilt, download "
             "it again"
         ) from error
-    except (AssertionError, KeyError, TypeError) as error:
-        raise ValueError(f"expected annotations in {file}, got other JSON ({error!r})") from error
     missing = [key for key in ("images", "annotations", "categories") if key not in content]
     if missing:
         raise ValueError(
@@ -135,7 +135,7 @@ def _read_instances(file: Path) -> dict:
 
 
 def draw_balanced(
-    labels: np.ndarray, is_test: np.ndarray, per_class: int, rng: np.random.Generator
+    labels: np.ndarray, names: list[str], is_test: np.ndarray, per_class: int, rng
 ) -> np.ndarray:
     """Draw half of each class's test images from val2014 and half from train2014."""
     # The paper does not say where its test images come from; in the released files it is so.
@@ -144,7 +144,7 @@ def draw_balanced(
     for half, share in shares:
         rows = np.flatnonzero(is_test == half)
         if share:
-            drawn.append(rows[curation.balanced_test(labels[rows], share, rng)])
+            drawn.append(rows[curation.balanced_test(labels[rows], share, rng, None, names)])
     return np.concatenate(drawn)
 
 

@@ -156,7 +156,11 @@ def class_groups(
 
 
 def balanced_test(
-    labels: np.ndarray, per_class: int, rng: np.random.Generator, reserve: np.ndarray | None = None
+    labels: np.ndarray,
+    per_class: int,
+    rng: np.random.Generator,
+    reserve: np.ndarray | None = None,
+    names: list[str] | None = None,
 ) -> np.ndarray:
     """Draw the indices of a test set with `per_class` images of every class; Sec. 4.1.
 
@@ -183,8 +187,8 @@ def balanced_test(
     if len(short):
         raise ValueError(
             f"expected {per_class} test images of every class, but {len(short)} classes have "
-            f"fewer, class {short[0]} only {counts[short[0]]}; ask for fewer images a class or "
-            "leave these classes out"
+            f"fewer, class {names[short[0]] if names else short[0]} only "
+            f"{counts[short[0]]}; ask for fewer images a class or leave these classes out"
         )
     return np.sort(np.array(drawn, dtype=np.int64))
 

@@ -1,7 +1,5 @@
 """Make the stand-ins for the paper's two multi-label streams: digits with the same statistics."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -23,11 +21,6 @@ class TaskProfile:
     class_freq: tuple[int, ...]  # images of each class, in descending order
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
-    @property
-    def num_classes(self) -> int:
-        """Number of classes of the task."""
-        return len(self.class_freq)
-
     def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller.
 
@@ -36,16 +29,14 @@ class TaskProfile:
         """
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
-        if connected and len(counts) == 1:
-            counts = np.append(counts, 0)
         counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards
-        if connected and self.num_classes > 1:
-            counts[1] = max(counts[1], self.num_classes - 1)
+        if connected:
+            counts[1] = max(counts[1], len(class_freq) - 1)
         return class_freq, fill_with_singles(class_freq, counts)
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a test set with equally many images of every class; Sec. 5.1."""
-        class_freq = np.full(self.num_classes, per_class, dtype=np.int64)
+        class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
         counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(np.int64)
         return class_freq, fill_with_singles(class_freq, counts)
@@ -54,14 +45,7 @@ class TaskProfile:
 def fill_with_singles(class_freq: np.ndarray, labels_per_image: np.ndarray) -> np.ndarray:
     """Set the single-label images to as many as the frequencies leave."""
     counts = labels_per_image.copy()
-    total = int(class_freq.sum())
-    needed = int((counts[1:] * np.arange(2, len(counts) + 1)).sum())
-    if needed > total:
-        raise ValueError(
-            f"expected class frequencies that add up to {needed} or more, as many labels as the "
-            f"images with several labels carry, got {total}; take a smaller divisor"
-        )
-    counts[0] = total - needed
+    counts[0] = class_freq.sum() - (counts[1:] * np.arange(2, len(counts) + 1)).sum()
     return counts
 
 
@@ -117,14 +101,9 @@ class Plan:
     test_per_class: int  # images of every class in the balanced test set
 
     @property
-    def num_classes(self) -> int:
-        """Number of classes: digits times colours."""
-        return sum(task.num_classes for task in self.profile)
-
-    @property
     def planted_task(self) -> np.ndarray:
         """Task of each class in the corpus, int64 (C,)."""
-        return np.repeat(np.arange(len(self.profile)), [t.num_classes for t in self.profile])
+        return np.repeat(np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile])
 
 
 def draw_labels(
@@ -139,25 +118,14 @@ def draw_labels(
     """
     # Images with many labels are drawn first. An image's classes are drawn without replacement,
     # weighted by the images that each class still lacks; those with one label take what is left.
-    sizes = np.arange(1, len(labels_per_image) + 1)
-    if class_freq.sum() != (sizes * labels_per_image).sum():
-        raise ValueError(
-            f"expected class frequencies and labels per image with equal sums, got "
-            f"{class_freq.sum()} and {(sizes * labels_per_image).sum()}"
-        )
     left = class_freq.copy()  # (C,) images that each class still lacks
     counts = labels_per_image.copy()
     rows = []
-    if connected and len(class_freq) > 1:
+    if connected:
         rows = _draw_tree(left, rng)
         counts[1] -= len(rows)
-        if counts[1] < 0:
-            raise ValueError(
-                f"expected {len(rows)} or more two-label images to join {len(left)} classes, "
-                f"got {labels_per_image[1]}"
-            )
         left -= np.bincount(np.concatenate(rows), minlength=len(left))
-    for size in sizes[:0:-1].tolist():
+    for size in range(len(counts), 1, -1):
         for _ in range(counts[size - 1]):
             row = _draw_classes(left, size, rng)
             left[row] -= 1
@@ -170,11 +138,6 @@ def draw_labels(
 
 def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw distinct classes, weighted by the images that each still lacks."""
-    if (left > 0).sum() < size:
-        raise ValueError(
-            f"expected {size} classes with images left for an image of {size} labels, got "
-            f"{(left > 0).sum()}; allow more images with one label"
-        )
     # The smallest of exponential times with rates `left` are a weighted draw without replacement.
     times = np.full(len(left), np.inf)
     np.divide(rng.standard_exponential(len(left)), left, out=times, where=left > 0)
@@ -183,11 +146,6 @@ def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.n
 
 def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Return the edges of a random tree in which no class is used more often than it occurs."""
-    if class_freq.sum() < 2 * (len(class_freq) - 1):
-        raise ValueError(
-            f"expected {2 * (len(class_freq) - 1)} or more labels to join {len(class_freq)} "
-            f"classes by two-label images, got {class_freq.sum()}"
-        )
     order = rng.permutation(len(class_freq))
     order = np.concatenate([order[class_freq[order] > 1], order[class_freq[order] == 1]])
     open_ends = np.zeros_like(class_freq)
@@ -244,26 +202,19 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(np.concatenate([stream, bridges]))
 
 
-def _draw_tests(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Draw labels with equal class frequencies, and with half of the stream's."""
-    counts = {
-        "balanced": [task.balanced(plan.test_per_class) for task in plan.profile],
-        "imbalanced": [task.scaled(2 * plan.divisor) for task in plan.profile],
-    }
-    return {
-        part: join_tasks([draw_labels(*both, rng) for both in tasks], plan.planted_task, rng)
-        for part, tasks in counts.items()
-    }
-
-
 @lru_cache
 def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Return the corpus, the task of each class, int64 (C,), and the labels of each part."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
     corpus = draw_corpus(plan, rng)
     class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
-    task = curation.tasks_of_images(corpus, class_task)
-    return corpus, class_task, {"train": corpus[task >= 0], **_draw_tests(plan, rng)}
+    drawn = {"train": corpus[curation.tasks_of_images(corpus, class_task) >= 0]}
+    balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
+    imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
+    for part, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
+        blocks = [draw_labels(*both, rng) for both in counts]
+        drawn[part] = join_tasks(blocks, plan.planted_task, rng)
+    return corpus, class_task, drawn
 
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
@@ -274,7 +225,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     pictures = dict.fromkeys(labels)
     if images:
         makers = (curation, scenes, sys.modules[__name__])
-        pictures = cached_arrays(plan.name, makers, lambda: _render(labels, identity))
+        pictures = cached_arrays(plan.name, labels, makers, lambda: _render(labels, identity))
     splits = {
         part: Split(pictures[part], rows, curation.tasks_of_images(rows, class_task))
         for part, rows in labels.items()
@@ -300,7 +251,7 @@ def load_clustering(plan: Plan) -> Clustering:
 def _identity(plan: Plan) -> np.ndarray:
     """Return which digit in which colour each class is, as one number."""
     name_seed = np.random.SeedSequence(scenes.SCENE_SEED).spawn(2)[1]
-    return np.random.default_rng(name_seed).permutation(plan.num_classes)
+    return np.random.default_rng(name_seed).permutation(len(plan.planted_task))
 
 
 def _names(identity: np.ndarray) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import PIXELS, ImageArray, open_images, read_image
 from prslib.datasets.base import Entry, SequentialDataset
-from prslib.datasets.prepared import BROKEN, PreparedSet, Selection, read_arrays, read_table
+from prslib.datasets.prepared import PreparedSet, Selection, read_arrays, read_table
 from prslib.models.weights import identity_of, load_weights
 from prslib.paths import PACKAGE, data_dir, replacing
 
@@ -134,8 +134,9 @@ def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
     """Read the embedded images' labels and tasks, and features, uint8 (N, D), with their scale."""
     wanted = ("features", "scale", "about") if images else ()
     try:
-        return Selection.load(EMBEDDED), read_arrays(EMBEDDED, wanted)
-    except (OSError, *BROKEN) as error:
+        stored = read_arrays(EMBEDDED, wanted, "features")
+        return Selection.load(EMBEDDED), stored
+    except (OSError, ValueError) as error:
         raise ValueError(
             f"expected the whole of {EMBEDDED}, which comes with prslib, but it cannot be read "
             f"({error}); install prslib again"
@@ -226,7 +227,7 @@ def open_features(folder: Path, count: int, released: bool) -> np.ndarray:
             raise ValueError(f"{features.dtype} {features.shape} for {count} images")
     except FileNotFoundError as error:
         raise FileNotFoundError(f"no features of {folder.name} in {folder}; {go_on}") from error
-    except (KeyError, TypeError, ValueError, EOFError) as error:
+    except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
             f"expected features of {folder.name} in {folder}, got others or broken ones ({error}); "
             f"{go_on}; delete a broken file before"
@@ -243,8 +244,7 @@ def _identity(name: str) -> str:
 
 # `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a part of the
 # training stream
-HEAD = {"model": "head", "learning_rate": 0.004, "ewc_lambda": 1500.0}
-HEAD |= {"clip_value": 0.5, "precision": "fp32"}
+HEAD = dict(model="head", learning_rate=0.004, ewc_lambda=1500.0, clip_value=0.5, precision="fp32")
 
 
 def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:

@@ -8,7 +8,7 @@ import numpy as np
 
 from prslib.datasets.base import Entry, Recipe
 from prslib.datasets.curation import balanced_test
-from prslib.datasets.prepared import Corpus, PreparedSet
+from prslib.datasets.prepared import Corpus, PreparedSet, check_inside
 
 HALVES = ("Train", "Test")
 # The released groups; they are not those of one pair of thresholds.
@@ -69,8 +69,15 @@ def _read_list(file: Path) -> list[str]:
             f"expected NUS-WIDE's image list {file}, got none; --annotations names the folder with "
             "Groundtruth and ImageList"
         )
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return [line.strip().replace("\\", "/") for line in lines if line.strip()]
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"expected names in UTF-8 in {file}, got other bytes ({error}); unpack it again"
+        ) from error
+    names = [line.strip().replace("\\", "/") for line in lines if line.strip()]
+    check_inside(file, names)
+    return names
 
 
 def _read_labels(file: Path, length: int) -> np.ndarray:
@@ -89,10 +96,10 @@ def _read_labels(file: Path, length: int) -> np.ndarray:
 
 
 def draw_balanced(
-    labels: np.ndarray, is_test: np.ndarray, per_class: int, rng: np.random.Generator
+    labels: np.ndarray, names: list[str], is_test: np.ndarray, per_class: int, rng
 ) -> np.ndarray:
     """Draw from the official test list, and from the training list where a class finds too few."""
-    return balanced_test(labels, per_class, rng, reserve=~is_test)
+    return balanced_test(labels, per_class, rng, ~is_test, names)
 
 
 # The derivation does not find the published tasks. They rest on the images whose links were alive

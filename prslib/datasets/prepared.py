@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -21,7 +19,6 @@ from prslib.paths import data_dir, replacing
 PARTS = ("train", "balanced", "imbalanced")
 ID_FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # begin of their names
 PLACES = {"coco": "COCOseq/ids", "nuswide": "NUSWIDEseq/ids"}  # in the authors' repository
-BROKEN = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +58,8 @@ class Corpus:
 def read_table(file: Path, has_ids: bool) -> Corpus:
     """Read a corpus from a table of labels; without ids the key is an image's row in its half."""
     names = ("split", "labels", "names", *(("image_id",) if has_ids else ()))
-    try:
-        stored = read_arrays(file, names)
-    except BROKEN as error:
-        raise ValueError(
-            f"expected {file} as a table of labels with {', '.join(names)}, but it cannot be read "
-            f"({error}); delete it, and download it or prepare the set again"
-        ) from error
+    what = f"a table of labels with {', '.join(names)}"
+    stored = read_arrays(file, names, what, "download it or prepare the set again")
     is_test = stored["split"] == 1
     rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
     return Corpus(
@@ -79,10 +71,29 @@ def read_table(file: Path, has_ids: bool) -> Corpus:
     )
 
 
-def read_arrays(file: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Read some arrays of an npz file."""
-    with open(file, "rb") as stream, np.load(stream) as stored:
-        return {name: stored[name] for name in names}
+def read_arrays(
+    file: Path, names: Sequence[str], what: str, then: str = ""
+) -> dict[str, np.ndarray]:
+    """Read some arrays of an npz file; errors say what it is, and what to do then."""
+    try:
+        with open(file, "rb") as stream, np.load(stream) as stored:
+            return {name: stored[name] for name in names}
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # whatever a damaged file leads to
+        raise ValueError(
+            f"expected {file} as {what}, but it cannot be read ({error}); delete it, and {then}"
+        ) from error
+
+
+def check_inside(file: Path, names: Iterable[str]) -> None:
+    """Raise ValueError unless the images that a file lists are inside a folder."""
+    for name in names:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(
+                f"expected the images of {file} inside the folder of images, got {name!r}; "
+                "download the annotations again"
+            )
 
 
 def _write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -134,13 +145,8 @@ class Selection:
     @classmethod
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote; ValueError where it cannot be read."""
-        try:
-            values = read_arrays(file, [field.name for field in fields(cls)])
-        except BROKEN as error:
-            raise ValueError(
-                f"expected {file} as `python -m prslib prepare` writes it, but it cannot be read "
-                f"({error}); delete it and prepare the set again"
-            ) from error
+        names = [field.name for field in fields(cls)]
+        values = read_arrays(file, names, "a choice of images", "prepare the set again")
         return cls(**values | {"origin": str(values["origin"])})
 
     def dataset(self, name: str, stands_for: str, images: np.ndarray | None) -> SequentialDataset:
@@ -176,8 +182,8 @@ class PreparedSet:
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
-    # Draws the derived balanced test set from labels, is_test, per_class and a generator.
-    draw_balanced: Callable[[np.ndarray, np.ndarray, int, np.random.Generator], np.ndarray]
+    # Draws the derived balanced test set from labels, names, is_test, per_class and a generator.
+    draw_balanced: Callable[..., np.ndarray]
     groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of class names and class_freq
     seed: int  # of the derived split, not of a run
     id_ending: str  # of the released id files
@@ -281,14 +287,16 @@ class PreparedSet:
         pool = np.flatnonzero(task >= 0)
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
-        balanced = pool[self.draw_balanced(labels[pool], is_test, per_class, rng)]
+        names = np.array(names)[kept]
+        drawn = self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)
+        balanced = pool[drawn]
         rows = {
             "train": np.setdiff1d(pool[~is_test], balanced),
             "balanced": balanced,
             "imbalanced": pool[is_test],
         }
-        classes = np.array(names)[kept], class_task[kept]
-        return self._selection("derived", corpus, rows, labels, task, *classes), left_out
+        made = self._selection("derived", corpus, rows, labels, task, names, class_task[kept])
+        return made, left_out
 
     def _select_released(
         self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
@@ -435,7 +443,7 @@ def _read_list(file: Path, ending: str) -> np.ndarray:
         )
     try:
         ids = json.loads(file.read_text())
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON in {file}, got {error}; download it again") from error
     if not isinstance(ids, list) or not all(type(number) is int for number in ids):
         raise ValueError(f"expected a list of whole numbers in {file}; download it again")

@@ -1,5 +1,8 @@
 """Train runs on a Ray cluster, and lock, collect and store them on this machine.
 
+Ray's ports take code from anyone who reaches them, also on 127.0.0.1 some listen on all addresses:
+use it in a trusted network only.
+
 The machines share nothing but the network. Each needs prslib and the data sets, and sends its runs
 back. A run whose machine is lost begins anew on another one; a run that raises an error does not.
 """
@@ -123,12 +126,10 @@ def data_set_faults(expected: dict[str, str]) -> list[str]:
     for name, wanted in expected.items():
         try:
             load_dataset(name)
-            found = fingerprint(name)
+            if (found := fingerprint(name)) != wanted:
+                lines.append(f"{name}: other labels (fingerprint {found}, expected {wanted})")
         except (OSError, ValueError) as error:
             lines.append(f"{name}: {error}")
-            continue
-        if found != wanted:
-            lines.append(f"{name}: other labels (fingerprint {found}, expected {wanted})")
     return lines
 
 

@@ -23,6 +23,7 @@ from prslib.experiments.store import Store
 from prslib.experiments.workers import gpu_share, process_count
 from prslib.models.networks import make_model
 from prslib.models.weights import NONE
+from prslib.paths import ending_with_us
 from prslib.training.config import RunConfig
 from prslib.training.device import place
 from prslib.training.gradients import SAMPLES_AT_ONCE
@@ -186,7 +187,7 @@ class Paces:
     def __init__(self):
         self.known: dict[tuple, Pace | None] = {}
         self.remarks: list[str] = []
-        self._process = ProcessPoolExecutor(1, timeout=IDLE)
+        self._process = ProcessPoolExecutor(1, timeout=IDLE, **ending_with_us())
 
     def measure(self, runs: Iterable[tuple[RunConfig, str]]) -> None:
         """Measure a pace for every kind among runs and their devices, with a progress bar."""
@@ -218,7 +219,7 @@ class Paces:
         try:
             return self._process.submit(measure, config, device).result()
         except BrokenProcessPool:
-            self._process = ProcessPoolExecutor(1, timeout=IDLE)
+            self._process = ProcessPoolExecutor(1, timeout=IDLE, **ending_with_us())
             self.remarks.append(f"{_describe(config)}: not measured, the memory does not suffice")
         except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
             self.remarks.append(f"{_describe(config)}: not measured, {error}")

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import task_name, tasks_together
+from prslib.paths import ending_with_us
 from prslib.training.config import RunConfig, check_all
 from prslib.training.portable import CHOICES
 from prslib.training.replay import plan
@@ -33,11 +34,11 @@ class Network:
     def __init__(self, tensors: Sequence[np.ndarray], learning_rate, clip_value, norm_penalty):
         self.flat = np.concatenate([t.ravel() for t in tensors]).astype(np.float32)
         self.gradient, self.velocity = np.zeros_like(self.flat), np.zeros_like(self.flat)
-        ends = np.cumsum([t.size for t in tensors])
-        bounds = zip(ends - [t.size for t in tensors], ends, tensors, strict=True)
-        slices = [(slice(start, stop), t.shape) for start, stop, t in bounds]
-        self.tensors = [self.flat[part].reshape(shape) for part, shape in slices]
-        self.gradients = [self.gradient[part].reshape(shape) for part, shape in slices]
+        ends = np.cumsum([t.size for t in tensors])[:-1]
+        self.tensors, self.gradients = (
+            [part.reshape(t.shape) for part, t in zip(np.split(flat, ends), tensors, strict=True)]
+            for flat in (self.flat, self.gradient)  # views
+        )
         self.learning_rate = np.float32(learning_rate)
         self.clip_value, self.norm_penalty = np.float32(clip_value), np.float32(norm_penalty)
 
@@ -65,9 +66,6 @@ class Network:
             error.sum(axis=0, out=self.gradients[i + 1])
             if i:
                 error = (error @ self.tensors[i]) * (layers.pop() > 0)
-        self._update()
-
-    def _update(self) -> None:
         self.gradient += (2 * self.norm_penalty) * self.flat
         np.clip(self.gradient, -self.clip_value, self.clip_value, out=self.gradient)
         self.velocity *= np.float32(MOMENTUM)
@@ -80,7 +78,8 @@ class Loop:
 
     def __init__(self, dataset: SequentialDataset):
         self.dataset = dataset
-        self.train, self.tests = as_vectors(dataset)
+        self.train = _as_vectors(dataset.train.images)
+        self.tests = {name: _as_vectors(split.images) for name, split in dataset.tests.items()}
         self.classes = dataset.train.labels.argmax(axis=1)
         self._start, self._trail = None, []  # of the run before: its beginning, state after a task
 
@@ -122,14 +121,10 @@ class Loop:
         return value
 
 
-def as_vectors(dataset: SequentialDataset) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return the training images, and those of each test set, as float32 (N, D) in [0, 1]."""
-    tests = {name: split.images for name, split in dataset.tests.items()}
-    train, *rest = (
-        np.divide(images.transpose(0, 3, 1, 2).reshape(len(images), -1), 255, dtype=np.float32)
-        for images in (dataset.train.images, *tests.values())
-    )
-    return train, dict(zip(tests, rest, strict=True))
+def _as_vectors(images: np.ndarray) -> np.ndarray:
+    """Return images as float32 (N, D) in [0, 1], channels first."""
+    vectors = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
+    return np.divide(vectors, 255, dtype=np.float32)
 
 
 def progressions(configs: Sequence[RunConfig], workers: int | None = None) -> pd.DataFrame:
@@ -153,7 +148,8 @@ def _train(configs: Sequence[RunConfig], workers: int) -> np.ndarray:
     chunks = [configs[start : start + CHUNK] for start in range(0, len(configs), CHUNK)]
     # numpy's products round as its variable says when numpy is loaded: only in new processes
     chosen = {name: os.environ[name] for name in CHOICES if name in os.environ}
-    with ProcessPoolExecutor(min(workers, len(chunks)), env=chosen) as pool:
+    workers = min(workers, len(chunks))
+    with ProcessPoolExecutor(workers, env=chosen, **ending_with_us()) as pool:
         return np.concatenate(list(pool.map(_train_chunk, chunks)))
 
 

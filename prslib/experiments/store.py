@@ -10,6 +10,7 @@ import tempfile
 import traceback
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -21,8 +22,10 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from prslib.datasets import GROUPS
-from prslib.paths import PART, cache_dir, replacing
+from prslib.datasets.base import task_name, tasks_together
+from prslib.paths import PART, cache_dir, remove_parts, replacing
 from prslib.training.config import Run, RunConfig
+from prslib.training.methods import METHODS
 
 FORMAT = 1  # of the files; raised when an older version could misread them
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
@@ -87,13 +90,24 @@ class Store:
         ------
         NewerStoreError
             If a newer version of prslib wrote the file; it stays as it is.
+        IsADirectoryError
+            If there is a folder in the place of the file.
         """
         path = self.path(config)
+        if path.is_dir():
+            raise IsADirectoryError(
+                f"expected the file of a run or nothing at {path}, got a folder; move it away"
+            )
         try:
             with zipfile.ZipFile(path) as file:
-                _check_format(path, json.loads(file.read("config.json")))
+                identity = json.loads(file.read("config.json"))
+                _check_format(path, identity)
+                expected = json.loads(_json(config.identity))
+                if identity | {"format": FORMAT} != expected | {"format": FORMAT}:
+                    raise ValueError("its config.json is another run's")
                 scores = _read_rows(file.read("scores.csv"))
                 labels = _read_array(file.read("memory_labels.npy"))
+                _check_content(config, scores, labels)
                 extras = {
                     name: read(file.read(f"{name}{ending}"))
                     for name, field, ending, read in EXTRAS
@@ -127,11 +141,12 @@ class Store:
             members[RESAMPLED] = _array_bytes(draws)
         if run.gradient_variance is not None:
             members["gradient_variance.csv"] = run.gradient_variance.to_csv(index=False)
-        with replacing(self.path(run.config)) as raw, zipfile.ZipFile(raw, "w") as file:
+        path = self.path(run.config)
+        with self._advice(), replacing(path) as raw, zipfile.ZipFile(raw, "w") as file:
             for name, content in members.items():
                 info = zipfile.ZipInfo(name, EPOCH)
                 file.writestr(info, content, zipfile.ZIP_DEFLATED)
-        return self.path(run.config)
+        return path
 
     @contextmanager
     def lock(self, config: RunConfig, wait: bool = True) -> Iterator[None]:
@@ -155,18 +170,24 @@ class Store:
 
     def check_writable(self) -> None:
         """Raise OSError, before a run begins, where its result could not be stored."""
-        try:
+        with self._advice():
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
                 free = shutil.disk_usage(self.folder).free
             if free < LEAST_FREE:
                 need = f"{LEAST_FREE >> 20} MiB free"
                 raise OSError(errno.ENOSPC, f"expected {need}, got {free >> 20}")
+
+    @contextmanager
+    def _advice(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"no run can be stored in {self.folder} ({error.strerror}); what is stored can be "
-                "loaded, for more make room, or set PRSLIB_CACHE to a folder that can be written",
+                f"no run can be stored in {self.folder} ({error.strerror or error}); what is "
+                "stored can be loaded, for more make room, or set PRSLIB_CACHE to a folder that "
+                "can be written",
             ) from error
 
     def record_failure(self, config: RunConfig, error: Exception) -> None:
@@ -182,10 +203,24 @@ class Store:
 
     def remove_files(self, config: RunConfig, *kinds: str) -> None:
         """Remove files of a run, and the rest of interrupted writing; call under its lock."""
-        for path in self.folder.glob(f"{config.hash}.*{PART}"):
-            path.unlink(missing_ok=True)
+        remove_parts(self.folder / config.hash)
         for kind in kinds:
             self.path(config, kind).unlink(missing_ok=True)
+
+    def settle(self) -> None:
+        """Remove what killed processes left: all beside a result, parts, and locks of no run."""
+        remove_parts(self.folder / ("[0-9a-f]" * 12))
+        for name, paths in _files(self.folder, "*").items():
+            kinds = {path.name.removeprefix(name) for path in paths}
+            if not (kinds > {RESULT} or (LOCK in kinds and CHECKPOINT not in kinds)):
+                continue
+            # no run that is under way, whose lock is held; another user's file stays too
+            with suppress(OSError), FileLock(self.folder / f"{name}{LOCK}", timeout=0):
+                files = [self.folder / f"{name}{kind}" for kind in (CHECKPOINT, FAILURE, LOCK)]
+                if _state(self.folder, name, held=False)[0] != "stored":
+                    files = [] if files[0].exists() else files[2:]
+                for path in files:
+                    path.unlink(missing_ok=True)
 
 
 def _json(content: dict) -> str:
@@ -208,7 +243,28 @@ def _read_rows(content: bytes) -> pd.DataFrame:
         rows[name] = rows[name].astype("int64")
     for name in ("rho", "value"):  # Python's float gives back every bit that repr wrote
         rows[name] = rows[name].replace("", "nan").to_numpy(object).astype(float)
+    if np.isinf(rows["value"]).any():
+        raise ValueError("a value is infinite")
     return rows
+
+
+def _check_content(config: RunConfig, scores: pd.DataFrame, labels: np.ndarray) -> None:
+    """Raise ValueError where scores and memory are not as a run of the configuration gives them."""
+    settings, identity = config.resolved, config.identity
+    size = identity.get("memory_size", 0)
+    if labels.dtype != bool or len(labels) != size:
+        raise ValueError(f"{labels.dtype} {labels.shape} as labels of {size} samples")
+    schedule = identity.get("schedule", range(len(settings["schedule"])))
+    groups = [*map(task_name, tasks_together(schedule, settings["tasks_at_once"]))]
+    trained = range(len(groups) if METHODS[config.method].offline else 1, len(groups) + 1)
+    found = Counter(zip(scores["trained_tasks"], scores["task"].tolist(), strict=True))
+    cells = [(count, task) for count in trained for task in ("seen", *groups[:count])]
+    expected = dict.fromkeys(cells, found[len(groups), "seen"])
+    if settings["loss"] == "cross_entropy":
+        expected |= {(count, "all"): 1 for count in trained}
+    values = scores["value"].dropna()
+    if dict(found) != expected or not values.between(0, 1).all():
+        raise ValueError("it lacks scores, or has others")
 
 
 def with_draws(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:
@@ -219,7 +275,10 @@ def with_draws(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:
 
 
 def _read_array(content: bytes) -> np.ndarray:
-    return np.load(io.BytesIO(content), allow_pickle=False)
+    array = np.load(io.BytesIO(content), allow_pickle=False)
+    if array.ndim != 2 or np.isinf(array).any():
+        raise ValueError(f"{array.dtype} {array.shape}, expected two dimensions, all finite")
+    return array
 
 
 def _array_bytes(array: np.ndarray) -> bytes:
@@ -253,7 +312,8 @@ class Entry(NamedTuple):
 
 
 def inventory(store: Store) -> list[Entry]:
-    """List a store's runs in the order of `STATES`, the oldest first; nothing is changed."""
+    """List a store's runs in the order of `STATES`, the oldest first, once it is settled."""
+    store.settle()
     entries = []
     for name, paths in _files(store.folder, "*").items():
         try:

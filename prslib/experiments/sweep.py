@@ -53,7 +53,8 @@ def run_all(
     NewerStoreError
         If a newer version of prslib stored one of the runs.
     OSError
-        If runs are missing and the store cannot be written or its disk is full.
+        If runs are missing and the store cannot be written or its disk is full, or if there is a
+        folder in the place of a result.
     ModuleNotFoundError, ConnectionError, ClusterError
         If there is an address and no Ray, no cluster, or one that lacks a data set or a GPU.
     RuntimeError
@@ -82,6 +83,7 @@ def run_all(
         )
     store, address = store or Store(), address or os.environ.get("RAY_ADDRESS")
     check_all(configs)
+    store.settle()
     found = {config.hash: store.load(config) for config in configs}
     missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
     if missing:

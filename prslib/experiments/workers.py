@@ -19,6 +19,7 @@ from prslib.datasets import load_dataset
 from prslib.experiments.stacked import run_stacked, shape
 from prslib.experiments.store import CHECKPOINT, FAILURE, LOCK, Store, describe
 from prslib.models import MODELS
+from prslib.paths import ending_with_us
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import check_device
 from prslib.training.methods import registered, with_registered
@@ -108,7 +109,8 @@ def _train_here(groups, store, workers, device, save_every, wait) -> Iterator[Ou
     while left:
         tasks = [task(group, *options) for group in left.values()]
         try:
-            with Parallel(workers, return_as="generator_unordered") as pool:
+            how = {"return_as": "generator_unordered"} | ending_with_us()
+            with Parallel(workers, **how) as pool:
                 for outcomes in pool(tasks):
                     for outcome in outcomes:
                         left.pop(outcome.config.hash, None)
@@ -126,7 +128,7 @@ def _train_here(groups, store, workers, device, save_every, wait) -> Iterator[Ou
 def _train_apart(group: Sequence[RunConfig], store: Store, *options) -> list[Outcome]:
     """Train a group in a process of its own, so that a kill ends no other run."""
     try:
-        with Parallel(2) as pool:  # with 1 it would be this process
+        with Parallel(2, **ending_with_us()) as pool:  # with 1 it would be this process
             task = delayed(with_registered)(registered(), train_and_store, group, store, *options)
             return pool([task])[0]
     except BrokenProcessPool as error:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from prslib.models.networks import Backbone, Staged, convnet_backbone, resnet_backbone
+from prslib.models.networks import Staged, convnet_backbone, resnet_backbone
 
 # of Attention Consistency
 LARGER = 9 / 8  # 288 to 256 pixels
@@ -26,20 +26,11 @@ WIDEST = 512  # of the recurrent state
 
 
 class AttentionConsistency(Staged):
-    """A backbone with one linear head that trains on four views of an image (Appendix).
+    """A backbone with one linear head that trains on an image and its flip at two scales."""
 
-    The views are the image and its horizontal flip at two scales; their class activation maps
-    must agree. Images come in one size, which is the smaller scale and the one for predictions.
-    The larger scale is interpolated.
-    """
+    # Images come in one size, the smaller scale and that of predictions; the larger is interpolated
 
-    def __init__(
-        self,
-        image_shape: tuple[int, int, int],
-        num_classes: int,
-        backbone: Callable[..., Backbone],
-        **options,
-    ):
+    def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
         super().__init__(*stages, MapHead(pool, nn.Linear(width, num_classes)))
         self.image_shape = image_shape
@@ -68,19 +59,16 @@ class MapHead(nn.Module):
         return self.linear(self.pool(maps))
 
     def class_maps(self, maps: Tensor) -> Tensor:
-        """Return class activation maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016).
-
-        The weights are detached: a loss on the class maps teaches the layers below alone.
-        """
+        """Return class activation maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016)."""
+        # detached: a loss on the class maps teaches the layers below alone
         return torch.einsum("ck,bkhw->bchw", self.linear.weight.detach(), maps)
 
 
 class Views(nn.Module):
-    """Turn images into the four views behind the frozen stages, one flat vector a sample.
+    """Turn images into the four views behind the frozen stages, one flat vector a sample."""
 
-    Every view passes the frozen stages, since their output for a flipped image is not the flip of
-    their output. One vector a sample is what ExStream can keep and merge.
-    """
+    # Every view passes the frozen stages: their output for a flip is not the flip of their output.
+    # One vector a sample is what ExStream can keep and merge.
 
     def __init__(self, stages: nn.Sequential, image_shape: tuple[int, int, int]):
         super().__init__()
@@ -106,8 +94,8 @@ class Views(nn.Module):
 class ClassWeighting(nn.Module):
     """Weigh labels by how rare they are in the stream so far (Li et al. 2015, in Guo et al. 2019).
 
-    The original takes the positive rates of the whole training set, which a stream does not know.
-    These are the rates over all samples trained on so far, replayed ones and this batch included.
+    The original takes the rates of the whole training set, which a stream does not know. Here they
+    are those of all samples trained on so far, replayed ones and this batch included.
     """
 
     def __init__(self, num_classes: int):
@@ -135,17 +123,14 @@ class Consistency(nn.Module):
 
     def views(self, inputs: Tensor) -> list[Tensor]:
         """Return the views at the larger and the smaller scale, flips last, (2B, ...)."""
-        sizes = [shape.numel() for shape in self.shapes for _ in range(2)]
-        large, large_flip, small, small_flip = inputs.split(sizes, 1)
-        pairs = zip(self.shapes, ((large, large_flip), (small, small_flip)), strict=True)
-        return [torch.cat(pair).view(-1, *shape) for shape, pair in pairs]
+        scales = inputs.split([2 * shape.numel() for shape in self.shapes], 1)
+        pairs = zip(self.shapes, scales, strict=True)
+        return [torch.cat(scale.chunk(2, 1)).view(-1, *shape) for shape, scale in pairs]
 
     def objective(self, inputs: Tensor, targets: Tensor, _loss: Callable) -> Tensor:
-        """Return the weighted cross-entropy of all views (B, D) plus their disagreement.
-
-        As in the authors' code, cross-entropy is summed over classes and averaged over views, and
-        squared differences of maps are averaged. It replaces the recipe's loss.
-        """
+        """Return the weighted cross-entropy of all views (B, D) plus their disagreement."""
+        # As in the authors' code, cross-entropy is summed over classes and averaged over views, and
+        # squared differences of maps are averaged.
         head = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
@@ -155,7 +140,8 @@ class Consistency(nn.Module):
             logits, targets.repeat(4, 1), weight, reduction="sum"
         )
         flips = flip_disagreement(large) + flip_disagreement(small)
-        scales = scale_disagreement(large, small)
+        resampled = F.interpolate(small, large.shape[2:], mode="bilinear", align_corners=False)
+        scales = F.mse_loss(large, resampled)
         return entropy / len(logits) + FLIP_WEIGHT * flips + SCALE_WEIGHT * scales
 
 
@@ -165,12 +151,6 @@ def flip_disagreement(maps: Tensor) -> Tensor:
     return F.mse_loss(own, flipped.flip(3))
 
 
-def scale_disagreement(large: Tensor, small: Tensor) -> Tensor:
-    """Return the mean squared difference of two scales' maps; the smaller is resampled."""
-    resampled = F.interpolate(small, large.shape[2:], mode="bilinear", align_corners=False)
-    return F.mse_loss(large, resampled)
-
-
 class RNNAttention(Staged):
     """A backbone and a recurrent head that moves over its map (Appendix).
 
@@ -178,13 +158,7 @@ class RNNAttention(Staged):
     where there are any, and the recurrent head begins random.
     """
 
-    def __init__(
-        self,
-        image_shape: tuple[int, int, int],
-        num_classes: int,
-        backbone: Callable[..., Backbone],
-        **options,
-    ):
+    def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
         super().__init__(*stages, RecurrentAttention(pool, width, num_classes))
 
@@ -195,16 +169,14 @@ class RNNAttention(Staged):
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
         """Return the frozen stages, and those above them with their objective."""
-        return self.stages[:frozen_stages], Localising(self.stages[frozen_stages:])
+        return self.stages[:frozen_stages], Localising(*self.stages[frozen_stages:])
 
 
 class RecurrentAttention(nn.Module):
     """Look at the whole map, then at K regions of it, and keep every class's best score.
 
-    A spatial transformer cuts a region out: the map, from -1 to 1 on both axes, is read at a grid
-    scaled by (s_x, s_y) and moved by (t_x, t_y). An LSTM reads one region after another; its state
-    scores the region and gives the place of the next. As in Wang et al., the look at the whole map
-    places the first region and is not scored.
+    As in Wang et al., an LSTM reads one region after another. Its state scores the region and gives
+    the place of the next; the look at the whole map places the first region and is not scored.
 
     The paper leaves open how a region is read. Here it has half as many places a side as the map,
     since it covers at most half of it, and it is pooled as the backbone pools. The state is as wide
@@ -232,15 +204,13 @@ class RecurrentAttention(nn.Module):
         # middle and torch's defaults, one pass over the embedded data taught the network only that
         # most labels are absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
-        self.state.bias.zero_()
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
             for gate in weight.chunk(4):
                 nn.init.orthogonal_(gate)
-        self.recurrent.bias_ih.zero_()
-        self.recurrent.bias_hh.zero_()
+        biases = self.state.bias, self.recurrent.bias_ih, self.recurrent.bias_hh
+        for zero in (*biases, self.where.weight, self.where.bias):
+            zero.zero_()
         self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
-        self.where.weight.zero_()
-        self.where.bias.zero_()
         self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))  # odds of one label in C
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
@@ -263,42 +233,28 @@ class RecurrentAttention(nn.Module):
         return self.scores(self.look(maps)[0])
 
 
-class Localising(nn.Module):
+class Localising(nn.Sequential):
     """The stages that learn, with the objective of Wang et al. 2017."""
 
-    def __init__(self, stages: nn.Sequential):
-        super().__init__()
-        self.stages = stages
-
     def objective(self, inputs: Tensor, targets: Tensor, loss: Callable) -> Tensor:
-        """Return the loss of the best scores plus a tenth of the regions' own.
-
-        Wang et al. train on the squared distance of softmaxed scores. Predictions in this report
-        are thresholded at a probability of 0.5 a class, so the recipe's loss replaces it.
-        """
-        head = self.stages[-1]
-        seen, regions = head.look(self.stages[:-1](inputs))
-        return loss(head.scores(seen), targets) + LOCALISATION * localisation_loss(
-            regions, head.start[:, 2:]
-        )
+        """Return the loss of the best scores plus a tenth of the regions' own."""
+        # Wang et al. train on the squared distance of softmaxed scores. Predictions in this report
+        # are thresholded at a probability of 0.5 a class, so the recipe's loss replaces it.
+        head = self[-1]
+        seen, regions = head.look(self[:-1](inputs))
+        own = localisation_loss(regions, head.start[:, 2:])
+        return loss(head.scores(seen), targets) + LOCALISATION * own
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
-    """Read a region (s_x, s_y, t_x, t_y) of every map, bilinearly; Jaderberg et al. 2015.
-
-    Maps (B, width, h, w) and regions (B, 4) give (B, width, h / 2, w / 2), rounded up; places
-    outside of the map read 0.
-    """
+    """Read a region of every map, (B, width, h / 2, w / 2), bilinearly (Jaderberg et al. 2015)."""
+    # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and then moved.
     width, height, right, down = regions.T[..., None, None]
-    rows, columns = (_middles(-(-size // 2), maps.device) for size in maps.shape[2:])
+    counts = [-(-size // 2) for size in maps.shape[2:]]  # of equal parts, read in their middles
+    rows, columns = (torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts)
     places = torch.broadcast_tensors(width * columns + right, height * rows[:, None] + down)
     grid = torch.stack(places, -1)  # sums and products only: no autocast rounds them to bfloat16
     return F.grid_sample(maps, grid, align_corners=False)
-
-
-def _middles(count: int, device: torch.device) -> Tensor:
-    """Return the middles of that many equal parts of the way from -1 to 1."""
-    return torch.linspace(1 / count - 1, 1 - 1 / count, count, device=device)
 
 
 def anchors() -> Tensor:
@@ -309,14 +265,10 @@ def anchors() -> Tensor:
 
 
 def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
-    """Return how far regions (K, B, 4) are from their constraints and anchors (K, 2).
-
-    The mean of: squares of what abs(s) exceeds alpha by, a hundredth of half the squared distance
-    from the anchor, and a tenth of what s falls below beta by, which keeps s positive.
-    """
+    """Return how far regions (K, B, 4) are from their constraints and anchors (K, 2)."""
     size, place = regions[..., :2], regions[..., 2:]
     scale = F.relu(size.abs() - LARGEST).square().sum(-1)  # (K, B)
-    positive = F.relu(SMALLEST - size).sum(-1)
+    positive = F.relu(SMALLEST - size).sum(-1)  # no region turns around
     anchor = (place - anchors[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()
 

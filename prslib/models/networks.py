@@ -37,11 +37,7 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages, 0 to all but the head, and the upper ones.
-
-        The lower part gives one tensor (B, ...), which the upper part takes. Where the upper part
-        has a method ``objective``, a step of training lowers that.
-        """
+        """Return the lower stages and the upper, whose ``objective``, if any, a step lowers."""
         if frozen_stages == 0:
             return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
@@ -72,11 +68,10 @@ head = partial(MLP, widths=(256,))  # on features; `bench/head.py` chose the wid
 
 
 class ConvNet(Staged):
-    """Three convolutions, global max-pool, one linear head: 100 online steps a second on a core.
+    """Three convolutions, global max-pool and one linear head, instead of the paper's ResNet-101.
 
-    It stands in for the paper's ResNet-101 (section "Base Models") and learns in one pass over a
-    few thousand small images. Max-pooling over the whole map makes the scores independent of where
-    in a scene a digit stands.
+    It learns in one pass over a few thousand small images. Max-pooling over the whole map makes the
+    scores independent of where in a scene a digit stands.
     """
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE):
@@ -154,24 +149,6 @@ class Block(nn.Module):
         return F.relu(self.path(images) + self.shortcut(images))
 
 
-class TorchvisionResNet(Staged):
-    """A ResNet for photographs, the paper's ResNet-101 among them (section "Base Models").
-
-    Seven stages: the stem behind ImageNet's normalisation, four residual blocks (torchvision's
-    ``layer1`` to ``layer4``), global average pool, and a linear head that always begins random.
-    """
-
-    def __init__(
-        self, image_shape: tuple[int, int, int], num_classes: int, name: str, weights: str
-    ):
-        stages, pool, width = resnet_backbone(image_shape, name, weights)
-        super().__init__(*stages, pool, nn.Linear(width, num_classes))
-
-
-resnet18 = partial(TorchvisionResNet, name="resnet18")
-resnet101 = partial(TorchvisionResNet, name="resnet101")
-
-
 def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) -> Backbone:
     """Return stem and residual blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
@@ -193,6 +170,20 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
     blocks = [network.layer1, network.layer2, network.layer3, network.layer4]
     pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return Backbone([stem, *blocks], pool, network.fc.in_features)
+
+
+def torchvision_resnet(image_shape, num_classes: int, name: str, weights: str) -> Staged:
+    """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models").
+
+    Seven stages: the stem behind ImageNet's normalisation, four residual blocks (torchvision's
+    ``layer1`` to ``layer4``), global average pool, and a linear head that always begins random.
+    """
+    stages, pool, width = resnet_backbone(image_shape, name, weights)
+    return Staged(*stages, pool, nn.Linear(width, num_classes))
+
+
+resnet18 = partial(torchvision_resnet, name="resnet18")
+resnet101 = partial(torchvision_resnet, name="resnet101")
 
 
 class Normalise(nn.Module):
@@ -265,13 +256,7 @@ def make_model(
 
 def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
     """Cut a network into a lower part, frozen, batch norm too, and an upper one that learns."""
-    stages = model.stages if isinstance(model, Staged) else ()
-    if frozen_stages and not 0 < frozen_stages < len(stages):
-        raise ValueError(
-            f"frozen_stages: expected 0 to {max(len(stages) - 1, 0)}, as {type(model).__name__} "
-            f"has {len(stages)} stages, got {frozen_stages}; the last stage must learn"
-        )
-    if not stages:
+    if not isinstance(model, Staged):
         return nn.Identity(), model
     lower, upper = model.split(frozen_stages)
     return lower.eval().requires_grad_(False), upper

@@ -2,6 +2,7 @@
 
 import hashlib
 import pickle
+import zipfile
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,18 +87,43 @@ def _read(path: Path) -> dict:
     import torch
 
     try:
+        if zipfile.is_zipfile(path):
+            check_zip(path)
         given = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+    except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
             f"weights {path}: expected a state dict that torch.save has written, got a file that "
-            f"cannot be read as one ({type(error).__name__}); download or save it again"
+            f"cannot be read as one ({type(error).__name__}: {error}); download or save it again"
         ) from error
     if not isinstance(given, dict):
         raise ValueError(
             f"weights {path}: expected a state dict, got {type(given).__name__}; save "
             "network.state_dict() instead"
         )
-    return {k: v[0] * v[1] if isinstance(v, tuple) else v for k, v in given.items()}
+    state = {}
+    for key, value in given.items():
+        parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
+        if not isinstance(key, str) or not all(map(_is_usable, parts)):
+            raise ValueError(
+                f"weights {path}: expected dense tensors of finite numbers by name, got another "
+                f"{type(value).__name__} under {key!r}; save the network's state_dict()"
+            )
+        state[key] = value if len(parts) == 1 else parts[0] * parts[1]
+    return state
+
+
+def check_zip(path: Path) -> None:
+    """Raise BadZipFile where a checksum is wrong: torch does not look at them itself."""
+    with zipfile.ZipFile(path) as file:
+        if (broken := file.testzip()) is not None:
+            raise zipfile.BadZipFile(f"{broken} is damaged")
+
+
+def _is_usable(value: object) -> bool:
+    import torch
+
+    dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
+    return dense and not (value.is_meta or value.is_quantized) and bool(value.isfinite().all())
 
 
 def packed(state: dict) -> dict:

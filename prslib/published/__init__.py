@@ -45,12 +45,6 @@ TABLES = {
 }
 
 _CELL = ["stands_for", "method", "measure", "group", "metric"]
-_TYPES = {
-    "memory_size": "Int64",
-    "epochs": "int64",
-    "trained_tasks": "int64",
-    "value": "float64",
-}
 
 
 def load(table: str | None = None, **filters: object) -> pd.DataFrame:
@@ -145,4 +139,5 @@ def _read(table: str) -> pd.DataFrame:
     with files(__name__).joinpath(f"{table}.csv").open(encoding="utf-8") as file:
         cells = pd.read_csv(file, dtype=str, keep_default_na=False)
     cells["memory_size"] = cells["memory_size"].where(cells["memory_size"] != "")
-    return cells.astype(_TYPES)
+    whole = {"memory_size": "Int64", "epochs": "int64", "trained_tasks": "int64"}
+    return cells.astype(whole | {"value": "float64"})

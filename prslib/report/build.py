@@ -125,9 +125,16 @@ def _draw(profile: str, name: str) -> float:
 
     from prslib.report.notebook import given
 
-    start, partial, loop = time.perf_counter(), _partial(profile, name), ensure_event_loop()
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    partial.unlink(missing_ok=True)
+    start, partial = time.perf_counter(), _partial(profile, name)
+    try:
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"expected a folder for executed notebooks, got {error}; set PRSLIB_CACHE to a folder "
+            "that can be written"
+        ) from error
+    loop = ensure_event_loop()
     with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
         papermill.execute_notebook(
             project_root() / "notebooks" / f"{name}.ipynb",

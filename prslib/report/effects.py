@@ -1,10 +1,12 @@
 """Compute the quantities that decide the paper's claims: above 0 where a claim is right.
 
-Each takes a table (seeds, cells) and returns the parts of an `Effect`. The columns are what is
-compared (methods, sizes, values of rho), perhaps a group or a task, and the metric. All parts but
-those of `times` and `steadier` are means over seeds of differences.
+Each is called with what it compares and then with a table (seeds, cells), and returns the parts of
+an `Effect`. The columns are what is compared (methods, sizes, values of rho), perhaps a group or a
+task, and the metric. All parts but those of `times` and `steadier` are means over seeds of
+differences.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -15,67 +17,54 @@ from prslib.report.statistics import Effect
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 
 
-def _over_metrics(means: pd.Series) -> pd.Series:
-    """Average over metrics, the last level of two; the first stays."""
-    return means.groupby(level=0).mean()
+def _of_means(quantity: Callable) -> Callable[..., Effect]:
+    """Turn `quantity(means, *what)` into `effect(*what)(table)`."""
+    return lambda *what: lambda table: quantity(table.mean(), *what)
 
 
-def beats(first: str, *others: str) -> Effect:
+@_of_means
+def beats(means: pd.Series, first: str, *others: str) -> np.ndarray:
     """Return the leads of one over others in every cell: right only if it leads everywhere."""
-
-    def leads(table):
-        means = table.mean()
-        return np.concatenate([(means[first] - means[other]).to_numpy() for other in others])
-
-    return leads
+    return np.concatenate([(means[first] - means[other]).to_numpy() for other in others])
 
 
-def gains(first: str, other: str) -> Effect:
+@_of_means
+def gains(means: pd.Series, first: str, other: str) -> float:
     """Return the mean lead of one over another, over all cells."""
-    return lambda table: (table.mean()[first] - table.mean()[other]).mean()
+    return (means[first] - means[other]).mean()
 
 
-def times(first: str, other: str) -> Effect:
+@_of_means
+def times(means: pd.Series, first: str, other: str) -> float:
     """Return by how many percent one is larger than another, in the mean of the cells."""
-    return lambda table: 100 * (table.mean()[first].mean() / table.mean()[other].mean() - 1)
+    return 100 * (means[first].mean() / means[other].mean() - 1)
 
 
-def alike(first: str, other: str, share: float) -> Effect:
+@_of_means
+def alike(means: pd.Series, first: str, other: str, share: float) -> np.ndarray:
     """Return how far two differences lie inside a share of the other's value (equivalence)."""
-
-    def inside(table):
-        means = table.mean()
-        gap, room = means[first] - means[other], share * means[other]
-        return np.concatenate([room - gap, room + gap])
-
-    return inside
+    gap, room = means[first] - means[other], share * means[other]
+    return np.concatenate([room - gap, room + gap])
 
 
-def runner_up(first: str, *others: str) -> Effect:
+@_of_means
+def runner_up(means: pd.Series, first: str, *others: str) -> np.ndarray:
     """Return the leads on all others but one, whichever, in every cell: (cells, others, rest)."""
-
-    def leads(table):
-        means = table.mean()
-        lead = np.stack([(means[first] - means[other]).to_numpy() for other in others], axis=1)
-        return np.stack([np.delete(lead, left, axis=1) for left in range(len(others))], axis=1)
-
-    return leads
+    lead = np.stack([(means[first] - means[other]).to_numpy() for other in others], axis=1)
+    return np.stack([np.delete(lead, left, axis=1) for left in range(len(others))], axis=1)
 
 
-def above_floor(floor: str, *others: str) -> Effect:
+@_of_means
+def above_floor(means: pd.Series, floor: str, *others: str) -> np.ndarray:
     """Return the leads of all the others on the floor in every cell."""
-    return lambda table: -np.asarray(beats(floor, *others)(table))
+    return -np.concatenate([(means[floor] - means[other]).to_numpy() for other in others])
 
 
-def gap_closes(first: str, other: str, high: str, low: str) -> Effect:
+@_of_means
+def gap_closes(means: pd.Series, first: str, other: str, high: str, low: str) -> float:
     """Return how much smaller the gap between two groups is for one method than for another."""
-
-    def effect(table):
-        means = table.mean()
-        gaps = [(means[m][high] - means[m][low]).mean() for m in (other, first)]
-        return gaps[0] - gaps[1]
-
-    return effect
+    wide, narrow = ((means[method][high] - means[method][low]).mean() for method in (other, first))
+    return wide - narrow
 
 
 def steadier(first: str, other: str) -> Effect:
@@ -107,14 +96,11 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
     return (total / pairs / (schedules - 1)).mean(axis=-1)
 
 
-def lead_grows(first: str, other: str) -> Effect:
+@_of_means
+def lead_grows(means: pd.Series, first: str, other: str) -> float:
     """Return how much larger a lead is after the last task than after the first."""
-
-    def effect(table):
-        lead = _over_metrics(table.mean()[first] - table.mean()[other])
-        return lead[lead.index.max()] - lead[lead.index.min()]
-
-    return effect
+    lead = (means[first] - means[other]).groupby(level=0).mean()  # over metrics
+    return lead[lead.index.max()] - lead[lead.index.min()]
 
 
 def after_the_first(effect: Effect) -> Effect:
@@ -130,45 +116,38 @@ def after_the_first(effect: Effect) -> Effect:
     return later
 
 
-def flattens(low: float, middle: float, high: float) -> Effect:
+@_of_means
+def flattens(means: pd.Series, low: float, middle: float, high: float) -> float:
     """Return how much less is gained by the second of two steps than by the first."""
-
-    def effect(table):
-        at = [table[value].mean().mean() for value in (low, middle, high)]
-        return (at[1] - at[0]) - (at[2] - at[1])
-
-    return effect
+    at = [means[value].mean() for value in (low, middle, high)]
+    return (at[1] - at[0]) - (at[2] - at[1])
 
 
-def near_balance() -> Effect:
+@_of_means
+def near_balance(means: pd.Series) -> np.ndarray | float:
     """Return the leads of each rho within [-0.2, 0.2] on each outside: (metrics, within, outside).
 
     The first level of the columns is rho.
     """
-
-    def leads(table):
-        means = table.mean().unstack()  # (rho, metrics)
-        near = abs(means.index) <= BALANCED
-        if near.all() or not near.any():
-            return np.nan
-        inside, outside = means[near].to_numpy().T, means[~near].to_numpy().T
-        return inside[:, :, None] - outside[:, None, :]
-
-    return leads
+    means = means.unstack()  # (rho, metrics)
+    near = abs(means.index) <= BALANCED
+    if near.all() or not near.any():
+        return np.nan
+    inside, outside = means[near].to_numpy().T, means[~near].to_numpy().T
+    return inside[:, :, None] - outside[:, None, :]
 
 
-def declines() -> Effect:
+@_of_means
+def declines(means: pd.Series) -> np.ndarray:
     """Return the losses, in each metric, by every step of rho on the way from 0 to both ends."""
-
-    def losses(table):
-        means = table.mean().unstack()
-        sides = [[r for r in means.index if r >= 0], [r for r in means.index[::-1] if r <= 0]]
-        steps = [(means.loc[a] - means.loc[b]) for side in sides for a, b in pairwise(side)]
-        return np.concatenate(steps)
-
-    return losses
+    means = means.unstack()
+    sides = [[r for r in means.index if r >= 0], [r for r in means.index[::-1] if r <= 0]]
+    return np.concatenate(
+        [means.loc[a] - means.loc[b] for side in sides for a, b in pairwise(side)]
+    )
 
 
-def falls() -> Effect:
+@_of_means
+def falls(means: pd.Series) -> np.ndarray:
     """Return by how much every cell is below 0."""
-    return lambda table: -table.mean().to_numpy()
+    return -means.to_numpy()

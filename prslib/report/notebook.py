@@ -76,7 +76,11 @@ def _several(check: Callable, least: int = 1) -> Callable:
 
     def check_all(name, value):
         if isinstance(value, str):
-            value = [yaml.safe_load(part) for part in value.strip("[]").split(",") if part]
+            try:
+                value = [yaml.safe_load(part) for part in value.strip("[]").split(",") if part]
+            except yaml.YAMLError as error:
+                said = f"{name} must be values with commas between, such as 0,1,2, got {value!r}"
+                raise ValueError(said) from error
         values = list(value) if isinstance(value, list | tuple) else [value]
         values = [_read(item) if isinstance(item, str) else item for item in values]
         if len(values) < least:

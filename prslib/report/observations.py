@@ -42,8 +42,7 @@ KINDS = ("paper's", "part", "stand-in")  # of data; the first that was run count
 FIGURE_1 = ("CRS", "EWC")
 NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
-COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied"]
-COLUMNS += ["seed", "run"]
+COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied", "seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
@@ -148,7 +147,8 @@ def _memory(run: Run) -> pd.DataFrame | None:
     if len(run.memory_labels) == 0:
         return None
     dataset = _labels(run.config.dataset)
-    held, stream = (_shares(counts) for counts in (run.memory_labels.sum(0), dataset.class_freq))
+    counts = run.memory_labels.sum(axis=0), dataset.class_freq
+    held, stream = (100 * count / count.sum() for count in counts)
     equal = np.full_like(stream, 100 / len(stream))
     rows = [
         ("overall", "to equal", np.abs(held - equal).sum() / 2),  # total variation
@@ -182,10 +182,6 @@ def _variance(run: Run) -> pd.DataFrame | None:
     row = {"group": "overall", "metric": "gradient variance", "measure": "variance"}
     values = run.gradient_variance["value"]  # over the stream they move by orders of magnitude
     return pd.DataFrame([row | {"value": np.exp(np.log(values[values > 0]).mean())}])
-
-
-def _shares(counts: np.ndarray) -> np.ndarray:
-    return 100 * counts / counts.sum()
 
 
 @cache

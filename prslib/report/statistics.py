@@ -55,15 +55,13 @@ def interval(
     stream and the initial weights. Rows with a gap are left out. `draws` has a row for each
     resample of the test images, the mean over these seeds; its variance is added.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level}; 0.95 is usual")
     complete = table.dropna()
-    seeds = len(complete)
+    seeds, unknown = len(complete), (math.nan,) * 3
     if seeds == 0:
-        return Interval(math.nan, math.nan, math.nan, math.nan, 0, level)
+        return Interval(math.nan, *unknown, 0, level)
     whole = _parts(effect, complete)
     if seeds == 1:
-        return Interval(float(worth(whole)), math.nan, math.nan, math.nan, 1, level)
+        return Interval(float(worth(whole)), *unknown, 1, level)
     left = np.stack([_parts(effect, complete.drop(index=seed)) for seed in complete.index])
     images = None
     if draws is not None:
@@ -138,19 +136,13 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str], level: float = 0.95) -> 
     for key, part in gaps.groupby(list(keys), sort=False, dropna=False):
         values = part["value"].dropna()
         draws = pd.DataFrame({"value": mean_draws(part)}) if has_draws(part) else None
-        found = interval(values.to_frame().reset_index(drop=True), _mean, level, draws)
-        rows.append(
-            dict(zip(keys, key, strict=True))
-            | {"difference": found.effect, "sd": part["value"].std()}
-            | {"low": found.low, "high": found.high, "seeds": found.seeds}
-            | {"clearly": WORDS.get(found.verdict, "")}
-        )
+        table = values.to_frame().reset_index(drop=True)
+        found = interval(table, lambda table: table["value"].mean(), level, draws)
+        clearly = WORDS.get(found.verdict, "")
+        sd = part["value"].std()
+        rows.append((*key, found.effect, sd, found.low, found.high, found.seeds, clearly))
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
-
-
-def _mean(table: pd.DataFrame) -> float:
-    return table["value"].mean()
 
 
 def has_draws(rows: pd.DataFrame) -> bool:

@@ -21,7 +21,6 @@ NOTEBOOK, TABLE = "main_results", "main_results_groups_{}"  # a row a seed, meth
 METHODS = ("EWC", "CRS", "ExStream", "PRS")  # one of each kind that trains fast
 CELLS = ["method", "group", "metric"]
 LIMIT = 1.0  # s.d. over seeds, root mean square over a table's cells
-SAME = "same bytes"
 MEASURED = ("value", "mean", "difference")  # columns that an s.d. over seeds belongs to
 
 
@@ -33,9 +32,8 @@ def verify(profile: str) -> tuple[list[str], bool]:
     """
     here = {file.stem: file.read_text() for file in figures_dir(profile).glob("*.csv")}
     committed = dict(_committed(profile))
-    named = {row.package: row.version for row in versions().itertuples()}
-    told = ", ".join(f"{name} {number}" for name, number in named.items())
-    lines = [f"{told}; processor {get_host_cpu_name()}"]
+    named = dict(versions().itertuples(index=False))
+    lines = [f"{', '.join(map(' '.join, named.items()))}; processor {get_host_cpu_name()}"]
     if "ledger_versions" in committed:
         then = pd.read_csv(StringIO(committed["ledger_versions"]), index_col=0)["version"]
         other = [f"{name} {was}" for name, was in then.items() if named.get(name) != was]
@@ -47,12 +45,11 @@ def verify(profile: str) -> tuple[list[str], bool]:
         lines += [f"not drawn here: {', '.join(missing)}"] if missing else []
     else:
         lines.append("no commit to ask (git): the runs are compared with the tables drawn here")
-    same = [name for name, apart in found.items() if apart == 0]
-    lines.append(f"{SAME}: {len(same)} of {len(found)}")
-    for name, apart in found.items():
-        if apart != 0:
-            far = f"{apart:.2f} s.d. over seeds apart" if apart >= 0 else "differs, without an s.d."
-            lines.append(f"{name}: {far}")
+    other = {name: apart for name, apart in found.items() if apart != 0}
+    lines.append(f"same bytes: {len(found) - len(other)} of {len(found)}")
+    for name, apart in other.items():
+        far = f"{apart:.2f} s.d. over seeds apart" if apart >= 0 else "differs, without an s.d."
+        lines.append(f"{name}: {far}")
     lines.append(f"limit: {LIMIT:g} s.d. (root mean square over a table's cells)")
     return lines, not any(apart > LIMIT for apart in found.values())
 
@@ -82,9 +79,8 @@ def _runs_anew(profile: str, tables: dict[str, str]) -> dict[str, float]:
         then = then.assign(sd=then.groupby(CELLS)["value"].transform("std"))
         both = part.merge(then, on=[*CELLS, "seed"], suffixes=("", "_then"))
         anew = pd.read_csv(StringIO(both.to_csv(float_format="%.6g")))["value"]  # as it was saved
-        methods = ", ".join(dict.fromkeys(part["method"]))
-        apart = _distance(anew - both["value_then"], both["sd"])
-        found[f"{methods} on {name}, trained anew"] = apart
+        label = f"{', '.join(part['method'].unique())} on {name}, trained anew"
+        found[label] = _distance(anew - both["value_then"], both["sd"])
     return found
 
 
@@ -97,13 +93,11 @@ def _committed(profile: str) -> Iterator[tuple[str, str]]:
 
 
 def _git(*arguments: str) -> str:
+    command = ["git", "-C", project_root(), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", project_root(), *arguments], capture_output=True, text=True, check=True
-        )
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return done.stdout
 
 
 def _apart(then: str, now: str) -> float:

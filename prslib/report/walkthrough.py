@@ -3,6 +3,7 @@
 import io
 import itertools
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import ipywidgets
@@ -19,12 +20,6 @@ from prslib.checks import whole
 from prslib.report.style import COLOURS, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
-
-# the short stream
-LENGTH = 40  # samples
-NUM_CLASSES = 5
-SKEW = 1.2  # a class's chance falls with its rank to this power
-SECOND_LABELS = 0.3  # share of the samples that carry a second label
 
 FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
 FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
@@ -46,22 +41,18 @@ class Step:
 
 def names(label: np.ndarray) -> str:
     """Return the letters of a sample's classes, such as "A C"."""
-    return " ".join(letter(c) for c in np.flatnonzero(label))
+    return " ".join(_letters(np.flatnonzero(label)))
 
 
-def letter(c: int) -> str:
-    """Return the name of a class: A for class 0, B for class 1."""
-    return chr(ord("A") + int(c))
-
-
-def _letters(classes) -> list[str]:
-    return [letter(c) for c in classes]
+def _letters(classes: Iterable[int]) -> list[str]:
+    """Return the names of classes: A for class 0, B for class 1."""
+    return [chr(ord("A") + int(c)) for c in classes]
 
 
 def skewed_stream(
     samples: int, num_classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
 ) -> np.ndarray:
-    """Draw a stream's labels, bool (samples, C); a class's chance falls with its rank."""
+    """Draw labels, bool (samples, C); a class's chance falls with its rank to the power `skew`."""
     rng = np.random.default_rng(seed)
     chance = np.cumsum(np.arange(1, num_classes + 1) ** -float(skew))
     drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
@@ -75,7 +66,7 @@ def skewed_stream(
 
 def forty_samples(seed: int) -> np.ndarray:
     """Draw the labels of the short stream (cf. Figure 2)."""
-    return skewed_stream(LENGTH, NUM_CLASSES, SKEW, SECOND_LABELS, seed)
+    return skewed_stream(40, num_classes=5, skew=1.2, second_labels=0.3, seed=seed)
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
@@ -117,11 +108,9 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
 
 def distances(steps: list[Step]) -> pd.DataFrame:
     """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5)."""
-    rows = [
-        (k + 1, float(np.abs(step.decision.surplus).sum()), step.slot >= 0)
-        for k, step in enumerate(steps)
-    ]
-    return pd.DataFrame(rows, columns=["sample", "distance", "entered"])
+    distance = [float(np.abs(step.decision.surplus).sum()) for step in steps]
+    columns = {"sample": range(1, len(steps) + 1), "distance": distance}
+    return pd.DataFrame(columns | {"entered": [step.slot >= 0 for step in steps]})
 
 
 def contributions(step: Step) -> pd.DataFrame:
@@ -196,10 +185,10 @@ def removal_sentence(steps: list[Step], place: int) -> str:
     chosen, decision = shrunk_class(step), step.decision
     return (
         f"Sample {place + 1} ({names(step.label)}) took slot {step.slot} from "
-        f"{names(step.memory[step.slot])}. Class {letter(chosen)} was shrunk, which had a chance "
-        f"of {decision.class_probability[chosen]:.0%}; {len(decision.candidates[chosen])} of its "
-        f"{step.memory[:, chosen].sum()} members were in K, "
-        f"and {len(decision.leaving[chosen])} of these were equally good to remove."
+        f"{names(step.memory[step.slot])}. Class {_letters([chosen])[0]} was shrunk, which had "
+        f"a chance of {decision.class_probability[chosen]:.0%}; "
+        f"{len(decision.candidates[chosen])} of its {step.memory[:, chosen].sum()} members were "
+        f"in K, and {len(decision.leaving[chosen])} of these were equally good to remove."
     )
 
 
@@ -229,8 +218,7 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
             ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
     for fate, marker in FATE_MARKERS.items():
         part = frame[frame["fate"] == fate]
-        style = {"marker": marker, "color": FATES[fate], "linestyle": "", "label": fate}
-        ax.plot(part["sample"], part["class"], **style, zorder=2)
+        ax.plot(part["sample"], part["class"], marker, color=FATES[fate], label=fate, zorder=2)
     ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
     classes = range(int(frame["class"].max()) + 1)
     ax.set_yticks(classes, _letters(classes))
@@ -256,8 +244,8 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
     for entered, fate, label in ((True, "kept", "entered"), (False, "dropped", "dropped")):
         part = frame[frame["entered"] == entered]
-        style = {"marker": FATE_MARKERS[fate], "color": FATES[fate], "linestyle": ""}
-        ax.plot(part["sample"], part["distance"], **style, label=label, zorder=2)
+        style = {"color": FATES[fate], "label": label, "zorder": 2}
+        ax.plot(part["sample"], part["distance"], FATE_MARKERS[fate], **style)
     ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
     ax.set(xlabel="sample of the stream", ylabel="distance to the\ntarget (labels)", ylim=(0, None))
     ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -271,9 +259,8 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
         colour, marker = RHO_COLOURS[k % len(RHO_COLOURS)], RHO_MARKERS[k % len(RHO_MARKERS)]
         rank = own["class"] + (0.08 * (k - middle) if letters else 1)  # few marks: side by side
         ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
-        style = {"marker": marker, "color": colour, "linestyle": "", "markersize": 4.5}
         held = own["in_memory"] if letters else own["in_memory"].replace(0, np.nan)
-        ax.plot(rank, held, **style, label=rf"$\rho$ = {rho:g}")
+        ax.plot(rank, held, marker, color=colour, markersize=4.5, label=rf"$\rho$ = {rho:g}")
     if letters:
         ax.set_xticks(range(frame["class"].nunique()), _letters(sorted(frame["class"].unique())))
         ax.set(xlabel="class", ylim=(-0.3, None))
@@ -327,8 +314,7 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
         rows = np.flatnonzero(frame["role"] == role)
         if len(rows):
             height = frame["distance"].iloc[rows].fillna(top)
-            style = {"marker": marker, "color": ROLES[role], "linestyle": "", "markersize": 9}
-            ax.plot(rows, height, **style, label=role)
+            ax.plot(rows, height, marker, color=ROLES[role], markersize=9, label=role)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
     ax.set(xlabel="slot and its labels", ylabel="distance to the target\nwithout it (labels)")

@@ -151,10 +151,10 @@ def _place(
             memory[slot, c] = True
             _fill(slot, x, vectors, samples)
         else:
-            first, second = _closest(gaps[c], held[c])
+            second, first = divmod(gaps[c].argmin(), gaps.shape[2])  # infinite: only one vector
             nearest = distance.argmin()
             slot = own[nearest]
-            if second < 0 or distance[nearest] < gaps[c, second, first]:
+            if distance[nearest] < gaps[c, second, first]:
                 _merge(slot, x, 1, vectors, samples)
                 _measure(gaps[c], nearest, own, held[c], vectors)
             else:
@@ -175,17 +175,6 @@ def _squared(x, y):
         gap = np.float64(x[k]) - np.float64(y[k])
         total += gap * gap
     return total
-
-
-@numba.njit(cache=True)
-def _closest(gaps, held):
-    """Return the closest pair, the older first; -1 where there is only one vector."""
-    first, second, least = -1, -1, np.inf
-    for i in range(held):
-        for j in range(i):
-            if gaps[i, j] < least:
-                first, second, least = j, i, gaps[i, j]
-    return first, second
 
 
 @numba.njit(cache=True)

@@ -33,10 +33,9 @@ class GSS(Counted):
     candidate): the one that resembles the others more is the likelier to go.
 
     What the paper leaves open, and what we chose. The gradient is that of the training loss, over
-    all trained weights, whatever the number of labels: several labels need nothing else. The
-    subsets are disjoint, as in the method's own code. Candidates are drawn sample by sample, with
-    the scores as they are then, so that a batch larger than the memory has a meaning. The printed
-    algorithm divides scores by their sum and so do we; its code also subtracts the smallest. The
+    all trained weights, whatever the number of labels. The subsets are disjoint, as in the method's
+    own code. Candidates are drawn sample by sample, with the scores as they are then. Scores are
+    divided by their sum, as printed; the method's code also subtracts the smallest. The
     first scores are 0.1, that of a similarity of -0.9. A gradient of zero resembles nothing:
     similarity 0. A sample with no label never enters, counts nowhere and has no part in the
     batch's gradient.
@@ -103,10 +102,12 @@ class GSS(Counted):
         self, length: int, rows: np.ndarray, gradient_products: Callable
     ) -> tuple[np.ndarray, float]:
         """Return the scores of the samples in ``rows`` and of their mean gradient."""
-        subsets = self._draw_subsets()
-        known = len(subsets)
-        if not known:
+        if not self._count:
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
+        size = min(self.subset_size, self._count)
+        known = min(self.subsets, self._count // size)
+        drawn = self._rng.permutation(self._count)[: known * size]  # so the subsets are disjoint
+        subsets = drawn.reshape(known, size)
         products = np.asarray(gradient_products(subsets), np.float64)
         if products.shape != (known + length, known + length):
             raise ValueError(
@@ -124,14 +125,6 @@ class GSS(Counted):
         batch_norm = np.sqrt(max(products[np.ix_(rows, rows)].mean(), 0))
         scores = 1 + _ratio(across, norms[:known, None] * norms[rows]).max(0)
         return scores, float(1 + _ratio(across.mean(1), norms[:known] * batch_norm).max())
-
-    def _draw_subsets(self) -> np.ndarray:
-        """Draw disjoint subsets of the filled slots; int64 (K, n), K = 0 where none is filled."""
-        size = min(self.subset_size, self._count)
-        if size == 0:
-            return np.empty((0, self.subset_size), np.int64)
-        count = min(self.subsets, self._count // size)
-        return self._rng.permutation(self._count)[: count * size].reshape(count, size)
 
     def _take(self, labels: np.ndarray, score: float, batch_score: float) -> int:
         if self._count < self.size:

@@ -1,11 +1,11 @@
 """Save the state of a run under way as tensors, numbers and text, and go on from it."""
 
 import ast
+import copy
 import hashlib
 import io
 import time
 import warnings
-import zipfile
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from prslib.models.weights import check_zip
 from prslib.paths import PACKAGE, replacing
 from prslib.training.config import SAVE_EVERY
 from prslib.training.learner import Learner
@@ -64,11 +65,7 @@ def unpack(packed: Any, like: Any) -> Any:
 
 @dataclass
 class Progress:
-    """Everything that changes in the course of a run.
-
-    The stream needs no state: its order follows from the seed. Where the sampler looks at labels
-    alone, so does the whole replay plan. The memory is saved only where the plan is made stepwise.
-    """
+    """Everything that changes in the course of a run; the stream's order follows from the seed."""
 
     learner: Learner
     replay: Replay | None = None
@@ -116,7 +113,7 @@ class Progress:
             {name: pd.DataFrame(frame) for name, frame in part.items()} for part in state["scores"]
         ]
         self.variances, self.steps = state["variances"], state["steps"]
-        if self.stepwise:  # else the memory follows from the seed
+        if self.stepwise:  # else the memory, too, follows from the seed
             for part in ("sampler", "memory"):
                 own = vars(getattr(self.replay, part))
                 own.update(unpack(state[part], own))
@@ -126,8 +123,7 @@ class Progress:
 class Checkpoint:
     """A file with a run's progress, written anew every ``save_every`` seconds.
 
-    It holds tensors, numbers and text only, so that reading it executes nothing. A file of another
-    `RunConfig.training` is refused. A file of other code, or written for fewer runs, is not used.
+    It holds tensors, numbers and text only, so that reading it executes nothing.
     """
 
     def __init__(
@@ -164,7 +160,12 @@ class Checkpoint:
         if not set(self.hashes) <= set(content["hashes"]):
             self._starts_over("it was written for runs that look at less")
             return
-        progress.restore(content["progress"])
+        before = copy.deepcopy(progress.state())
+        try:
+            progress.restore(content["progress"])
+        except Exception as error:  # of whatever a file holds that no run has written
+            progress.restore(before)
+            self._starts_over(f"no run of this training has such a state: {error!r}")
 
     def after_step(self, progress: Progress) -> None:
         """Count a step, and write the file if its time has come."""
@@ -196,11 +197,9 @@ class Checkpoint:
 
     def _read(self) -> dict | None:
         try:
-            with zipfile.ZipFile(self.path) as file:
-                broken = file.testzip()  # torch does not look at the checksums itself
-            if broken is not None:
-                raise zipfile.BadZipFile(f"{broken} is damaged")
+            check_zip(self.path)
             content = torch.load(self.path, map_location="cpu", weights_only=True)
+            content["hashes"] = [*content["hashes"]]
             return {name: content[name] for name in ("training", "hashes", "code", "progress")}
         except FileNotFoundError:
             return None
@@ -215,22 +214,16 @@ class Checkpoint:
 
 
 @lru_cache
-def code_version() -> str:
+def code_version(package: Path = PACKAGE) -> str:
     """Return twelve hexadecimal digits over the code that trains, numpy's and torch's included."""
-    versions = f"numpy {np.__version__}, torch {torch.__version__}, {source_digest(PACKAGE)}"
-    return hashlib.sha256(versions.encode()).hexdigest()[:12]
-
-
-def source_digest(package: Path) -> str:
-    """Return a digest of the package's `TRAINING` sources without comments and docstrings."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f"numpy {np.__version__}, torch {torch.__version__}".encode())
     for file in sorted(file for name in TRAINING for file in package.glob(name)):
-        module = ast.parse(file.read_bytes())
+        module = ast.parse(file.read_bytes())  # without comments, and without docstrings:
         for node in ast.walk(module):
             if isinstance(body := getattr(node, "body", None), list):
                 node.body = [part for part in body if not _is_docstring(part)]
         digest.update(ast.dump(module).encode())
-    return digest.hexdigest()
+    return digest.hexdigest()[:12]
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -2,11 +2,10 @@
 
 import gc
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
-from itertools import cycle
 
 import numpy as np
 import torch
@@ -18,11 +17,9 @@ WARM_UP = 3  # calls of a shape before it is recorded, in which libraries set th
 
 
 class Precision:
-    """A network's arithmetic, by a name of `prslib.training.config.PRECISIONS`.
+    """A network's arithmetic, by a name of `PRECISIONS`; weights and loss stay in float32."""
 
-    Weights, loss and optimiser stay in float32. On a CPU, which has no TF32, "tf32" is float32 with
-    the weights in another memory format.
-    """
+    # on a CPU, which has no TF32, "tf32" is float32 with the weights in another memory format
 
     def __init__(self, name: str):
         plain = name == "fp32"  # PyTorch's own default lets convolutions take TF32
@@ -60,13 +57,14 @@ def check_device(device: torch.device | str) -> None:
     except (RuntimeError, TypeError):
         wanted = None
     gpus = torch.cuda.device_count()
-    known = ", ".join(["cpu", *(["cuda"] if gpus else []), *(f"cuda:{i}" for i in range(gpus))])
-    if str(wanted) not in known.split(", "):
-        raise ValueError(f"unknown device {str(device)!r}; devices of this machine: {known}")
+    known = ["cpu", *["cuda"][:gpus], *(f"cuda:{i}" for i in range(gpus))]
+    if str(wanted) not in known:
+        said = f"devices of this machine: {', '.join(known)}"
+        raise ValueError(f"unknown device {str(device)!r}; {said}")
 
 
 class Images:
-    """uint8 images (N, H, W, channels), or features (N, D), in batches on the network's device."""
+    """uint8 images (N, H, W, channels), or features (N, D), all on the network's device."""
 
     def __init__(self, images: Tensor, device: torch.device | None = None):
         self.images, self.shape, self.device = images, images.shape, device or images.device
@@ -78,10 +76,6 @@ class Images:
     def __getitem__(self, indices: Tensor) -> Tensor:
         """Return some images (B, H, W, channels) on the device."""
         return self.images[indices.to(self.images.device)].to(self.device)
-
-
-class DeviceImages(Images):
-    """Images that are all on the device."""
 
     def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the images and the indices of every batch, both on the device."""
@@ -97,23 +91,16 @@ class HostImages(Images):
 
     def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield every batch, to be overwritten later, while the next `DEPTH` are on their way."""
-        shape = (max(map(len, plan), default=0), *self.shape[1:])
-        kind = self.images.dtype
-        buffers = cycle([Buffer(shape, kind, self.device) for _ in range(DEPTH + 1)])
-        under_way = deque()
-        for batch, rows in zip(plan, on_device(plan, self.device), strict=True):
-            buffer = next(buffers)
-            buffer.send(self.images, torch.from_numpy(batch))
-            under_way.append((buffer, rows))
-            if len(under_way) > DEPTH:
-                yield from _arrive(*under_way.popleft())
-        while under_way:
-            yield from _arrive(*under_way.popleft())
-
-
-def _arrive(buffer: "Buffer", rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    yield buffer.arrived()[: len(rows)], rows
-    buffer.release()
+        shape, kind = (max(map(len, plan), default=0), *self.shape[1:]), self.images.dtype
+        buffers = [Buffer(shape, kind, self.device) for _ in range(DEPTH + 1)]
+        rows = on_device(plan, self.device)
+        for step in range(len(plan) + DEPTH):
+            if step < len(plan):
+                buffers[step % len(buffers)].send(self.images, torch.from_numpy(plan[step]))
+            if (ready := step - DEPTH) >= 0:
+                buffer = buffers[ready % len(buffers)]
+                yield buffer.arrived()[: len(rows[ready])], rows[ready]
+                buffer.release()
 
 
 class Buffer:
@@ -156,11 +143,9 @@ def _copy_stream(device: torch.device) -> torch.cuda.Stream:
 def place(images: np.ndarray | Tensor, device: torch.device | str) -> Images:
     """Put images (N, H, W, channels) on a device, or leave them on the host if they do not fit."""
     device, images = torch.device(device), torch.as_tensor(images)
-    if fits(images.nbytes, device):
-        try:
-            return DeviceImages(images.to(device))
-        except torch.cuda.OutOfMemoryError:  # another run on this GPU has been faster
-            pass
+    with suppress(torch.cuda.OutOfMemoryError):  # another run on this GPU has been faster
+        if fits(images.nbytes, device):
+            return Images(images.to(device))
     return HostImages(images, device)
 
 
@@ -203,20 +188,14 @@ class Graphs:
     def waits(self, function: Callable[..., None], inputs: tuple[Tensor, ...]) -> bool:
         """Call a function and return whether it waited for the device, which no graph can hold."""
         before = torch.cuda.get_sync_debug_mode()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that this mode is a prototype
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
                 torch.cuda.set_sync_debug_mode("warn")
-            with warnings.catch_warnings(record=True) as seen:
-                warnings.simplefilter("always")
                 function(*inputs)
-        finally:
-            torch.cuda.set_sync_debug_mode(before)
-        waited = [w for w in seen if "synchronizing CUDA operation" in str(w.message)]
-        for other in seen:
-            if other not in waited:
-                warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
-        return bool(waited)
+            finally:
+                torch.cuda.set_sync_debug_mode(before)
+        return any("synchronizing CUDA operation" in str(warning.message) for warning in seen)
 
     def record(self, function: Callable[..., None], inputs: tuple[Tensor, ...]) -> Callable:
         """Return a function that repeats a call on the same tensors; recording computes nothing."""
@@ -228,14 +207,11 @@ class Graphs:
 
 
 class Captured:
-    """Call a function eagerly at first, then replay it: one graph for each shape of its inputs.
+    """Call a function eagerly at first, then replay it: one graph for each shape of its inputs."""
 
-    The function takes tensors on the device and returns nothing. It changes the same tensors in
-    place every time, and neither waits for the device nor looks at a tensor's values.
-    """
-
-    # The first calls of a shape run on the recording stream: they warm the libraries up and count
-    # as calls, so nothing has to be undone. A rare shape, such as that of a stream's first batch
+    # The function changes the same tensors in place every time and looks at no tensor's values. The
+    # first calls of a shape run on the recording stream: they warm the libraries up and count as
+    # calls, so nothing has to be undone. A rare shape, such as that of a stream's first batch
     # without replay, is never recorded. The last warm-up call is watched: a function that waits for
     # the device cannot be recorded and stays eager, after a warning. So does one whose recording
     # fails, which has changed no tensor.

@@ -18,7 +18,7 @@ from prslib.memory import Memory
 from prslib.models.networks import split
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Captured, DeviceImages, Graphs, Images, Precision
+from prslib.training.device import Captured, Graphs, Images, Precision
 from prslib.training.replay import VectorBatch
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -91,11 +91,9 @@ class Learner:
         plan: Iterable[np.ndarray | VectorBatch],
         after_step: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take one step on every batch of a plan; images and float labels (N, C) on the device.
-
-        An array or a list of indices is known ahead, and nothing waits between its steps. An
-        iterator is asked for a batch after the step on the last one and ``after_step``.
-        """
+        """Take one step on every batch of a plan; images and float labels (N, C) on the device."""
+        # Nothing waits between the steps of a list or an array of indices. An iterator is asked for
+        # a batch after the step on the last one and ``after_step``.
         listed = isinstance(plan, list) and not any(isinstance(b, VectorBatch) for b in plan)
         if listed or isinstance(plan, np.ndarray):
             for pixels, rows in _as_images(images).feed(plan):
@@ -127,7 +125,10 @@ class Learner:
         loss = self.objective(inputs, targets)
         self.optimizer.zero_grad()
         loss.backward()
-        self.update()
+        if self.ewc:
+            self.ewc.pull()
+        nn.utils.clip_grad_value_(self.parameters, self.clip_value)
+        self.optimizer.step()
         if self.ewc:
             self.ewc.observe(gradients.squared_gradients(self.upper, self.loss, inputs, targets))
 
@@ -144,13 +145,6 @@ class Learner:
 
     def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.loss(logits.float(), targets)
-
-    def update(self) -> None:
-        """Change the weights by the gradients that they have."""
-        if self.ewc:
-            self.ewc.pull()
-        nn.utils.clip_grad_value_(self.parameters, self.clip_value)
-        self.optimizer.step()
 
     @torch.no_grad()
     def below(self, pixels: Tensor) -> Tensor:
@@ -210,7 +204,7 @@ class Learner:
 
 
 def _as_images(images: Images | Tensor) -> Images:
-    return DeviceImages(images) if isinstance(images, Tensor) else images
+    return Images(images) if isinstance(images, Tensor) else images
 
 
 def _in_batches(indices: np.ndarray, size: tuple[int, int]) -> Sequence[np.ndarray]:
@@ -227,19 +221,16 @@ def as_input(images: Tensor) -> Tensor:
 
 
 class EWC:
-    """Pull weights back to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3).
+    """Pull weights back to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3)."""
 
-    The penalty is ``strength / 2 * sum of fisher * (weight - anchor) ** 2``.
-    """
-
-    # The original method adds a penalty at the end of every task. The paper's learner is not told
-    # where a task ends, and the paper does not say how its EWC comes to know. Here every batch is a
-    # task: after its step it adds a penalty with its Fisher information at the new weights. Up to a
-    # constant a sum of such penalties is one of the same form, exactly: its Fisher is the sum, its
-    # anchor the mean of the past weights, weighted by their batches' Fisher. The sum is divided by
-    # the number of batches, so that lambda weighs a Fisher of one sample, as in a single task.
-    # The Fisher is the empirical one: the mean over the batch of each sample's squared gradient of
-    # the loss with its own labels. The paper's lambda, 15000, was found on its own data (Appendix).
+    # The penalty is strength / 2 * sum of fisher * (weight - anchor) ** 2. The original method adds
+    # one at the end of every task. The paper's learner is not told where a task ends, and the paper
+    # does not say how its EWC comes to know. Here every batch is a task: after its step it adds a
+    # penalty with its Fisher information at the new weights. Up to a constant the sum of these is
+    # one penalty: its Fisher is the sum, its anchor the mean of the past weights, weighted by their
+    # batches' Fisher. The sum is divided by the number of batches, so that lambda weighs a Fisher
+    # of one sample, as in a single task. The Fisher is the empirical one: the mean of each sample's
+    # squared gradient of the loss with its own labels. Lambda is the paper's (Appendix).
 
     def __init__(self, parameters: Iterable[tuple[str, Tensor]], strength: float):
         self.strength = strength

@@ -85,11 +85,10 @@ def replay_plan(
 ) -> Iterator[np.ndarray | VectorBatch]:
     """Yield the joined batch of every step and fill the memory (Algorithm 1).
 
-    Each batch holds new, then replayed indices. It is yielded before its samples are placed, so
-    the first has nothing to replay. A sampler that looks at labels alone can be listed ahead of
-    training. One that looks at the model gets what it ``needs`` from ``ask_model``, given the name,
-    the new indices and the memory, after the step. ``begun`` says that the step on the first batch
-    was taken before an interruption: only its samples are still to be placed.
+    Each batch holds new, then replayed indices, and is yielded before its samples are placed. After
+    the step a sampler gets what it ``needs`` from ``ask_model``, given the name, the new indices
+    and the memory. ``begun`` says that the step on the first batch was taken before an
+    interruption: only its samples are still to be placed.
     """
     for step, batch in enumerate(batches):
         if step or not begun:
@@ -149,10 +148,9 @@ def stream_of(
 ) -> list[Part]:
     """Make the batches of a run: ahead of training, or step by step.
 
-    Stepwise batches are iterators: each is taken after the step on the one before. They are needed
-    where the sampler looks at the model, or someone measures the memory on the way. An interrupted
-    run goes on at a position, parts finished and steps taken in the next one; the replay of a
-    stepwise stream must be as it was then.
+    Stepwise batches, each taken after the step on the one before, are needed where the sampler
+    looks at the model, or someone measures the memory. An interrupted run goes on at a position,
+    parts finished and steps taken in the next one; a stepwise replay must be as it was then.
     """
     parts, train = new_samples(config, dataset), dataset.train
     if replay is None:

@@ -1,5 +1,7 @@
 """The cache: drawn once, the same for ever, and made again where the file is broken."""
 
+import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +10,7 @@ from PIL import Image
 
 from prslib.datasets import arrays, digits, load_dataset, scenes
 from prslib.datasets.arrays import cached_arrays
+from prslib.paths import replacing
 
 
 @pytest.fixture
@@ -17,7 +20,8 @@ def cache(tmp_path, monkeypatch):
 
 
 def cached():
-    return cached_arrays("made", (arrays,), lambda: {"value": np.arange(1000)})["value"]
+    made = {"value": np.arange(1000), "other": np.arange(9)}
+    return cached_arrays("made", made, (arrays,), lambda: made)["value"]
 
 
 def test_scenes_are_drawn_once(cache, monkeypatch):
@@ -35,7 +39,9 @@ def test_cache_of_other_code_is_not_read(cache, tmp_path):
     maker = (SimpleNamespace(__file__=str(source)),)
     for code, value in (("one", 1), ("two", 2), ("one", 1)):
         source.write_text(code)
-        made = cached_arrays("made", maker, lambda value=value: {"value": np.array(value)})
+        made = cached_arrays(
+            "made", ["value"], maker, lambda value=value: {"value": np.array(value)}
+        )
         assert made["value"] == value
     assert len(list(cache.iterdir())) == 2
 
@@ -62,6 +68,39 @@ def test_a_damaged_cache_is_made_again(cache, share):
     with pytest.warns(UserWarning, match="making it again"):
         np.testing.assert_array_equal(cached(), np.arange(1000))
     assert path.read_bytes() == whole
+
+
+def test_a_cache_in_which_any_byte_is_flipped_is_made_again_or_the_same(cache, tmp_path):
+    """Among them are other compressions, encryption and a directory that lacks an array."""
+    maker = (SimpleNamespace(__file__=__file__),)
+    made = {"value": np.arange(9, dtype=np.uint8), "other": np.arange(5)}
+    load = partial(cached_arrays, "made", made, maker, lambda: made)
+    load()
+    (path,) = cache.iterdir()
+    whole, again = path.read_bytes(), 0
+    for position in range(len(whole)):
+        for value in (whole[position] ^ 1, 99):
+            path.write_bytes(whole[:position] + bytes([value]) + whole[position + 1 :])
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                loaded = load()
+            again += len(said)
+            assert not said or path.read_bytes() == whole
+            assert [*map(bytes, loaded.values())] == [*map(bytes, made.values())]
+    assert again > len(whole)
+
+
+def test_what_killed_writing_left_goes_with_the_next_look(cache):
+    cached()
+    (path,) = cache.iterdir()
+    part = path.with_name(f"{path.name}.01234567.part")
+    part.write_bytes(b"half")
+    with replacing(path) as beside:  # another process, at work
+        beside.write(b"all")
+        cached()
+        assert not part.exists()
+        assert len(list(cache.iterdir())) == 2
+    assert path.read_bytes() == b"all"
 
 
 def test_cache_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):

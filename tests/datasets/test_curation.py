@@ -113,8 +113,9 @@ def test_balanced_test_draws_every_image_equally_often():
 
 def test_balanced_test_refuses():
     labels = matrix(2, {0}, {0, 1})
-    with pytest.raises(ValueError, match="2 test images of every class, but 1 classes have fewer"):
-        balanced_test(labels, 2, np.random.default_rng(0))
+    said = "2 test images of every class, but 1 classes have fewer, class cat only 1"
+    with pytest.raises(ValueError, match=said):
+        balanced_test(labels, 2, np.random.default_rng(0), None, ["ant", "cat"])
     with pytest.raises(ValueError, match="per_class of 1 or more"):
         balanced_test(labels, 0, np.random.default_rng(0))
 

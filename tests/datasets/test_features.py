@@ -106,6 +106,8 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
     os.truncate(made, 5000)
     with pytest.raises(ValueError, match="got others or broken ones"):
         load_dataset("cocoseq-features")
+    assert extract() == 1
+    assert f"expected {made} as a whole array, but it cannot be read" in capsys.readouterr().err
 
 
 def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):

@@ -124,6 +124,14 @@ BAD = {
         lambda root: (root / "nus/ImageList/TestImagelist.txt").unlink(),
         "expected NUS-WIDE's image list",
     ),
+    "image list in another encoding": (
+        lambda root: (root / "nus/ImageList/TestImagelist.txt").write_bytes(b"caf\xe9.jpg"),
+        "expected names in UTF-8 in ",
+    ),
+    "image outside": (
+        lambda root: (root / "nus/ImageList/TestImagelist.txt").write_text("..\\..\\a.jpg\n"),
+        "TestImagelist.txt inside the folder of images, got '../../a.jpg'",
+    ),
     "id": (
         lambda root: (root / "ids/test_task1_id_nuswide.json").write_text("[100000]"),
         "1 of 1 are not, the first is 100000",

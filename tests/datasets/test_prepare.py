@@ -6,6 +6,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from http.client import IncompleteRead
 from io import BytesIO
@@ -21,6 +24,7 @@ from prslib.cli import main
 from prslib.datasets import DATASETS, arrays, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED, read_annotations
+from prslib.paths import project_root
 
 NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 TRAIN = [
@@ -59,12 +63,15 @@ def coco(original, tmp_path, monkeypatch):
 
 
 def prepare(root, *more, ids=True):
-    return main(
-        ["prepare", "cocoseq", "--images", str(root / "coco"), "--workers", "1"]
-        + ["--annotations", str(root / "coco" / "annotations")]
-        + (["--ids", str(root / "ids")] if ids else [])
-        + list(more)
-    )
+    return main([*arguments(root, ids), "--workers", "1", *more])
+
+
+def arguments(root, ids=True):
+    return [
+        *("prepare", "cocoseq", "--images", str(root / "coco")),
+        *("--annotations", str(root / "coco" / "annotations")),
+        *(("--ids", str(root / "ids")) if ids else ()),
+    ]
 
 
 def edit(file, change):
@@ -281,13 +288,46 @@ def stop_at(name):
     return replace
 
 
-def test_parallel_decoding_gives_the_same(coco, monkeypatch):
-    monkeypatch.setattr(arrays, "BATCH", 6)
+def test_parallel_decoding_gives_the_same(coco):
     prepare(coco)
     alone = np.array(load_dataset("cocoseq").train.images)
     shutil.rmtree(coco / "data/cocoseq")
     prepare(coco, "--workers", "2")
     np.testing.assert_array_equal(load_dataset("cocoseq").train.images, alone)
+
+
+ORPHANS = """
+import os, sys, time
+from pathlib import Path
+from prslib.cli import main
+from prslib.datasets import arrays
+
+def wrong(path, real=arrays.read_image):
+    Path(f"began-{os.getpid()}").touch()
+    while not Path("go").exists():
+        time.sleep(0.01)
+    return real(path) // 2
+
+if __name__ == "__main__":
+    arrays.read_image = wrong
+    main(sys.argv[1:])
+"""
+
+
+def test_workers_whose_process_was_killed_change_nothing_and_end(coco):
+    (coco / "program.py").write_text(ORPHANS)
+    command = [sys.executable, "program.py", *arguments(coco), "--workers", "2"]
+    environment = os.environ | {"PYTHONPATH": str(project_root())}
+    with subprocess.Popen(command, cwd=coco, env=environment, stdout=subprocess.PIPE) as process:
+        while len(list(coco.glob("began-*"))) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        assert prepare(coco) == 0
+        images = (coco / "data/cocoseq/images.npy").read_bytes()
+        (coco / "go").touch()
+        process.communicate(timeout=60)  # ends when no worker holds the pipe any more
+    assert (coco / "data/cocoseq/images.npy").read_bytes() == images
 
 
 def test_an_image_that_is_listed_twice_counts_once(coco):
@@ -356,6 +396,15 @@ def image_in_both_halves(content):
     annotate(1, 1)(content)
 
 
+def outside(content):
+    content["images"][0]["file_name"] = "../../../secret.jpg"
+
+
+def deep_json(root):
+    file = root / "coco/annotations/instances_val2014.json"
+    file.write_text("[" * 100_000 + "]" * 100_000)
+
+
 def cut_json(root):
     file = root / "coco/annotations/instances_val2014.json"
     file.write_bytes(file.read_bytes()[:200])
@@ -384,6 +433,23 @@ BAD = {
         r"expected a folder after --ids",
     ),
     "truncated": (cut_json, r"expected whole JSON in .*val2014.json.*download"),
+    "deep": (deep_json, r"expected annotations in .*val2014.json, got other JSON \(RecursionError"),
+    "no file name": (
+        annotations("val", lambda content: content["images"][0].pop("file_name")),
+        r"expected annotations in .*val2014.json, got other JSON \(KeyError\('file_name'",
+    ),
+    "no name": (
+        annotations("train", lambda content: content["categories"][0].pop("name")),
+        r"expected annotations in .*train2014.json, got other JSON \(KeyError\('name'",
+    ),
+    "number as name": (
+        annotations("train", lambda content: content["categories"][0].update(name=5)),
+        r"expected annotations in .*train2014.json, got other JSON \(TypeError",
+    ),
+    "name outside": (
+        annotations("val", outside),
+        r"images of .*val2014.json inside the folder of images, got '../../../secret.jpg'; down",
+    ),
     "unknown image": (
         annotations("train", annotate(777, 1)),
         r"annotation 99 of the unknown image 777; download",
@@ -425,6 +491,11 @@ def test_bad_input_is_named_before_any_work(coco, capsys, what):
     said = capsys.readouterr().err
     assert re.search(message, said), said
     assert not (coco / "data/cocoseq").exists()
+
+
+def test_no_workers_are_refused(coco, capsys):
+    assert prepare(coco, "--workers", "0") == 1
+    assert "--workers must be at least 1, got 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [(), ("--allow-missing",)])

@@ -42,7 +42,7 @@ def pictures(*shape):
 
 def write_keras(folder, parts):
     arrays = {f"x_{part}": images[..., 0] for part, (images, _) in parts.items()}
-    arrays |= {f"y_{part}": digits.astype(np.uint8) for part, (_, digits) in parts.items()}
+    arrays |= {f"y_{part}": digits for part, (_, digits) in parts.items()}
     np.savez(folder / "mnist.npz", **arrays)
     return folder / "mnist.npz"
 
@@ -63,12 +63,12 @@ def write_idx(folder, parts, packed):
     return raw
 
 
-def write_mat(folder, parts):
+def write_mat(folder, parts, do_compression=True):
     folder.mkdir(exist_ok=True)
     for part, (images, digits) in parts.items():
-        labels = np.where(digits == 0, 10, digits)[:, None].astype(np.uint8)
+        labels = np.where(digits == 0, 10, digits)[:, None]
         content = {"X": images.transpose(1, 2, 3, 0), "y": labels}
-        scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
+        scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=do_compression)
 
 
 def test_thinning_has_the_papers_sums():
@@ -111,8 +111,36 @@ def test_files_are_read_and_named_where_they_are_cut_short(tmp_path, kind):
         file.write_bytes(whole)
 
 
+def test_damage_anywhere_is_named_or_harmless(tmp_path):
+    write_mat(tmp_path, pictures(32, 32, 3), do_compression=False)
+    write_keras(tmp_path, pictures(28, 28, 1))
+    for read, file, named in (
+        (read_svhn, tmp_path / "test_32x32.mat", 50),
+        (read_mnist, tmp_path / "mnist.npz", 300),
+    ):
+        whole, wrong = file.read_bytes(), 0
+        for position in [*range(300), *range(len(whole) - 450, len(whole))]:
+            for value in (9, 99):
+                file.write_bytes(whole[:position] + bytes([value]) + whole[position + 1 :])
+                try:
+                    read(tmp_path)
+                except ValueError as error:
+                    wrong += 1
+                    assert str(tmp_path) in str(error)
+        assert wrong > named
+
+
 def test_other_contents_are_refused(tmp_path):
     parts = pictures(28, 28, 1)
+    structured = np.zeros(2, [("a", "u1"), ("b", "u1")])
+    for digits in (np.array([300, 1]), np.array([-3, 1])):
+        parts_of_svhn = pictures(32, 32, 3)
+        write_mat(tmp_path, parts_of_svhn | {"test": (parts_of_svhn["test"][0], digits)})
+        with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
+            read_svhn(tmp_path)
+    write_keras(tmp_path, parts | {"test": (parts["test"][0], structured)})
+    with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
+        read_mnist(tmp_path)
     write_keras(tmp_path, parts | {"test": (parts["test"][0], np.array([5, 11]))})
     with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
         read_mnist(tmp_path)

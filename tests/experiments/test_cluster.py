@@ -11,7 +11,9 @@ import threading
 import time
 import warnings
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -166,27 +168,14 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
 
 
 class Inline:
-    """Ray's calls, each answered at once in this process."""
-
-    def __init__(self):
-        self.trained = []
+    """Ray's calls, each answered in this process when it is fetched."""
 
     def remote(self, work):
-        inline = self
-
-        class Task:
-            def options(self, **_options):
-                return self
-
-            def remote(self, added, task, configs, *arguments):
-                inline.trained.append(configs)
-                return (work, added, task, configs, *arguments)
-
-        return Task()
+        task = SimpleNamespace(remote=partial(partial, work))
+        return SimpleNamespace(options=lambda **_options: task)
 
     def get(self, answer):
-        work, *arguments = answer
-        return work(*arguments)
+        return answer()
 
     def wait(self, answers, timeout):
         return answers[:1], answers[1:]
@@ -194,7 +183,11 @@ class Inline:
 
 def test_a_run_that_cannot_be_locked_or_stored_ends_alone(tmp_path, monkeypatch):
     wanted = configs(**MLP, method="Finetune", seed=[0, 1, 2])
-    store, ray = Store(tmp_path), Inline()
+    store, trained = Store(tmp_path), []
+
+    def train(configs, device, train=cluster.train_group):
+        trained.append(configs[0].seed)
+        return train(configs, device)
 
     def load(store, config, load=Store.load):
         if config == wanted[0]:
@@ -206,17 +199,15 @@ def test_a_run_that_cannot_be_locked_or_stored_ends_alone(tmp_path, monkeypatch)
             raise OSError("Disk quota exceeded")
         return save(store, run)
 
+    monkeypatch.setattr(cluster, "train_group", train)
     monkeypatch.setattr(Store, "load", load)
     monkeypatch.setattr(Store, "save", save)
-    groups = [wanted[:1], wanted[1:2], wanted[2:]]
-    outcomes = list(cluster._train(ray, groups, store, "cpu", wait=False))
+    groups = [(config,) for config in wanted]
+    outcomes = list(cluster._train(Inline(), groups, store, "cpu", wait=False))
     errors = {outcome.config.seed: outcome.error for outcome in outcomes}
-    assert errors == {
-        0: "NewerStoreError: a newer version wrote it",
-        1: "OSError: Disk quota exceeded",
-        2: None,
-    }
-    assert [configs[0].seed for configs in ray.trained] == [1, 2]
+    said = {0: "NewerStoreError: a newer version wrote it", 1: "OSError: Disk quota exceeded"}
+    assert errors == said | {2: None}
+    assert trained == [1, 2]
     assert len(stored(tmp_path)) == 1
 
 

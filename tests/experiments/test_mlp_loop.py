@@ -8,7 +8,7 @@ import torch
 
 from prslib.datasets import load_dataset
 from prslib.experiments.mlp_loop import Loop, Network, progressions
-from prslib.training.config import RunConfig
+from prslib.training.config import RunConfig, configs
 from prslib.training.learner import LOSSES, Learner
 from prslib.training.replay import plan
 from prslib.training.run import initial_model, run
@@ -23,21 +23,15 @@ def dataset():
     return load_dataset(TINY)
 
 
-def numpy_network(config, dataset, **settings):
-    state = initial_model(config, dataset).state_dict()
-    return Network([tensor.numpy() for tensor in state.values()], **settings)
-
-
 def test_steps_are_the_learners(dataset):
     config = RunConfig(dataset=TINY, method="PRS", schedule=ORDERS[0])
     parts, _ = plan(config, dataset)
     batches = [batch for part in parts for batch in part.batches][:80]
-    learner = Learner(
-        initial_model(config, dataset), optimizer="sgd", loss="cross_entropy", **SETTINGS
-    )
+    model, loop = initial_model(config, dataset), Loop(dataset)
+    network = Network([tensor.numpy() for tensor in model.state_dict().values()], **SETTINGS)
+    learner = Learner(model, optimizer="sgd", loss="cross_entropy", **SETTINGS)
     images, labels = map(torch.from_numpy, (dataset.train.images, dataset.train.labels))
     learner.fit(images, labels.float(), batches)
-    network, loop = numpy_network(config, dataset, **SETTINGS), Loop(dataset)
     for batch in batches:
         network.step(loop.train[batch], loop.classes[batch])
     for ours, theirs in zip(network.tensors, learner.model.parameters(), strict=True):
@@ -84,10 +78,7 @@ def test_other_trainings_are_refused(dataset):
 
 
 def test_progressions_are_tidy():
-    wanted = [
-        RunConfig(dataset=TINY, method=method, schedule=ORDERS[0])
-        for method in ("Multitask", "PRS")
-    ]
+    wanted = configs(dataset=TINY, method=["Multitask", "PRS"], schedule=[ORDERS[0]])
     rows = progressions(wanted, workers=1)
     assert rows["trained_tasks"].tolist() == [5, 1, 2, 3, 4, 5]
     assert rows["variant"].tolist() == [""] + ["paper"] * 5

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 
 from prslib.cli import main
 from prslib.experiments.store import (
@@ -29,32 +30,20 @@ from prslib.experiments.sweep import run_all
 from prslib.experiments.workers import train_and_store
 from prslib.training.config import Run, RunConfig, configs
 
+CONFIG = RunConfig(dataset="digits70tiny", rho=0.1)
+
 
 @pytest.fixture
 def finished():
-    scores = pd.DataFrame(
-        {
-            "dataset": "digits70tiny",
-            "method": ["PRS", "CRS", "Multitask"],
-            "rho": [0.1, np.nan, np.nan],
-            "memory_size": [50, 50, 0],
-            "schedule": ["0,3,1,2", "0,3,1,2", ""],
-            "seed": 0,
-            "trained_tasks": [1, 4, 4],
-            "task": ["seen", "0", "3"],
-            "group": ["overall", "minority", "red 3"],
-            "metric": "mAP",
-            "value": [1 / 3, np.nan, 1e-17],
-        }
-    )
-    labels = np.eye(5, 70, dtype=bool)
-    return Run(RunConfig(dataset="digits70tiny", rho=0.1), scores, labels)
+    run = fake_run(CONFIG, lambda rows: 1 / 3)
+    run.scores.loc[:2, "value"] = [np.nan, 1e-17, 1.0]
+    return run
 
 
 @pytest.fixture
 def with_extras(finished):
     columns = ["dataset", "method", "rho", "memory_size", "schedule", "seed"]
-    rows = finished.scores[columns].assign(images=[10, 20, 30], samples=5, value=[0.1, 1e-17, 3.0])
+    rows = finished.scores[columns][:3].assign(images=[10, 20, 30], value=[0.1, 1e-17, 3.0])
     config = dataclasses.replace(finished.config, features_per_class=2, variance_points=3)
     features = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
     extras = {"features": features, "gradient_variance": rows}
@@ -113,15 +102,63 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
     assert store.load(finished.config) is not None
 
 
+SPOILT = {
+    "a row less": lambda run: {"scores": run.scores[:-1]},
+    "a task less": lambda run: {"scores": run.scores[run.scores["task"] != "2"]},
+    "infinite": lambda run: {"scores": run.scores.assign(value=np.inf)},
+    "above 1": lambda run: {"scores": run.scores.assign(value=1.5)},
+    "three dimensions": lambda run: {"memory_labels": np.zeros((3, 3, 3), bool)},
+    "numbers": lambda run: {"memory_labels": run.memory_labels.astype(float)},
+    "a sample less": lambda run: {"memory_labels": run.memory_labels[1:]},
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_run_with_other_contents_than_its_configuration_gives_is_not_believed(
+    tmp_path, finished, what
+):
+    store = Store(tmp_path)
+    store.save(dataclasses.replace(finished, **SPOILT[what](finished)))
+    with pytest.warns(UserWarning, match="cannot be read .* it will be trained again"):
+        assert store.load(finished.config) is None
+
+
+def test_a_run_under_the_name_of_another_is_not_believed(tmp_path, finished):
+    store, other = Store(tmp_path), dataclasses.replace(finished.config, seed=1)
+    shutil.copy(store.save(finished), store.path(other))
+    with pytest.warns(UserWarning, match="config.json is another run's"):
+        assert store.load(other) is None
+
+
+def test_what_killed_processes_left_goes_with_the_next_look_but_not_what_is_held(
+    tmp_path, finished
+):
+    store, begun = Store(tmp_path), dataclasses.replace(finished.config, seed=1)
+    for config in (finished.config, begun):
+        with store.lock(config):
+            (tmp_path / f"{config.hash}.zip.01234567.part").touch()
+    whole = store.save(finished)
+    store.path(finished.config, CHECKPOINT).touch()
+    store.path(finished.config, LOCK).touch()
+    with store.lock(finished.config), store.lock(begun):
+        before = {file.name for file in tmp_path.glob(f"*{LOCK}")}
+        assert run_all([finished.config], store)
+        assert {file.name for file in tmp_path.glob(f"*{LOCK}")} == before
+        assert store.path(finished.config, CHECKPOINT).exists()
+    assert run_all([finished.config], store)
+    assert list(tmp_path.iterdir()) == [whole]
+
+
 def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path, finished, monkeypatch):
     store = Store(tmp_path)
     before = store.save(finished).read_bytes()
 
     def full(*_args, **_kwargs):
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("zipfile.ZipFile.writestr", full)
-    with pytest.raises(OSError, match="No space"):
+    said = rf"no run can be stored in {tmp_path} \(No space left on device\).* make room"
+    with pytest.raises(OSError, match=said):
         store.save(finished)
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
 

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from prslib.experiments import sweep, workers
-from prslib.experiments.store import FAILURE, Store
+from prslib.experiments.store import FAILURE, Store, inventory
 from prslib.paths import project_root
 from prslib.training.config import RunConfig, configs
 
@@ -83,7 +83,8 @@ if __name__ == "__main__":
 """
 
 
-def test_ctrl_c_in_a_terminal_stops_cleanly_and_keeps_what_is_finished(tmp_path):
+@pytest.mark.parametrize("how", ["Ctrl-C in a terminal", signal.SIGTERM, signal.SIGKILL])
+def test_however_it_ends_its_workers_end_and_what_is_finished_stays(tmp_path, how):
     (tmp_path / "program.py").write_text(PROGRAM)
     runs = tmp_path / "cache" / "runs"
     folders = {"PRSLIB_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(project_root())}
@@ -93,10 +94,18 @@ def test_ctrl_c_in_a_terminal_stops_cleanly_and_keeps_what_is_finished(tmp_path)
     with subprocess.Popen(command, **pipe, **options) as process:
         while not any(runs.glob("*.zip")) and process.poll() is None:
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to every process of the group
-        output, _ = process.communicate()  # ends when every process that could write is gone
+        if ctrl_c := isinstance(how, str):  # a terminal sends it to every process of the group
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(how)
+        # ends when every process that could write is gone
+        output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert "KeyboardInterrupt" in output
+    assert ctrl_c == ("KeyboardInterrupt" in output)
+    states = {entry.state for entry in inventory(Store(runs))}  # settles what was killed
+    assert "stored" in states <= {"stored", "interrupted"}
+    assert not list(runs.glob("*.part"))
+    assert len(list(runs.glob("*.lock"))) == len(list(runs.glob("*.checkpoint")))
     finished = list(runs.glob("*.zip"))
     assert 1 <= len(finished) < 500
     for file in finished:
@@ -135,6 +144,14 @@ def test_bad_options_are_refused_before_any_training(tmp_path, options, error, m
     with pytest.raises(error, match=message):
         sweep.run_all([RunConfig(**MLP)], Store(tmp_path), **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_the_place_of_a_result_is_an_error_before_any_training(tmp_path, monkeypatch):
+    store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
+    store.path(config).mkdir()
+    monkeypatch.setattr(workers, "train_missing", None)
+    with pytest.raises(IsADirectoryError, match=rf"at .*{config.hash}\.zip, got a folder; move it"):
+        sweep.run_all([config], store)
 
 
 def test_a_run_that_has_vanished_is_named(tmp_path, monkeypatch):

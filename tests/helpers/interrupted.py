@@ -11,27 +11,6 @@ from prslib.experiments.workers import train_and_store
 from prslib.training import checkpoint
 
 
-class Steps:
-    """Count steps in a file, a byte each, that outlives the process; make them the clock."""
-
-    def __init__(self, file, killed_after=None):
-        self.taken, self.killed_after = 0, killed_after
-        self.file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-    def watch(self, patch):
-        after_step = checkpoint.Checkpoint.after_step
-
-        def counted(saved, progress):
-            self.taken += 1
-            os.write(self.file, b".")
-            if self.killed_after and self.taken == 1:
-                signal.setitimer(signal.ITIMER_VIRTUAL, self.killed_after)
-            after_step(saved, progress)
-
-        patch(checkpoint.Checkpoint, "after_step", counted)
-        patch(checkpoint.time, "monotonic", lambda: self.taken)
-
-
 class Stopped(BaseException):
     """As a KeyboardInterrupt."""
 
@@ -64,8 +43,18 @@ def attempt(config, *how, **options):
 
 def train(config, store, file, save_every, killed_after=None):
     """Attempt a run; ``save_every`` is in steps, ``killed_after`` in seconds of its own work."""
-    Steps(file, killed_after).watch(setattr)
-    outcome = attempt(config, store, save_every=save_every)
+    taken, after_step = [], checkpoint.Checkpoint.after_step
+    noted = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def count(saved, progress):
+        taken.append(os.write(noted, b"."))  # a byte each, which outlives the process
+        if killed_after and len(taken) == 1:
+            signal.setitimer(signal.ITIMER_VIRTUAL, killed_after)
+        after_step(saved, progress)
+
+    steps = patch.object(checkpoint.Checkpoint, "after_step", count)
+    with steps, patch.object(checkpoint.time, "monotonic", lambda: len(taken)):
+        outcome = attempt(config, store, save_every=save_every)
     assert outcome.error is None, outcome.error
 
 

@@ -32,9 +32,6 @@ class There(torch.Tensor):
         self.here = here
         return self
 
-    def __repr__(self):
-        return f"There({self.here!r})"
-
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         return _compute(func, args, kwargs or {})

@@ -2,6 +2,7 @@
 
 import sys
 import urllib.error
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import TorchvisionResNet, make_model, split
+from prslib.models.networks import make_model, resnet18, split
+from prslib.models.weights import EMBEDDED
 from prslib.training.config import RunConfig
 from prslib.training.gradients import squared_gradients
 from prslib.training.learner import Learner
@@ -23,8 +25,7 @@ OWN = [name for name, row in MODELS.items() if row.objective_for]
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def default_of(name):
-    return MODELS[name].default_weights
+build_small = partial(make_model, SMALL, (32, 32, 3), 5, 0)
 
 
 def images(count=2, size=32):
@@ -69,7 +70,6 @@ def test_resnet101_is_the_papers():
         maps = stage(maps)
         assert maps.shape == (1, width, 16 >> max(number - 1, 0), 16 >> max(number - 1, 0))
     assert isinstance(model.head, nn.Linear) and model.head.in_features == 2048
-    assert MODELS["resnet101"].stages == len(model.stages)
 
 
 @pytest.mark.parametrize("name", ["cocoseq", "nuswideseq"])
@@ -82,12 +82,10 @@ def test_the_paper_freezes_what_it_says(name):
 
 
 def test_a_resnet_is_torchvisions_with_another_head(resnet):
-    from torchvision.models import ResNet18_Weights, resnet18
+    from torchvision.models import ResNet18_Weights, get_model
     from torchvision.transforms.functional import normalize
 
-    theirs = resnet18(num_classes=5).eval()
-    ours = {k: v for stage in resnet.stages[1:5] for k, v in stage.state_dict().items()}
-    assert ours
+    theirs = get_model("resnet18", num_classes=5).eval()
     theirs.conv1.load_state_dict(resnet.stages[0][1].state_dict())
     theirs.bn1.load_state_dict(resnet.stages[0][2].state_dict())
     for number in range(1, 5):
@@ -154,7 +152,7 @@ def test_published_weights_are_fetched_by_name(monkeypatch, file):
     assert len(asked) == 1 and "resnet18-f37072fd" in asked[0]
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if "IMAGENET" in default_of(name)])
+@pytest.mark.parametrize("name", [n for n, m in MODELS.items() if "IMAGENET" in m.default_weights])
 def test_published_names_are_torchvisions(name):
     from torchvision.models import get_model_weights
 
@@ -185,17 +183,33 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
     del other["layer1.0.conv1.weight"]
     other["layer2.0.bn1.bias"] = torch.zeros(3)
     torch.save(other, tmp_path / "other.pth")
-    (tmp_path / "text.pth").write_text("not weights")
     torch.save([1, 2], tmp_path / "list.pth")
-    build = partial(make_model, SMALL, (32, 32, 3), 5, 0)
     with pytest.raises(ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"):
-        build(weights=str(tmp_path / "other.pth"))
-    with pytest.raises(ValueError, match="cannot be read as one"):
-        build(weights=str(tmp_path / "text.pth"))
+        build_small(weights=str(tmp_path / "other.pth"))
     with pytest.raises(ValueError, match="expected a state dict, got list"):
-        build(weights=str(tmp_path / "list.pth"))
+        build_small(weights=str(tmp_path / "list.pth"))
     with pytest.raises(FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"):
-        build(weights="IMAGENET1K_V7")
+        build_small(weights="IMAGENET1K_V7")
+
+
+def test_damaged_files_and_other_tensors_are_refused_by_name(tmp_path):
+    whole = EMBEDDED["turned_digits"].read_bytes()
+    flipped = bytearray(whole)
+    flipped[20003] ^= 0x7F
+    file = tmp_path / "weights.pth"
+    for damaged in (flipped, whole[:5000], b"hello", b"not weights", b""):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"weights {file}: .* cannot be read as one"):
+            build_small(weights=str(file))
+    meta, nan = torch.ones(2, device="meta"), torch.tensor([torch.nan])
+    for state in ({0: nan.nan_to_num()}, {"a": meta}, {"a": nan}, {"a": "text"}, {"a": (nan,)}):
+        torch.save(state, file)
+        with pytest.raises(ValueError, match=rf"weights {file}: expected dense tensors of finite"):
+            build_small(weights=str(file))
+    torch.save({"a": torch.eye(3).to_sparse()}, file)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=rf"weights {file}: expected d"):
+        warnings.simplefilter("ignore")  # torch's own, on sparse tensors
+        build_small(weights=str(file))
 
 
 def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
@@ -204,7 +218,7 @@ def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
     with pytest.raises(ImportError, match="which is not installed"):
         make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
     with pytest.raises(ValueError, match="expected images with 3 channels, as ImageNet has, got 1"):
-        TorchvisionResNet((28, 28, 1), 10, "resnet18", "none")
+        resnet18((28, 28, 1), 10, weights="none")
 
 
 # the configuration

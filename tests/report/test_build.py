@@ -1,6 +1,7 @@
 """Compiling ahead, and executing notebooks that stop."""
 
 import contextlib
+import re
 
 import numba
 import pytest
@@ -59,6 +60,14 @@ def test_one_notebook_that_stops_leaves_the_others(params):
     assert "single_label.yaml cannot be read as YAML: " in errors["single_label"]
     assert "expected parameters and their values in " in errors["tail_forgetting"]
     assert executed_file("smoke", "datasets").is_file()
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(params, tmp_path, monkeypatch):
+    params(datasets=GOOD["datasets"])
+    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "datasets.yaml"))
+    monkeypatch.setattr(build, "_train", lambda *_: {})
+    (error,) = build.execute("smoke", ["datasets"]).values()
+    assert re.search(r"got .*datasets\.yaml.*; set PRSLIB_CACHE to a folder that can be", error)
 
 
 def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys):

@@ -45,22 +45,23 @@ def test_runner_up_takes_the_second_best_of_each_cell():
     assert value(effects.runner_up("PRS", "CRS", "GSS", "EWC"), means(lower)) == -1
 
 
+def of_methods(levels, **scores):
+    """Make the means of methods at some levels, alike in two metrics but for a shift."""
+    cells = {(m, *at): v for m, row in scores.items() for at, v in zip(levels, row, strict=True)}
+    shifts = {"C-F1": -1.0, "mAP": 1.0}
+    return means(
+        {(*at, name): v + shift for at, v in cells.items() for name, shift in shifts.items()}
+    )
+
+
 def test_groups():
-    scores = {"PRS": (70.0, 60.0, 50.0), "CRS": (75.0, 56.0, 35.0)}
-    groups = ("majority", "moderate", "minority")
-    row = means({(m, groups[i], "mAP"): v[i] for m, v in scores.items() for i in range(3)})
+    row = of_methods([("majority",), ("minority",)], PRS=(70.0, 50.0), CRS=(75.0, 35.0))
     assert value(effects.gap_closes("PRS", "CRS", "majority", "minority"), row) == 40 - 20
 
 
 def test_steadier_compares_variances_over_schedules():
-    scores = {"CRS": (40.0, 50.0, 60.0), "PRS": (52.0, 54.0, 56.0)}
-    cells = {
-        (method, schedule, metric): value + shift
-        for method, values in scores.items()
-        for schedule, value in zip("abc", values, strict=True)
-        for metric, shift in (("C-F1", -1.0), ("mAP", 1.0))
-    }
-    assert value(effects.steadier("PRS", "CRS"), means(cells)) == 10**2 - 2**2
+    row = of_methods(["a", "b", "c"], CRS=(40.0, 50.0, 60.0), PRS=(52.0, 54.0, 56.0))
+    assert value(effects.steadier("PRS", "CRS"), row) == 10**2 - 2**2
 
 
 def test_steadier_leaves_the_noise_of_the_seeds_out():
@@ -77,9 +78,8 @@ def test_two_that_differ_by_less_than_a_share_are_alike():
 
 
 def test_lead_grows_and_flattens():
-    cells = {("PRS", 1, "mAP"): 60.0, ("PRS", 2, "mAP"): 57.0, ("PRS", 4, "mAP"): 50.0}
-    cells |= {("CRS", 1, "mAP"): 59.0, ("CRS", 2, "mAP"): 50.0, ("CRS", 4, "mAP"): 45.0}
-    assert value(effects.lead_grows("PRS", "CRS"), means(cells)) == 5 - 1
+    row = of_methods([(1,), (2,), (4,)], PRS=(60.0, 57.0, 50.0), CRS=(59.0, 50.0, 45.0))
+    assert value(effects.lead_grows("PRS", "CRS"), row) == 5 - 1
     sizes = {(0.5, "mAP"): 50.0, (1.0, "mAP"): 56.0, (1.5, "mAP"): 58.0}
     assert value(effects.flattens(0.5, 1.0, 1.5), means(sizes)) == 6 - 2
 
@@ -97,11 +97,12 @@ def test_rho():
 
 
 def test_the_first_task_can_be_left_out():
-    cells = {(m, task, "mAP"): 0.0 for m in ("PRS", "CRS") for task in (1, 2, 3)}
-    cells |= {("PRS", 1, "mAP"): -5.0, ("PRS", 2, "mAP"): 3.0, ("PRS", 3, "mAP"): 4.0}
-    effect = effects.beats("PRS", "CRS")
-    assert value(effect, means(cells)) == -5
-    assert value(effects.after_the_first(effect), means(cells)) == 3
+    row, effect = (
+        of_methods("123", PRS=(-5.0, 3.0, 4.0), CRS=(0.0,) * 3),
+        effects.beats("PRS", "CRS"),
+    )
+    assert value(effect, row) == -5
+    assert value(effects.after_the_first(effect), row) == 3
 
 
 def test_near_balance_needs_values_on_both_sides():

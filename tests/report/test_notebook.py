@@ -78,6 +78,7 @@ def test_what_a_command_line_can_write_is_understood(name, given, value):
         ("shares", [0.5, 0], ValueError, "shares must be above 0, got 0"),
         ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
         ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
+        ("rhos", "[0, [1]]", ValueError, r"rhos must be values with .*, got '\[0, \[1\]\]'"),
         ("schedules", 0, ValueError, "schedules must be at least 1"),
         ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds, smoke"),
     ],

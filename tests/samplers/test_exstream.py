@@ -40,15 +40,6 @@ def test_the_two_closest_merge_into_their_weighted_mean():
     assert sampler.class_freq.tolist() == [6, 1]
 
 
-def test_closeness_is_that_of_l2():
-    sampler = make_sampler("exstream", 2, 1, seed=0)
-    rows = np.ones((3, 1), bool)
-    # 3, 4 lies 5 from the origin; 5.5, 0 is further from it and 4.7 from 3, 4; in L1 it is not
-    features = np.array([[0, 0], [3, 4], [5.5, 0]], np.float32)
-    assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
-    np.testing.assert_allclose(sampler.vectors(np.array([0, 1])), [[0, 0], [4.25, 2]])
-
-
 def test_of_equal_distances_the_older_pair_merges():
     sampler = make_sampler("exstream", 2, 1, seed=0)
     rows = np.ones((3, 1), bool)

@@ -133,14 +133,6 @@ def test_an_unlabelled_sample_has_no_part_in_the_batch():
         assert both == [*full(seed).place([1], [(-1.0, 0.0)]), -1]
 
 
-def test_a_batch_larger_than_the_memory_competes_for_it():
-    player = Player(5)
-    slots = player.place([0] * 200, [E0] * 200)
-    assert slots[:5] == [0, 1, 2, 3, 4]
-    assert set(slots[5:]) == {-1, 0, 1, 2, 3, 4}
-    assert player.asked == []  # nothing to compare with
-
-
 def test_wrong_products_are_refused():
     sampler = full().sampler
     with pytest.raises(TypeError, match=r"gradient_products: expected a function .* got ndarray"):

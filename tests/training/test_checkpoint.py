@@ -6,16 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from interrupted import attempt, stopped_at, sweep, train
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.paths import project_root
-from prslib.training.checkpoint import Checkpoint, Progress, source_digest
+from prslib.training.checkpoint import Checkpoint, Progress, code_version
 from prslib.training.config import RunConfig, configs
 from prslib.training.methods import METHODS
 from prslib.training.run import run
@@ -29,11 +29,8 @@ def start(own_folders):
     """Start processes that have nothing to import: they are forked from one that has."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["forked"])
-    path = [
-        str(Path(__file__).parents[1] / "helpers"),
-        str(project_root()),
-        os.environ.get("PYTHONPATH", ""),
-    ]
+    helpers = Path(__file__).parents[1] / "helpers"
+    path = [str(helpers), str(project_root()), os.environ.get("PYTHONPATH", "")]
 
     def start(work, *arguments):
         process = context.Process(target=work, args=arguments)
@@ -48,21 +45,23 @@ def start(own_folders):
 @pytest.mark.parametrize("method", ["PRS", "GSS"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
     config, steps = RunConfig(**MLP, method=method, batch_size=20), tmp_path / "steps"
-    process = start(train, config, Store(tmp_path / "whole"), steps, INTERVAL)
-    process.join()
-    assert process.exitcode == 0
+    whole, store, rng = (
+        Store(tmp_path / "whole"),
+        Store(tmp_path / "killed"),
+        np.random.default_rng(0),
+    )
+
+    def exit_code(store, *killed_after):
+        process = start(train, config, store, steps, INTERVAL, *killed_after)
+        process.join()
+        return process.exitcode
+
+    assert exit_code(whole) == 0
     needed = steps.stat().st_size
     steps.unlink()
-    store, rng, killed = Store(tmp_path / "killed"), np.random.default_rng(0), 0
-    for _ in range(2):
-        process = start(train, config, store, steps, INTERVAL, rng.uniform(0, 0.03))
-        process.join()
-        killed += process.exitcode == -signal.SIGVTALRM
-    process = start(train, config, store, steps, INTERVAL)
-    process.join()
-    assert process.exitcode == 0
-    assert killed
-    assert store.path(config).read_bytes() == Store(tmp_path / "whole").path(config).read_bytes()
+    killed = sum(exit_code(store, rng.uniform(0, 0.03)) == -signal.SIGVTALRM for _ in range(2))
+    assert killed and exit_code(store) == 0
+    assert store.path(config).read_bytes() == whole.path(config).read_bytes()
     assert [file.name for file in store.folder.iterdir()] == [store.path(config).name]
     assert needed <= steps.stat().st_size <= needed + killed * (INTERVAL + 1)
 
@@ -86,21 +85,6 @@ def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, star
     assert len(list(store.folder.iterdir())) == 6  # the results and nothing else
 
 
-def test_a_run_that_another_process_is_at_is_waited_for(tmp_path, start):
-    config, store = RunConfig(**MLP, method="PRS", batch_size=40), Store(tmp_path / "runs")
-    noted, bar = tmp_path / "noted", tmp_path / "bar"
-    with store.lock(config):
-        assert attempt(config, store, wait=False).busy
-        process = start(sweep, [config], store, noted, bar)
-        while process.is_alive() and not bar.exists():
-            time.sleep(0.001)
-        assert process.is_alive()
-        store.save(run(config))
-    process.join()
-    assert process.exitcode == 0
-    assert not noted.exists()
-
-
 @pytest.mark.parametrize(
     ("method", "points"), [*((name, 0) for name in METHODS), *(("PRS", 3), ("ExStream", 3))]
 )
@@ -118,10 +102,8 @@ def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, method, points):
 @pytest.fixture(scope="module")
 def half_way(tmp_path_factory):
     """The checkpoint of a run that was stopped, and that run."""
-    config, store = (
-        RunConfig(**MLP, method="GSS", batch_size=40),
-        Store(tmp_path_factory.mktemp("s")),
-    )
+    config = RunConfig(**MLP, method="GSS", batch_size=40)
+    store = Store(tmp_path_factory.mktemp("s"))
     stopped_at(10, [config], store, INTERVAL)
     return store.path(config, CHECKPOINT), config
 
@@ -146,6 +128,22 @@ def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_over(tmp_path, half_
     assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
 
 
+def test_a_checkpoint_that_no_run_has_written_costs_a_warning(tmp_path, half_way):
+    path, config = half_way
+    content, store = torch.load(path, weights_only=True), Store(tmp_path)
+    for spoil in (
+        {"learner": {}},
+        {"scores": [1]},
+        {"memory": ("fields", {})},
+        {"rng": {"state": "none"}},
+    ):
+        torch.save(content | {"progress": content["progress"] | spoil}, tmp_path / "file")
+        with pytest.warns(UserWarning, match="has such a state: .*; the run starts over"):
+            found = run(config, checkpoint=tmp_path / "file")
+    store.save(found)
+    assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
+
+
 def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
     version = "prslib.training.checkpoint.code_version"
     monkeypatch.setattr(version, lambda: "old")
@@ -157,17 +155,16 @@ def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
 
 
 def test_checkpoints_outlive_edits_that_cannot_change_training(tmp_path):
-    package = tmp_path / "prslib"
     source = "def place(labels):\n    return labels\n"
     for name in ("samplers/crs.py", "report/tables.py", "memory.py"):
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(source)
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(source)
 
     def edited(name, text):
-        (package / name).write_text(text)
-        return source_digest(package)
+        (tmp_path / name).write_text(text)
+        return code_version.__wrapped__(tmp_path)
 
-    begun = source_digest(package)
+    begun = edited("memory.py", source)
     assert edited("report/tables.py", "other = 1") == begun
     sentence = source.replace(":\n", ':\n    """Place labels."""  # here\n\n')
     assert edited("samplers/crs.py", '"""CRS."""\n' + sentence) == begun
@@ -206,9 +203,11 @@ def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monk
 
     with monkeypatch.context() as patch:
         patch.setattr("prslib.paths.os.fsync", full)
-        with pytest.warns(UserWarning, match=r"cannot be written \(.*No space.*the run goes on"):
+        with pytest.warns(UserWarning, match="No space.*the run goes on") as caught:
             outcome = attempt(config, store, save_every=0.01)
-    assert "No space left" in outcome.error
+    (said,) = {str(warning.message) for warning in caught}  # no name at random in it
+    assert f"No space left on device: '{store.path(config, CHECKPOINT)}'" in said
+    assert "make room, or set PRSLIB_CACHE" in outcome.error
     assert not store.path(config).exists()
     assert attempt(config, store).error is None
     assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]

@@ -8,7 +8,6 @@ import pytest
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.training.config import (
-    PRECISIONS,
     RunConfig,
     check_all,
     configs,
@@ -102,8 +101,13 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
     other = {"rho": 0.1, "variant": "authors", "memory_size": 51, "schedule": (3, 0, 1, 2)}
     other |= {"seed": 1, "test_set": "imbalanced", "learning_rate": 0.1, "batch_size": 5}
     other |= {"dataset": "digits70seq", "method": "CRS", "replay_batch_size": 5}
+    other |= {"precision": "bf16"}
     hashes = {RunConfig(**{"dataset": TINY} | {name: value}).hash for name, value in other.items()}
     assert len(hashes | {base.hash}) == len(other) + 1
+    # a run in float32 keeps the hash it had before there was a choice
+    assert RunConfig(dataset=TINY, precision="fp32").hash == base.hash
+    assert "precision" not in base.identity
+    assert RunConfig(dataset="cocoseq").resolved["precision"] == "bf16"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -142,16 +146,6 @@ def test_configs_is_the_grid_without_repeats():
 @pytest.mark.parametrize("name", DATASETS)
 def test_recipes_make_valid_configurations(name):
     assert RunConfig(dataset=name).resolved["memory_size"] >= 1
-
-
-def test_precision_is_part_of_what_a_run_is():
-    made = {name: RunConfig(dataset=TINY, precision=name) for name in PRECISIONS}
-    assert len({config.hash for config in made.values()}) == len(PRECISIONS)
-    assert made["bf16"].identity["precision"] == "bf16"
-    # a run in float32 keeps the hash it had before there was a choice
-    assert made["fp32"].hash == RunConfig(dataset=TINY).hash
-    assert "precision" not in made["fp32"].identity
-    assert RunConfig(dataset="cocoseq").resolved["precision"] == "bf16"
 
 
 def test_costly_methods_take_their_own_seeds_and_come_first():

@@ -1,13 +1,13 @@
 """Devices: precision, where images live, and when a step is recorded, with stand-ins on a CPU."""
 
 import warnings
-from contextlib import nullcontext
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pretended_gpu import GPU, PretendedGraphs
 
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
@@ -18,10 +18,9 @@ from prslib.training.device import (
     DEPTH,
     WARM_UP,
     Captured,
-    DeviceImages,
     Graphs,
     HostImages,
-    on_device,
+    Images,
     place,
 )
 from prslib.training.learner import Learner
@@ -75,7 +74,7 @@ def buffers(monkeypatch):
     return LateBuffer.made
 
 
-@pytest.mark.parametrize("kind", [DeviceImages, HostImages])
+@pytest.mark.parametrize("kind", [Images, HostImages])
 def test_every_batch_of_a_plan_arrives_whole_and_in_order(images, buffers, kind):
     made = kind(images, CPU)
     assert (len(made), made.shape) == (30, (30, 4, 5, 3))
@@ -96,13 +95,6 @@ def test_batches_are_under_way_while_one_is_trained_on(images, buffers):
     assert len(buffers) == DEPTH + 1  # however long the plan
 
 
-def test_a_plan_is_handed_over_as_one_tensor():
-    views = on_device(PLAN, CPU)
-    assert len({view.untyped_storage().data_ptr() for view in views}) == 1
-    assert [view.tolist() for view in views] == [batch.tolist() for batch in PLAN]
-    assert len(on_device(np.arange(6).reshape(2, 3), CPU)) == 2
-
-
 def test_images_stay_where_they_are_on_a_cpu_and_go_where_they_fit(monkeypatch):
     pixels = np.zeros((2, 4, 4, 1), np.uint8)
     placed = place(pixels, "cpu")
@@ -118,7 +110,7 @@ def test_images_stay_on_the_host_when_another_run_has_taken_their_place(images, 
     def full(_images):
         raise torch.cuda.OutOfMemoryError
 
-    monkeypatch.setattr(device_module, "DeviceImages", full)
+    monkeypatch.setattr(device_module, "Images", full)
     placed = place(images, "cpu")
     assert isinstance(placed, HostImages)
     assert torch.equal(placed[torch.tensor([2])], images[[2]])
@@ -142,32 +134,6 @@ def test_a_run_gives_the_same_bytes_wherever_its_images_live(method, buffers, mo
     monkeypatch.setattr(device_module, "fits", lambda size, device: False)
     pd.testing.assert_frame_equal(resident, run(config).scores, check_exact=True)
     assert buffers
-
-
-class FakeGraphs:
-    """Records without computing, replays on the recorded tensors; may refuse."""
-
-    def __init__(self, refuses=False, waiting=False):
-        self.refuses, self.waiting = refuses, waiting
-        self.recorded, self.replayed = [], 0
-
-    def beside(self):
-        return nullcontext()
-
-    def waits(self, function, inputs):
-        function(*inputs)
-        return self.waiting
-
-    def record(self, function, inputs):
-        if self.refuses:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        self.recorded.append([tensor.shape for tensor in inputs])
-
-        def replay():
-            self.replayed += 1
-            function(*inputs)
-
-        return replay
 
 
 @pytest.fixture(scope="module")
@@ -196,53 +162,58 @@ def assert_same(left, right):
     assert all(torch.equal(left[name], right[name]) for name in right)
 
 
-def test_a_captured_run_takes_the_same_steps(data):
-    graphs = FakeGraphs()
+@pytest.fixture
+def graphs(monkeypatch):
+    monkeypatch.setattr(PretendedGraphs, "replayed", 0)
+    return PretendedGraphs(GPU)
+
+
+def test_a_captured_run_takes_the_same_steps(data, graphs):
     eager, _ = trained(data)
     captured, net = trained(data, graphs)
     assert_same(captured, eager)
-    full = [name for name in data[2] if len(name) == 8]
-    assert graphs.recorded == [[(8, 16, 16, 3), (8, 5)]]  # neither the first nor the odd batch
-    assert graphs.replayed == len(full) - WARM_UP
+    full = sum(len(batch) == 8 for batch in data[2])
+    assert list(net._step.replays) == [((8, 16, 16, 3), (8, 5))]  # neither the first nor the odd
+    assert PretendedGraphs.replayed == full - WARM_UP
     net._step.forget()
     net.fit(*data)
-    assert len(graphs.recorded) == 2
-    assert graphs.replayed == 2 * (len(full) - WARM_UP)
+    assert PretendedGraphs.replayed == 2 * (full - WARM_UP)
+
+
+def refuse(_function, _inputs):
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+def wait(function, inputs):
+    function(*inputs)
+    return True
 
 
 @pytest.mark.parametrize(
-    ("graphs", "why"),
-    [(FakeGraphs(refuses=True), "not permitted"), (FakeGraphs(waiting=True), "waits for the")],
+    ("name", "what", "why"), [("record", refuse, "not permitted"), ("waits", wait, "waits for the")]
 )
-def test_what_cannot_be_recorded_is_said_once_and_trained_all_the_same(data, graphs, why):
+def test_what_cannot_be_recorded_is_said_once_and_trained_all_the_same(
+    data, graphs, monkeypatch, name, what, why
+):
+    monkeypatch.setattr(graphs, name, what)
     eager, _ = trained(data)
     with pytest.warns(UserWarning, match=f"cannot be recorded .*{why}") as said:
         captured, _ = trained(data, graphs)
     assert len(said) == 1
     assert_same(captured, eager)
-    assert not graphs.replayed
+    assert not PretendedGraphs.replayed
 
 
-def test_waiting_for_the_device_is_noticed_and_other_warnings_pass(monkeypatch):
-    modes = ["default"]
-
-    def set_mode(mode):
-        modes.append(mode)
-        if mode == "warn":
-            warnings.warn("Synchronization debug mode is a prototype feature", stacklevel=2)
-
+def test_waiting_for_the_device_is_noticed(monkeypatch):
+    modes, seen = ["default"], []
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: modes[-1])
-    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", set_mode)
-    graphs, said = Graphs.__new__(Graphs), []
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
+    graphs = Graphs.__new__(Graphs)
 
     def function(text):
-        said.append(modes[-1])
-        if text:
-            warnings.warn(text, stacklevel=2)
+        seen.append(modes[-1])
+        warnings.warn(text, stacklevel=2)
 
     assert graphs.waits(function, ("called a synchronizing CUDA operation (Triggered ...)",))
-    assert not graphs.waits(function, ("",))
-    with pytest.warns(UserWarning, match="something else"):
-        assert not graphs.waits(function, ("something else",))
-    assert said == ["warn"] * 3
-    assert modes[-1] == "default"
+    assert not graphs.waits(function, ("Synchronization debug mode is a prototype feature",))
+    assert seen == ["warn"] * 2 and modes[-1] == "default"

@@ -14,7 +14,6 @@ from prslib.training.config import PRECISIONS, RunConfig
 from prslib.training.device import (
     WARM_UP,
     Captured,
-    DeviceImages,
     Graphs,
     HostImages,
     Precision,
@@ -35,6 +34,14 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def dataset():
     return load_dataset(TINY)
+
+
+@pytest.fixture(scope="module")
+def data(dataset):
+    """Images, labels and the batches of a second part, for `Learner.fit` on the GPU."""
+    images = place(dataset.train.images, "cuda")
+    labels = torch.from_numpy(dataset.train.labels).float().cuda()
+    return images, labels, plan(RunConfig(dataset=TINY), dataset)[0][1].batches
 
 
 def trained(dataset, config, device, captured=True, images=None):
@@ -89,12 +96,9 @@ def test_a_captured_step_is_the_eager_one(precision, fields):
     assert distance(captured, eager, begun) < GROWN[precision]
 
 
-def test_a_captured_learner_goes_on_from_a_saved_state(dataset):
-    config = RunConfig(dataset=TINY)
-    images = place(dataset.train.images, "cuda")
-    labels = torch.from_numpy(dataset.train.labels).float().cuda()
-    batches = plan(config, dataset)[0][1].batches
-    learner = trained(dataset, config, "cuda")
+def test_a_captured_learner_goes_on_from_a_saved_state(dataset, data):
+    images, labels, batches = data
+    learner = trained(dataset, RunConfig(dataset=TINY), "cuda")
     saved = copy.deepcopy(learner.state_dict())
     learner.fit(images, labels, batches[:8])
     straight = [weight.detach().clone() for weight in learner.parameters]
@@ -131,15 +135,12 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
-def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset):
-    config = RunConfig(dataset=TINY)
-    learner = trained(dataset, config, "cuda")
-    images = place(dataset.train.images, "cuda")
-    assert isinstance(images, DeviceImages)
-    labels = torch.from_numpy(dataset.train.labels).float().cuda()
+def test_steps_of_a_known_plan_never_wait_for_the_gpu(dataset, data):
+    learner = trained(dataset, RunConfig(dataset=TINY), "cuda")
+    assert not isinstance(data[0], HostImages)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        learner.fit(images, labels, plan(config, dataset)[0][1].batches)
+        learner.fit(*data)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 

@@ -15,7 +15,7 @@ from prslib.training import device as device_module
 from prslib.training import learner
 from prslib.training import run as experiment
 from prslib.training.config import RunConfig, configs
-from prslib.training.device import WARM_UP, DeviceImages, HostImages, place
+from prslib.training.device import WARM_UP, HostImages, Images, place
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
@@ -115,10 +115,10 @@ def test_runs_trained_as_one_give_it_too(gpu):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [*((name, DeviceImages) for name in (*SMALL, "resnet18_imagenet")), ("convnet", HostImages)],
+    [*((name, Images) for name in (*SMALL, "resnet18_imagenet")), ("convnet", HostImages)],
 )
 def test_no_step_of_a_known_plan_waits(gpu, monkeypatch, name, kind):
-    monkeypatch.setattr(device_module, "fits", lambda size, device: kind is DeviceImages)
+    monkeypatch.setattr(device_module, "fits", lambda size, device: kind is Images)
     rng = np.random.default_rng(0)
     pixels = rng.integers(256, size=(30, 16, 16, 3), dtype=np.uint8)
     multi_hot = torch.from_numpy(rng.random((30, 5)) < 0.3).float()
@@ -127,7 +127,7 @@ def test_no_step_of_a_known_plan_waits(gpu, monkeypatch, name, kind):
         model = make_model(name, pixels.shape[1:], 5, seed=0, weights=NONE)
         net = Learner(model, "adam", 1e-3, "multilabel_soft_margin", 5.0, device=GPU)
         images, labels = place(pixels, GPU), multi_hot.to(GPU)
-        assert isinstance(images, kind)
+        assert type(images) is kind
         net.fit(images, labels, batches[:1])  # the optimiser makes its state
         gpu.waits.clear()
         net.fit(images, labels, batches[1:])

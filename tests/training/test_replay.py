@@ -8,7 +8,7 @@ from prslib.memory import Memory
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import Part, after, offline_stream, online_stream, plan, replay_plan
+from prslib.training.replay import offline_stream, online_stream, plan, replay_plan
 
 TINY = "digits70tiny"
 LOOKING = [name for name, method in METHODS.items() if method.looks_at_model]
@@ -38,12 +38,6 @@ def test_more_epochs_show_every_image_as_often(dataset):
     for epoch in epochs:
         assert len(np.unique(epoch)) == epoch.size >= len(train) - 9
     assert not (epochs[0] == epochs[1]).all()
-
-
-def test_an_interrupted_stream_goes_on_after_its_steps():
-    parts = [Part((0,), ["a", "b"]), Part((0, 1), ["c", "d"])]
-    assert after(parts, (1, 1)) == [Part((0, 1), ["d"])]
-    assert after(parts, (0, 1)) == [Part((0,), ["b"]), parts[1]]
 
 
 def test_replay_plan_draws_before_it_places():
