@@ -143,13 +143,11 @@ def show_plan(options: argparse.Namespace) -> None:
     from prslib.experiments.store import Store
     from prslib.report.notebook import given, wanted
 
-    names = _notebooks(options)
-
     def runs_and_device(name: str) -> tuple[list, str]:
         device = given(options.profile, name).get("device", "cpu")
         return wanted(name, options.profile), device
 
-    print(as_text(*plan(names, runs_and_device, Store())))
+    print(as_text(*plan(_notebooks(options), runs_and_device, Store())))
 
 
 def verify_results(options: argparse.Namespace) -> int:

@@ -154,10 +154,6 @@ class Pace(NamedTuple):
     step: float
     image: float
 
-    def seconds(self, work: Work) -> float:
-        """Return how long a run takes."""
-        return self.step * work.steps + self.image * work.scored
-
 
 def work_of(config: RunConfig) -> Work:
     """Count the steps and scored images of a run; labels suffice."""
@@ -212,7 +208,8 @@ class Paces:
     def cost(self, config: RunConfig, device: str) -> tuple[int, float]:
         """Return a run's steps and its hours; NaN where its pace could not be measured."""
         pace, work = self.known[*kind_of(config), self.here(device)], work_of(config)
-        return work.steps, math.nan if pace is None else pace.seconds(work) / 3600
+        step, image = pace or (math.nan, math.nan)
+        return work.steps, (step * work.steps + image * work.scored) / 3600
 
     def here(self, device: str) -> str:
         """Return the device to measure on: the CPU where there is no GPU."""

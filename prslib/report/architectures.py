@@ -17,13 +17,9 @@ METHOD_TABLES = ("main", "attention_consistency", "rnn_attention")
 
 
 def online_configs(networks: Sequence[dict], methods: Sequence[str], **fixed) -> list[RunConfig]:
-    """Make the runs of the tables of methods on every network, the plain one first (Appendix).
-
-    The plain network trains without frozen stages here, as in Table 1. If the table of base
-    architectures freezes some, its Multitask is trained without them, too.
-    """
+    """Make the runs of the tables of methods, the plain network not frozen (Appendix)."""
     plain, *others = networks
-    also = [OFFLINE] if plain["frozen_stages"] else []
+    also = [OFFLINE] if plain["frozen_stages"] else []  # the other table has it frozen alone
     made = configs(method=[*methods, *also], **plain | {"frozen_stages": 0}, **fixed)
     return made + [c for row in others for c in configs(method=list(methods), **row, **fixed)]
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from threadpoolctl import threadpool_limits
 
-from prslib.datasets import GROUPS, SequentialDataset, load_dataset
+from prslib.datasets import GROUPS, load_dataset
 from prslib.datasets.curation import feature_rows
 from prslib.report.style import GROUP_MARKERS
 from prslib.training.config import Run, RunConfig
@@ -20,8 +20,9 @@ CLASS_COLOURS = (
 SIZES = {"majority": 22, "moderate": 24, "minority": 55}  # points squared, equal to the eye
 
 
-def labelled_images(config: RunConfig, dataset: SequentialDataset) -> pd.DataFrame:
+def labelled_images(config: RunConfig) -> pd.DataFrame:
     """Return class and group of every image whose features a run stores, in the same order."""
+    dataset = load_dataset(config.dataset, images=False)
     test = dataset.tests[config.resolved["test_set"]]
     rows = feature_rows(test, config.features_per_class)
     classes = test.labels[rows].argmax(axis=1)
@@ -29,16 +30,6 @@ def labelled_images(config: RunConfig, dataset: SequentialDataset) -> pd.DataFra
     columns |= {"image": rows, "class": classes}
     columns["class_name"] = np.array(dataset.class_names)[classes]
     return pd.DataFrame(columns | {"group": np.array(dataset.class_group)[classes]})
-
-
-def _features(run: Run) -> tuple[np.ndarray, pd.DataFrame]:
-    """Return the features of a run (N, D) and what their images show."""
-    if run.features is None:
-        raise ValueError(
-            f"expected a run with features, got {run.config.method} on {run.config.dataset} "
-            "without; ask for features_per_class"
-        )
-    return run.features, labelled_images(run.config, load_dataset(run.config.dataset, False))
 
 
 def neighbour_hits(features: np.ndarray, classes: np.ndarray, neighbours: int) -> np.ndarray:
@@ -55,7 +46,7 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
 
     frames = []  # distances are Euclidean and between features, as in t-SNE
     for run in runs:
-        features, images = _features(run)
+        features, images = run.features, labelled_images(run.config)
         stands_for = load_dataset(run.config.dataset, images=False).stands_for
         hits = neighbour_hits(features, images["class"].to_numpy(), neighbours)
         values = {
@@ -79,7 +70,7 @@ def embed(
 
     frames = []
     for run in runs:
-        features, images = _features(run)
+        features, images = run.features, labelled_images(run.config)
         first = images.groupby("class").cumcount() < others
         drawn = images["class_name"].isin(images["class_name"] if shown is None else shown) | first
         features, images = features[drawn], images[drawn]
@@ -95,7 +86,7 @@ def embed(
 def shown_classes(config: RunConfig, per_group: int) -> list[str]:
     """Return the names of the classes that get a colour in the picture of a run."""
     dataset = load_dataset(config.dataset, images=False)
-    return typical_classes(labelled_images(config, dataset), dataset.class_freq, per_group)
+    return typical_classes(labelled_images(config), dataset.class_freq, per_group)
 
 
 def typical_classes(

@@ -8,10 +8,7 @@ from prslib.report.tables import METRICS, run_columns
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """Pick the overall scores on each task's own test images, in percent, large tasks first.
-
-    "images" counts training images, "last" marks the end of a run; the paper prints no numbers.
-    """
+    """Pick overall scores on each task's own test images in percent, large tasks first."""
     run = run_columns(scores)
     end = scores.groupby(run, dropna=False, sort=False)["trained_tasks"].transform("max")
     rows = scores.assign(last=scores["trained_tasks"] == end)

@@ -44,19 +44,11 @@ FLOOR = -30  # percent: of forgetting, which has no lower end
 
 
 def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
-    """Set ours beside every published cell, a row each, in percent.
-
-    Ours is the mean over seeds of the runs of the same method, architecture, schedule, epochs, test
-    set, group and metric, with the same memory relative to the standard. Where several data sets
-    stand for one of the paper's, its own counts, then a part of it, then the first stand-in. Where
-    the paper's first residual block is frozen, ours is too.
-    """
+    """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     ours = observations[observations["varied"].map(_alike).astype(bool)]
     first = in_turn(ours).drop_duplicates("stands_for")["dataset"]
-    ours = ours[ours["dataset"].isin(first)]
-    keys = {"dropna": False, "sort": False}
-    ours = ours.drop_duplicates([*MATCH, "seed"])
-    found = ours.groupby([*MATCH, "dataset", "data"], **keys)["value"]
+    ours = ours[ours["dataset"].isin(first)].drop_duplicates([*MATCH, "seed"])
+    found = ours.groupby([*MATCH, "dataset", "data"], dropna=False, sort=False)["value"]
     found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
     both = theirs.merge(found, how="left", on=MATCH)
@@ -65,7 +57,9 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
         difference=both["ours"] - both["theirs"],
         status=np.where(both["ours"].notna(), "run", "not run"),
         profile=profile,
-        kind=[_kind(*pair) for pair in zip(both["measure"], both["metric"], strict=True)],
+        kind=both["metric"]
+        .replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
+        .mask(both["measure"] == "forget", "forgetting"),
     )
     setting = ["method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
     cell = ["trained_tasks", "group", "measure", "metric", "kind"]
@@ -79,11 +73,6 @@ def _alike(varied: str) -> bool:
     return names - (OF_A_MODEL if names >= OF_A_MODEL else set()) <= VARIED
 
 
-def _kind(measure: str, metric: str) -> str:
-    kind = dict.fromkeys(PRECISION_RECALL, "precision and recall")
-    return "forgetting" if measure == "forget" else kind.get(metric, metric)
-
-
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each data set: the paper's own, then parts of these, then stand-ins."""
     rank = rows["data"].map(observed.KINDS.index)
@@ -94,55 +83,37 @@ def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up every table of `cells`: how much was run, how far off, and in which order.
-
-    rank_correlation is Spearman's, of the methods of one column, ours against theirs, averaged over
-    columns with three methods or more.
-    """
-    return pd.DataFrame([_sum_up(name, part) for name, part in rows.groupby("table", sort=False)])
-
-
-def _sum_up(table: str, rows: pd.DataFrame) -> dict:
-    run = rows[rows["status"] == "run"]
-    scores = run[run["measure"] == "score"]
-    found = rank_correlations(scores)
-    return {
-        "table": table,
-        "cells": len(rows),
-        "run": len(run),
-        "stand_ins": int((run["data"] == observed.KINDS[-1]).sum()),
-        "mean_difference": scores["difference"].abs().mean(),
-        "rank_correlation": np.mean(found) if found else np.nan,
-        "columns": len(found),
-    }
+    """Sum up every table of `cells`: how much was run, how far off, and in which order."""
+    table = []
+    for name, part in rows.groupby("table", sort=False):
+        run = part[part["status"] == "run"]
+        scores = run[run["measure"] == "score"]
+        found = rank_correlations(scores)
+        row = {"table": name, "cells": len(part), "run": len(run)}
+        row["stand_ins"] = int((run["data"] == observed.KINDS[-1]).sum())
+        row["mean_difference"] = scores["difference"].abs().mean()
+        row["rank_correlation"] = np.mean(found) if found else np.nan
+        table.append(row | {"columns": len(found)})
+    return pd.DataFrame(table)
 
 
 def rank_correlations(rows: pd.DataFrame) -> list[float]:
-    """Return Spearman's correlation of the methods' order for each column of cells that were run.
-
-    Columns with fewer than three methods, or all alike on one side, are left out.
-    """
+    """Return Spearman's correlation of the methods' order in columns with three or more."""
     by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
-    # memory and schedule mean nothing to some methods of a column, which belong to its standard
-    by += ["group", "measure", "metric"]
+    by += ["group", "measure", "metric", "memory_size", "schedule"]
     found = []
-    for _, column in rows.groupby(by, sort=False):
-        for _, part in column.groupby(["memory_size", "schedule"], dropna=False, sort=False):
-            steady = part["ours"].nunique() < 2 or part["theirs"].nunique() < 2
-            if part["method"].nunique() > 2 and not steady:
-                found.append(float(spearmanr(part["ours"], part["theirs"]).statistic))
+    for _, part in rows.groupby(by, dropna=False, sort=False):
+        steady = part["ours"].nunique() < 2 or part["theirs"].nunique() < 2
+        if part["method"].nunique() > 2 and not steady:
+            found.append(float(spearmanr(part["ours"], part["theirs"]).statistic))
     return found
 
 
 def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
-    """Return the runs that all other notebooks want, those of the standards first, each once.
-
-    Also returns the notebooks that were left out because a file is not there, and which file;
-    FileNotFoundError if all are left out.
-    """
+    """Return the runs of all other notebooks, each once, and why others were left out."""
     known = [name for name in known_notebooks(profile) if name != OWN]
-    standard, found, left_out = [name for name in FIRST if name in known], [], {}
-    for name in [*standard, *(name for name in known if name not in FIRST)]:
+    found, left_out = [], {}
+    for name in sorted(known, key=lambda name: name not in FIRST):
         try:
             found += notebook.wanted(name, profile)
         except FileNotFoundError as error:
@@ -158,15 +129,11 @@ def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
 def gather(
     wanted: Sequence[RunConfig], missing: str, store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Load the runs that were asked for, train the others where `missing` is "train", and observe.
-
-    `wanted` holds all of them; the first of each data set is its standard.
-    """
+    """Load the runs that are stored, train the others if `missing` is "train", and observe."""
     store = store or Store()
     if missing == "train":
         return observe(run_all(wanted, store, device=device), wanted)
-    unique = {config.hash: config for config in wanted}.values()
-    found = [store.load(config) for config in unique if store.path(config).exists()]
+    found = [store.load(config) for config in wanted if store.path(config).exists()]
     return observe([run for run in found if run is not None], wanted)
 
 
@@ -176,13 +143,7 @@ def decide(
     level: float = 0.95,
     claims: dict[str, Claim] = CLAIMS,
 ) -> pd.DataFrame:
-    """Decide every claim on every data set it is about, by t intervals over seeds.
-
-    Returns a row for each claim and data set on which it was run, those of the paper before their
-    stand-ins, and one where it was run on none: the effect, its interval, p and alone, the verdict
-    of these; verdict, which counts how many rows are tested (Holm); published (the effect in the
-    paper's own cells, NaN where it prints none); runs (how many the claim looks at).
-    """
+    """Decide every claim on every data set that it is about, alone and by Holm among all."""
     printed = published_observations()
     printed = printed.drop_duplicates(MATCH)  # the main table comes first
     printed = dict(list(printed.groupby("stands_for")))
@@ -229,10 +190,7 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the claims on which one data set by itself decides and another does not, or against.
-
-    These are data sets for the same one of the paper: a part of it, and stand-ins.
-    """
+    """Lay out the claims that data sets for the same one of the paper decide differently."""
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     return account(run[several])[["claim", "data", "effect", "paper", "seeds", "by itself"]]
@@ -268,15 +226,10 @@ def _effect(row) -> str:
 
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw our value of every published cell against the paper's, for cells that were run.
-
-    Columns method, theirs, ours (percent) and data. Marks are open for stand-ins; on the dashed
-    line ours is the paper's. Marks below `FLOOR` stand on it, and are counted.
-    """
-    below = int((frame["ours"] < FLOOR).sum())
-    frame = frame.assign(ours=frame["ours"].clip(FLOOR))
-    if below:
+    """Draw ours of `cells` that were run over the paper's; marks of stand-ins are open."""
+    if below := int((frame["ours"] < FLOOR).sum()):
         ax.text(103, FLOOR, f"{below} lower", ha="right", va="center", color="0.35", fontsize=8)
+    frame = frame.assign(ours=frame["ours"].clip(FLOOR))
     looks = looks_of(frame["method"])
     for method, look in looks.items():
         for data, rows in frame[frame["method"] == method].groupby("data"):
@@ -301,11 +254,7 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the effect of every claim of `decide` with its interval, coloured by verdict.
-
-    Each data set of a claim has a line, named by its letter, small for a stand-in; a tick is the
-    effect in the paper's own numbers.
-    """
+    """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
     for line, row in enumerate(frame.itertuples()):
         _draw_claim(row, line, ax)
     first = ~frame["claim"].duplicated()
@@ -314,9 +263,11 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.axhspan(begin - 0.5, begin + lines - 0.5, color="0.95", zorder=0, linewidth=0)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
-    low, high = np.array([ax.get_xlim(), _limits(frame)]).T  # axes may share their scale
-    ax.set(xlim=(low.min(), high.max()), ylim=(len(frame) - 0.5, -0.5))
-    ticks = [tick for tick in TICKS if low.min() < tick < high.max()]
+    values = frame[["effect", "low", "high", "published"]].to_numpy(float)
+    values = 1.4 * np.append(values[np.isfinite(values)], [-LINEAR, LINEAR])
+    values = np.append(values, ax.get_xlim())  # axes may share their scale
+    ax.set(xlim=(values.min(), values.max()), ylim=(len(frame) - 0.5, -0.5))
+    ticks = [tick for tick in TICKS if values.min() < tick < values.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     ax.minorticks_off()
     names = frame["statement"].where(first, "") + "   " + frame.apply(_letter, axis=1)
@@ -343,12 +294,6 @@ def _draw_claim(row, y: float, ax: Axes) -> None:
 def _letter(row) -> str:
     letter = row.stands_for.removeprefix("Imbal-")[0]
     return letter.lower() if row.data == observed.KINDS[-1] else letter
-
-
-def _limits(frame: pd.DataFrame) -> tuple[float, float]:
-    values = frame[["effect", "low", "high", "published"]].to_numpy(float)
-    values = np.append(values[np.isfinite(values)], [-LINEAR, LINEAR])
-    return 1.4 * values.min(), 1.4 * values.max()
 
 
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:

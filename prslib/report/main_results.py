@@ -26,10 +26,7 @@ def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
 
 
 def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the difference of two methods by the number of images, and its trend to all of them.
-
-    Columns images, difference, low, high and published (points) of one metric.
-    """
+    """Draw the difference of two methods by the number of images, and its trend to all."""
     ends = np.abs(frame[["low", "high"]].to_numpy().T - frame["difference"].to_numpy())
     style = {"color": INK["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
     ax.errorbar(frame["images"], frame["difference"], yerr=ends, label="ours, 95 %", **style)

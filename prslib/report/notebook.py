@@ -4,6 +4,7 @@ import ast
 import contextlib
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -37,30 +38,23 @@ def _integer(least: int) -> Callable:
     return partial(whole, least=least)
 
 
-def _fraction(name, value):
-    value = finite(name, value)
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must be above 0 and below 1, got {value}")
-    return value
-
-
 def _text(name, value):
     if not isinstance(value, str):
         raise TypeError(f"{name} must be text, got {value!r}")
     return value
 
 
-def _positive(name, value):
-    if finite(name, value) <= 0:
-        raise ValueError(f"{name} must be above 0, got {value}")
-    return float(value)
+def _positive(name, value, below=math.inf):
+    value = finite(name, value)
+    if not 0 < value < below:
+        limit = f" and below {below}" if below < math.inf else ""
+        raise ValueError(f"{name} must be above 0{limit}, got {value:g}")
+    return value
 
 
 def _order(name, value):
     """Read "drawn" as None and anything else as `schedule_of` does."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text such as '1+2,0+3' or 'drawn', got {value!r}")
-    return None if value == "drawn" else schedule_of(value)
+    return None if _text(name, value) == "drawn" else schedule_of(value)
 
 
 def _optional(check: Callable) -> Callable:
@@ -144,7 +138,7 @@ PARAMETERS: dict[str, Callable] = {
     "orders": _several(_order),
     "spread": _integer(least=2),
     "search": _optional(_several(_integer(least=1))),
-    "level": _fraction,
+    "level": partial(_positive, below=1),
     "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),
 }

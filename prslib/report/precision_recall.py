@@ -10,11 +10,7 @@ LEVELS = (10, 30, 50, 70)  # F1 in percent
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
-    """Draw each method's precision against its recall over lines of equal F1 (Appendix, "CP, CR").
-
-    The frame has method, metric, mean and published (percent) of one group and data set; kind is
-    "C" for the means over classes, "O" for the pooled decisions. The paper's points are hollow.
-    """
+    """Draw precision over recall of "C" or "O" with lines of equal F1 (Appendix, "CP, CR")."""
     recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)

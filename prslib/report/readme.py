@@ -22,15 +22,8 @@ LARGE = "resnet101"  # the paper's network
 ORDER = (
     *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
     *("tail_forgetting", "inter_task", "schedules_and_memory", "imbalanced_test", "feature_tsne"),
-    *(
-        "gradient_variance",
-        "architectures",
-        "pretraining",
-        "single_label",
-        "deviations",
-        "datasets",
-    ),
-    "ledger",
+    *("gradient_variance", "architectures", "pretraining", "single_label", "deviations"),
+    *("datasets", "ledger"),
 )
 GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
 BESIDE = "CBRS"  # a later sampler that balances the memory too
@@ -205,11 +198,7 @@ def files() -> list[Path]:
 
 
 def renew() -> None:
-    """Write all of `WRITTEN` into `files`, each between its markers.
-
-    ValueError if a marker is missing or unknown, FileNotFoundError if a CSV file is; nothing is
-    written then.
-    """
+    """Write all of `WRITTEN` into `files`, each between its markers; on an error nothing."""
     texts = {file: file.read_text(encoding="utf-8") for file in files()}
     found = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
     if wrong := sorted(found ^ WRITTEN.keys()):

@@ -52,11 +52,7 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
 def beside_crs(
     names: Sequence[str], seeds: Sequence[int], memory_size: int | None = None
 ) -> pd.DataFrame:
-    """Compare what PRS with rho 1 and CRS hold at the end of a stream, without training.
-
-    Returns dataset, method, seed, labels (of a held sample) and early (percent of the held samples
-    that are from the first tenth of the stream).
-    """
+    """Measure what PRS with rho 1 and CRS hold in the end: labels, share of early samples."""
     rows = []
     fixed = {"rho": 1.0, "memory_size": memory_size, "seed": list(seeds)}
     for config in configs(dataset=list(names), method=["CRS", "PRS"], **fixed):

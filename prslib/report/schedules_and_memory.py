@@ -40,9 +40,8 @@ def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
 def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every memory size at the standard schedule, small memories first."""
     rows = _with_memory(scores)
-    first = {name: place for place, name in enumerate(rows["dataset"].unique())}
-    rows = rows.assign(first=rows["dataset"].map(first))
-    rows = rows.sort_values(["first", "memory_size"], kind="stable").drop(columns="first")
+    parts = (part for _, part in rows.groupby("dataset", sort=False))
+    rows = pd.concat(part.sort_values("memory_size", kind="stable") for part in parts)
     standard = rows["dataset"].map(lambda name: _text(DATASETS[name].recipe.schedule))
     return _with_published(rows[rows["schedule"] == standard], MEMORY_TABLES)
 
@@ -76,11 +75,7 @@ def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
 
 
 def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measure how far the schedule alone moves each method's overall scores, in points.
-
-    "sd" is over schedules, of the mean over the seeds that all of them have; "seed_sd" is over the
-    seeds of the standard schedule, NaN for one.
-    """
+    """Measure how far schedules move each method's overall scores; seed_sd is the standard's."""
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "stands_for", "metric", "method"]
     table = []

@@ -27,11 +27,6 @@ DRAWN = "drawn for each seed"
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
     """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
-    if dataset.stands_for not in TABLES:
-        raise ValueError(
-            f"expected a data set that stands for one of {', '.join(TABLES)}, got "
-            f"{dataset.name}, which stands for {dataset.stands_for}"
-        )
     cells = published.load(TABLES[dataset.stands_for]).rename(columns={"value": "published"})
     return cells[["method", "trained_tasks", "published"]]
 
@@ -152,17 +147,12 @@ def accuracies(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame
     frames = []
     for config, run in zip(wanted, runs, strict=True):
         rows = run.scores[(run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")]
-        order = DRAWN if config.schedule is None else order_name(config)
+        groups = tasks_together(config.schedule or (), config.resolved["tasks_at_once"])
+        order = ",".join(map(task_name, groups)) or DRAWN  # "1+7,0+2,8+9,3+5,4+6"
         frames.append(rows.assign(order=order, measure="score", value=100 * rows["value"]))
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
     rows = pd.concat(frames, ignore_index=True)[[*columns, "measure", "group", "metric", "value"]]
     return beside(rows, "mnist", "svhn")
-
-
-def order_name(config: RunConfig) -> str:
-    """Name a configuration's order of the classes, such as "1+7,0+2,8+9,3+5,4+6"."""
-    groups = tasks_together(config.schedule, config.resolved["tasks_at_once"])
-    return ",".join(map(task_name, groups))
 
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -74,10 +74,7 @@ def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict
 
 
 def join_panels(figure: Figure, title: str) -> None:
-    """Give a figure a title, panels of the same unit one range, and all one legend below.
-
-    The unit is what the label of a y axis has in parentheses.
-    """
+    """Give a figure a title and one legend below, and one range to the axes of each unit."""
     figure.suptitle(title)
     entries, units = {}, {}
     for ax in figure.axes:
@@ -102,11 +99,7 @@ def join_panels(figure: Figure, title: str) -> None:
 def draw_marks(
     frame: pd.DataFrame, ax: Axes, x: str, order: Sequence, hue: str, looks: dict[str, dict]
 ) -> None:
-    """Draw means as marks, seeds as strokes from lowest to highest, the paper's numbers hollow.
-
-    Columns `x`, whose values `order` are ticks, `hue`, whose values stand side by side, and value;
-    published, if there, holds the paper's.
-    """
+    """Draw means as marks, seeds as strokes from low to high, the paper's numbers hollow."""
     frame = frame.assign(place=frame[x].map({name: place for place, name in enumerate(order)}))
     step = min(SPREAD / len(looks), 0.15)
     for number, (name, look) in enumerate(looks.items()):
@@ -140,10 +133,7 @@ def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
 
 
 def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric by class group and method, as `draw_marks` does.
-
-    Columns method, group, seed, value and published, in percent; of one data set.
-    """
+    """Draw one metric of one data set by class group and method, as `draw_marks` does."""
     order = [group for group in GROUPS if group in set(frame["group"])]
     return plot_variations(frame, ax, "group", metric, order)
 
@@ -161,11 +151,7 @@ def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 def plot_variations(
     frame: pd.DataFrame, ax: Axes, x: str, metric: str, order: Sequence | None = None
 ) -> Axes:
-    """Draw one metric by setting and method, as `draw_marks` does.
-
-    Columns method, seed, value and published, in percent, and `x`, which tells the settings apart,
-    by default in order of appearance; of one data set.
-    """
+    """Draw one metric of one data set by setting and method, as `draw_marks` does."""
     order = list(dict.fromkeys(frame[x])) if order is None else order
     draw_marks(frame, ax, x, order, "method", looks_of(frame["method"]))
     ax.set_ylabel(f"{metric} (%)")
@@ -181,11 +167,7 @@ def draw_curves(
     dodge: float = 0,
     log: bool = False,
 ) -> None:
-    """Draw means over `x`, a line with marks for each `hue`, and one standard deviation over seeds.
-
-    That is a band, or a stroke where `dodge` shifts each line a little against the one before, so
-    that lines which coincide stay visible. What has one `x` only gets a dashed line throughout.
-    """
+    """Draw means over `x` for each `hue`; a band, or a stroke with `dodge`, is one s.d."""
     forth, back = (np.log, np.exp) if log else (np.array, np.array)
     for number, (name, look) in enumerate(looks.items()):
         rows = frame[frame[hue] == name]
@@ -203,10 +185,7 @@ def draw_curves(
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric after every task: means, strokes of one standard deviation, paper dotted.
-
-    Columns method, seed, trained_tasks, value and published, in percent; of one data set.
-    """
+    """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
     looks = looks_of(frame["method"])
     draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
     if "published" in frame:
@@ -221,10 +200,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
-    """Draw differences in points with their intervals, a row for each value of `y` (`contrasts`).
-
-    A mark is filled where the difference is clear; a tick is the paper's.
-    """
+    """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
     rows = list(dict.fromkeys(frame[y]))
     place, clear = frame[y].map(rows.index).to_numpy(), (frame["clearly"] != "").to_numpy()
     ax.hlines(place, frame["low"], frame["high"], color="0.35", linewidth=1.8)

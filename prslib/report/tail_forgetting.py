@@ -21,11 +21,7 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
-    """Measure the forgetting of every class in percent, and set the class's size beside it.
-
-    Nothing is trained after the last task, whose classes are left out: of COCOseq's four tasks
-    three remain, the "three sequential tasks" of the figure's caption.
-    """
+    """Measure the forgetting of every class of all tasks but the last in percent."""
     return pd.concat([_forgetting_of(run) for run in runs], ignore_index=True)
 
 
@@ -89,15 +85,12 @@ def _sentence(row) -> str:
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw one method's forgetting of every class as bars.
-
-    Strokes hold the middle half of the seeds: a class with few test images may lie far out in one.
-    """
+    """Draw one method's forgetting of every class as bars."""
     (method,) = frame["method"].unique()
     values = _placed(frame, ax).groupby("x")["value"]
     means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
     ax.bar(means.index, means, width=0.85, color=COLOURS[method])
-    if frame["seed"].nunique() > 1:
+    if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
         ax.vlines(middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds")
         ax.legend()
     ax.axhline(0, color="0.35", linewidth=0.8)

@@ -38,7 +38,7 @@ def with_features(features, dataset=ONE_LABEL, method="PRS", seed=0):
 
 
 def classes_of(run):
-    return labelled_images(run.config, load_dataset(run.config.dataset, False))["class"].to_numpy()
+    return labelled_images(run.config)["class"].to_numpy()
 
 
 def blobs(spread, seed=0):
@@ -68,7 +68,7 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained)
     assert trained.features.shape == (60, 64)
     assert (trained.features >= 0).all()  # behind a ReLU
     dataset = load_dataset(ONE_LABEL, images=False)
-    images = labelled_images(trained.config, dataset)
+    images = labelled_images(trained.config)
     np.testing.assert_array_equal(np.bincount(images["class"]), np.full(10, 6))
     labels = dataset.tests["full"].labels
     assert labels[images["image"], images["class"]].all()
@@ -124,14 +124,8 @@ def test_embedding_of_some_classes_takes_the_first_images_of_the_others():
     plane = embed([one], [dataset.class_names[3]], others=2)
     counts = plane["class"].value_counts().sort_index()
     assert counts.tolist() == [2, 2, 2, 6, 2, 2, 2, 2, 2, 2]
-    first = labelled_images(one.config, dataset).groupby("class")["image"].nsmallest(2)
+    first = labelled_images(one.config).groupby("class")["image"].nsmallest(2)
     assert set(first) <= set(plane["image"])
-
-
-def test_runs_without_features_are_refused():
-    for what in (embed, lambda runs: separation(runs, 5)):
-        with pytest.raises(ValueError, match=r"got PRS on imbal-digits-tiny without; ask for feat"):
-            what([with_features(None)])
 
 
 def test_classes_are_picked_by_frequency():

@@ -152,7 +152,7 @@ def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch)
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     (image,) = shown
     assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
-    assert (image.width, image.alt) == (200, "PRS minus CRS; numbers in rho_sweep_picture.csv")
+    assert (image.width, image.alt) == (200, "PRS minus CRS")
 
 
 def test_papermill_stops_in_the_second_cell(python, tmp_path):

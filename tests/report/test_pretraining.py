@@ -73,13 +73,6 @@ def test_turned_scenes_are_the_same_digits_turned():
     np.testing.assert_array_equal(drawn["turned_digits"][:, 0], pictures[:, :, -1])  # top: right
 
 
-def test_what_is_learned_from_is_not_what_streams_are_tested_on():
-    train, test = (glyphs.digit_originals(part)[0] for part in ("train", "balanced"))
-    seen = {picture.tobytes() for picture in train}
-    assert not any(picture.tobytes() in seen for picture in test)
-    assert len(train) + len(test) == 1797
-
-
 # the weights
 
 
@@ -210,15 +203,6 @@ GIVEN = {
     ("digits", "CRS"): [70, 71],
     ("digits", "PRS"): [69, 72, 70],
 }
-
-
-def test_distances_are_taken_seed_by_seed():
-    gaps = seed_gaps(rows(GIVEN), "PRS", "CRS", by=["weights"])
-    assert gaps["value"].isna().sum() == 1  # the third seed has no CRS
-    gaps = gaps.dropna(subset="value")
-    found = {name: list(part["value"]) for name, part in gaps.groupby("weights")}
-    assert found == {"none": [-6, -7], "digits": [-1, 1]}
-    assert gaps["published"].tolist() == pytest.approx([5.1] * 4)
 
 
 def test_shifts_say_how_far_a_distance_moves():
