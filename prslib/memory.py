@@ -1,5 +1,6 @@
 """Keep what a batch carries in the slots of a fixed-size memory: images, labels, features."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,29 @@ class Memory:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
         return self._filled[: self._count].copy()
 
+    def __repr__(self) -> str:
+        """Return the size, the filled slots and the columns."""
+        columns = ", ".join(f"{name}: {_kind(of)}" for name, of in self._columns.items())
+        return f"<Memory({self.size}), {self._count} slots filled, columns {columns or 'not set'}>"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of what is held: size, filled slots, and columns of all slots by name."""
+        state = {"size": self.size, "filled": self.filled, "columns": self._columns}
+        return copy.deepcopy(state)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Hold what ``state_dict`` returned; raise ValueError for a memory of another size."""
+        if state.get("size") != self.size or not {"filled", "columns"} <= state.keys():
+            raise ValueError(
+                f"state: expected that of a memory of {self.size} slots, got "
+                f"{state.get('size', 'none')}; make the memory as it was"
+            )
+        filled = _integers(state["filled"], "what state_dict returned")
+        self._columns, self._count = copy.deepcopy(state["columns"]), len(filled)
+        self._is_filled[:] = False
+        self._is_filled[filled] = True
+        self._filled[: len(filled)] = filled
+
     def write(self, slots: np.ndarray, **columns: Any) -> None:
         """Store a row of every column in each slot (Algorithm 1, line 9).
 
@@ -67,7 +91,7 @@ class Memory:
             If a slot is out of range, there is no column, or one does not fit the slots or the
             first write.
         TypeError
-            If a column has another kind or dtype than at the first write.
+            If a column has another kind or dtype than at the first write, or is sparse or masked.
         """
         listed = _integers(slots, "what the sampler's place returned").tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
@@ -158,6 +182,15 @@ class Memory:
             if not isinstance(column, np.ndarray) and not hasattr(column, "new_zeros"):
                 raise TypeError(
                     f"column {name!r}: expected an array or a tensor, got {type(column).__name__}"
+                )
+            if str(getattr(column, "layout", "torch.strided")) != "torch.strided":
+                raise TypeError(
+                    f"column {name!r}: expected a dense tensor, got {column.layout}; "
+                    "convert it by .to_dense()"
+                )
+            if np.ma.is_masked(column):
+                raise TypeError(
+                    f"column {name!r}: expected every entry, got masked ones; fill them"
                 )
             if not column.ndim or len(column) != length:
                 raise ValueError(

@@ -146,3 +146,24 @@ def test_bad_sizes_and_counts():
         Memory(0)
     with pytest.raises(ValueError, match="count: expected at least 0, got -1"):
         Memory(1).draw(-1, np.random.default_rng(0))
+
+
+def test_a_restored_memory_holds_the_same():
+    memory, other = written(), Memory(3)
+    other.load_state_dict(memory.state_dict())
+    memory.write(numbers(0), **ROW | {"index": numbers(7)})
+    assert other.read(numbers(0))["index"].tolist() == [1] and other.filled.tolist() == [0]
+    other.write(numbers(2), **ROW)
+    assert repr(other).startswith("<Memory(3), 2 slots filled, columns index: ndarray of int64")
+    with pytest.raises(
+        ValueError, match="of a memory of 4 slots, got 3; make the memory as it was"
+    ):
+        Memory(4).load_state_dict(other.state_dict())
+
+
+def test_what_cannot_be_read_back_is_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"'x': expected a dense tensor, got torch\.sparse_coo"):
+        Memory(2).write(numbers(0), x=torch.eye(1).to_sparse())
+    with pytest.raises(TypeError, match="'x': expected every entry, got masked ones"):
+        Memory(2).write(numbers(0), x=np.ma.masked_all((1, 2)))

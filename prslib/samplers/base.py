@@ -1,8 +1,10 @@
 """Define what every sampler offers, and share the checks and counts of label-only samplers."""
 
+import copy
+import inspect
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numba
 import numpy as np
@@ -69,12 +71,75 @@ class Sampler(Protocol):
 
 
 class Base:
-    """Check what every sampler is made from."""
+    """Check what every sampler is made from; show, save and restore it."""
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = whole("size", size, least=1)
         self.num_classes = whole("num_classes", num_classes, least=1)
         self._rng = generator(seed)
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return what the sampler was made with, beside its seed."""
+        names = [name for name in inspect.signature(type(self)).parameters if name != "seed"]
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        """Return what the sampler was made with, and how many slots are filled."""
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self._arguments().items())
+        return f"<{type(self).__name__}({arguments}), {len(self)} slots filled>"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the whole state: arrays and plain values, the generator's included.
+
+        Example
+        -------
+        >>> from prslib import make_sampler
+        >>> sampler, other = (make_sampler("crs", 2, num_classes=3, seed=seed) for seed in (0, 1))
+        >>> other.load_state_dict(sampler.state_dict())
+        >>> other
+        <CRS(size=2, num_classes=3), 0 slots filled>
+        """
+        state = {"sampler": type(self).__name__, **self._arguments()}
+        state["generator"] = self._rng.bit_generator.state
+        for name, value in vars(self).items():
+            if hasattr(value, "_fields"):  # a NamedTuple of arrays
+                state |= {f"{name}.{field}": part for field, part in value._asdict().items()}
+            elif name.startswith("_") and name != "_rng":
+                state[name] = value
+        return copy.deepcopy(state)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on as the sampler that ``state_dict`` was called of, slot by slot.
+
+        Raises
+        ------
+        ValueError
+            If the state is of another sampler, size, number of classes or option, or not whole.
+        """
+        own = self.state_dict()
+        made = {name: own[name] for name in ("sampler", *self._arguments())}
+        given = {name: state.get(name) for name in made}
+        if given != made:
+            raise ValueError(
+                f"state: expected one of {made}, got one of {given}; make the sampler as it was"
+            )
+        alike = {name: np.asarray(own[name]).dtype.str for name in own if name[0] == "_"}
+        found = {name: np.asarray(state[name]).dtype.str for name in state if name[0] == "_"}
+        bits = getattr(np.random, state.get("generator", {}).get("bit_generator", ""), None)
+        if alike != found or bits is None:
+            wrong = sorted(name for name in alike | found if alike.get(name) != found.get(name))
+            raise ValueError(
+                f"state: expected what state_dict returned, got others for {wrong or 'generator'}"
+            )
+        state = copy.deepcopy(state)
+        self._rng = np.random.Generator(bits())
+        self._rng.bit_generator.state = state["generator"]
+        for name, value in vars(self).items():
+            if hasattr(value, "_fields"):
+                parts = (state[f"{name}.{field}"] for field in value._fields)
+                setattr(self, name, type(value)(*parts))
+            elif name in found:
+                setattr(self, name, state[name])
 
 
 class Counted(Base):
@@ -164,11 +229,16 @@ def generator(seed: Seed) -> np.random.Generator:
 
 def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """Return bool labels (B, C) as compiled code wants them, a copy where needed; refuse others."""
+    if np.ma.is_masked(labels):
+        raise ValueError(
+            "labels: expected yes or no for every class, got masked entries; fill them"
+        )
     labels = np.asarray(labels, order="C")
     if labels.dtype != BOOL:
-        raise TypeError(
-            f"labels: expected bool, got {labels.dtype}; convert multi-hot labels by .astype(bool)"
-        )
+        advice = "convert multi-hot labels by .astype(bool)"
+        if labels.ndim == 1 and labels.dtype.kind in "iu":
+            advice = f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
+        raise TypeError(f"labels: expected bool, got {labels.dtype}; {advice}")
     if labels.ndim != 2 or labels.shape[1] != num_classes:
         raise ValueError(
             f"labels: expected shape (B, {num_classes}), got {labels.shape}; "

@@ -1,6 +1,8 @@
 """What every sampler promises; a new entry of SAMPLERS is tested by being there."""
 
 import copy
+import io
+import json
 import pickle
 import subprocess
 import sys
@@ -151,6 +153,8 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
         (np.ones((2, NUM_CLASSES)), TypeError, "labels: expected bool, got float64"),
         (np.ones((2, NUM_CLASSES), np.uint8), TypeError, "got uint8"),
         (np.ones(NUM_CLASSES, bool), ValueError, r"expected shape \(B, 8\), got \(8,\)"),
+        (np.ones(2, int), TypeError, r"class numbers y multi-hot: np.eye\(8, dtype=bool\)\[y\]"),
+        (np.ma.masked_equal(np.eye(8, dtype=bool), True), ValueError, "got masked entries; fill"),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
         (np.ones((2, 2, NUM_CLASSES), bool), ValueError, r"got \(2, 2, 8\)"),
     ],
@@ -179,15 +183,45 @@ def test_construction_is_checked(name, size, num_classes, seed, error, match):
         make_sampler(name, size, num_classes, seed)
 
 
-@pytest.mark.parametrize("renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-@pytest.mark.parametrize("name", ["crs", "prs", "cbrs", "ocdm"])
+def restored(sampler):
+    """A sampler of another seed that was given the state, through a file without pickle."""
+    state, file = sampler.state_dict(), io.BytesIO()
+    generator = json.dumps(state.pop("generator"))
+    np.savez(file, generator=generator, **state)
+    file.seek(0)
+    saved = dict(np.load(file, allow_pickle=False))
+    saved = {name: value if value.ndim else value.item() for name, value in saved.items()}
+    name = type(sampler).__name__.lower()
+    twin = make_sampler(name, sampler.size, sampler.num_classes, 99)
+    twin.load_state_dict(saved | {"generator": json.loads(saved["generator"])})
+    return twin
+
+
+@pytest.mark.parametrize(
+    "renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s)), restored]
+)
+@ALL
 def test_a_copy_goes_on_alike(name, renew):
-    stream = np.random.default_rng(2).random((300, 9)) < 0.2
-    sampler = make_sampler(name, 20, 9, 4)
-    sampler.place(stream[:150])
+    rows = stream()
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4)
+    run(sampler, rows[:150])
     twin = renew(sampler)
-    assert sampler.place(stream[150:]).tolist() == twin.place(stream[150:]).tolist()
-    assert (sampler.labels == twin.labels).all()
+    assert run(sampler, rows[150:]).tolist() == run(twin, rows[150:]).tolist()
+    assert (sampler.labels == twin.labels).all() and len(sampler) == len(twin)
+    assert repr(sampler) == repr(twin) and f"num_classes={NUM_CLASSES}" in repr(twin)
+
+
+def test_the_state_of_another_sampler_is_refused():
+    state = make_sampler("prs", 4, 3, 0).state_dict()
+    for other in (("prs", 5, 3), ("prs", 4, 2), ("crs", 4, 3)):
+        with pytest.raises(
+            ValueError, match=r"expected one of .*'PRS'.*; make the sampler as it was"
+        ):
+            make_sampler(*other, 0).load_state_dict(state)
+    with pytest.raises(ValueError, match="expected one of"):
+        make_sampler("prs", 4, 3, 0, rho=1.0).load_state_dict(state)
+    with pytest.raises(ValueError, match=r"state_dict returned, got others for \['_more'\]"):
+        make_sampler("prs", 4, 3, 0).load_state_dict(state | {"_more": np.zeros(3)})
 
 
 @pytest.mark.parametrize(
