@@ -63,6 +63,10 @@ class Stream(NamedTuple):
     labels: np.ndarray  # bool (T, C)
     uniforms: np.ndarray  # (T, 3)
 
+    def reference(self) -> ReferencePRS:
+        """Return an empty reference for the stream."""
+        return ReferencePRS(self.size, self.labels.shape[1], 0, rho=self.rho)
+
 
 class Departure(NamedTuple):
     """Where a sampler does not do what Algorithm 1 does."""
@@ -111,7 +115,7 @@ def quantities(plain: ReferencePRS, y: np.ndarray) -> dict:
 
 def steps(stream: Stream) -> Iterator[dict]:
     """Yield what the reference decides about each sample, quantity by quantity."""
-    plain = reference_of(stream)
+    plain = stream.reference()
     for y, u in zip(stream.labels, stream.uniforms, strict=True):
         step = {"labels": np.flatnonzero(y), "uniforms": u}
         if len(plain) == stream.size:
@@ -124,11 +128,6 @@ def steps(stream: Stream) -> Iterator[dict]:
         step["slot"] = plain.choose(y, u)
         plain.follow(y, step["slot"])
         yield {name: _plain(value) for name, value in step.items()}
-
-
-def reference_of(stream: Stream) -> ReferencePRS:
-    """Return an empty reference for a stream."""
-    return ReferencePRS(stream.size, stream.labels.shape[1], 0, rho=stream.rho)
 
 
 def write_vectors() -> None:
@@ -222,7 +221,7 @@ class _Record:
     def follow(self, sampler: Sampler, rng: np.random.Generator) -> bool:
         """Let a sampler decide the stream; tell whether it takes the numbers that it is given."""
         stream, given = self.stream, _takes(sampler.place, "uniforms")
-        plain, own, came = reference_of(stream), {}, np.zeros(stream.size)  # own: slot to ours
+        plain, own, came = stream.reference(), {}, np.zeros(stream.size)  # own: slot to ours
         for start in range(0, len(stream.labels), BATCH):
             rows, numbers = (part[start : start + BATCH] for part in stream[3:])
             if hasattr(sampler, "explain") and len(own) == stream.size:
@@ -235,8 +234,7 @@ class _Record:
                     self.depart("fill", t, f"expected {wanted}, got {slot}")
                     return given
                 if full:
-                    u = u if given else None
-                    self.decide(plain, y, own.get(slot, -1), u, came, rng, t)
+                    self.decide(plain, y, own.get(slot, -1), u if given else None, came, rng, t)
                 if slot >= 0:
                     came[own.setdefault(slot, len(own))] = t
                 plain.follow(y, own.get(slot, -1))
@@ -261,9 +259,8 @@ class _Record:
             self.depart("acceptance", t, text)
         if not accepted:
             return
-        possible = np.flatnonzero(chance > NEVER).tolist()
-        if u is not None:
-            possible = [plain.draw_class(chance, u[1])]
+        likely = np.flatnonzero(chance > NEVER).tolist()
+        possible = likely if u is None else [plain.draw_class(chance, u[1])]
         ties = {}  # of each class of the sample that goes
         for c in possible:
             if plain.memory[slot, c]:
@@ -288,29 +285,29 @@ class _Record:
             order = np.lexsort([np.arange(len(delta)), delta])
             below = chance[order[: order.tolist().index(c)]].sum()
             self.ranks["class_probability"].append(below + chance[c] * rng.random())
-        leaving = ties[c][1]
+        _, leaving = ties[c]
         if len(leaving) > 1:
             for name, key in (("slot", np.arange(len(came))), ("age", came)):
                 rank = (key[leaving] < key[slot]).sum() + rng.random()
                 self.ranks[name].append(rank / len(leaving))
 
+    def unlikely(self, part: str, p: float, text: str) -> None:
+        if p < LEVEL and part not in self.found:
+            self.found[part] = Departure(part, self.stream.name, f"{text} (p = {p:.0e})")
+
     def departures(self) -> list[Departure]:
         from scipy.stats import chi2, kstest
 
-        tests, strata = [], _strata(self.coins)
-        if strata:
+        if strata := _strata(self.coins):
             z = [(a - s).sum() ** 2 / (s * (1 - s)).sum() for s, a in strata]
             s, a = strata[int(np.argmax(z))]
             text = f"{a.sum():.0f} samples accepted where {s.sum():.0f} were expected"
-            tests.append(("acceptance", chi2.sf(sum(z), len(z)), text))
+            self.unlikely("acceptance", chi2.sf(sum(z), len(z)), text)
         for name, ranks in self.ranks.items():
             if ranks:
                 part = name if name in EQUATIONS else "tie"
                 text = f"mean rank by {name} {np.mean(ranks):.2f}, not 0.50, of {len(ranks)} draws"
-                tests.append((part, kstest(ranks, "uniform").pvalue, text))
-        for part, p, text in tests:
-            if p < LEVEL and part not in self.found:
-                self.found[part] = Departure(part, self.stream.name, f"{text} (p = {p:.0e})")
+                self.unlikely(part, kstest(ranks, "uniform").pvalue, text)
         return list(self.found.values())
 
 

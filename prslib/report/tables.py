@@ -36,20 +36,15 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
 
     Where runs have `resampled` the column draws has its arrays, NaN where it has none.
     """
-    frames = [
-        with_draws(run).assign(**{name: run.config.resolved[name] for name in fields})
-        for run in runs
-    ]
+    added = [{name: run.config.resolved[name] for name in fields} for run in runs]
+    frames = [with_draws(run).assign(**more) for run, more in zip(runs, added, strict=True)]
     return pd.concat(frames, ignore_index=True)
 
 
 def with_draws(run: Run) -> pd.DataFrame:
     """Return a run's scores, and beside them those under resamples of the test images, if any."""
-    if run.resampled is None:
-        return run.scores
-    return run.scores.merge(
-        run.resampled, how="left", on=["trained_tasks", "task", "group", "metric"]
-    )
+    cell = ["trained_tasks", "task", "group", "metric"]
+    return run.scores if run.resampled is None else run.scores.merge(run.resampled, "left", cell)
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -64,8 +59,7 @@ def final(
 ) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting.
 
-    Returns the columns that tell runs apart, measure (of `MEASURES`), group, metric, value. The
-    averages over the stream are added where `measures` names them.
+    Averages over the stream are added where `measures` (keys of `MEASURES`) names them.
     """
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
@@ -78,8 +72,7 @@ def final(
         over = {"anytime": anytime_average, "cumulative": cumulative_average}
         for name in [name for name in over if name in measures]:
             both.append(over[name](_with_samples(online)).assign(measure=name))
-    both = pd.concat(both, ignore_index=True)
-    return _percent(both, [*run, "measure", "group", "metric", "value"], metrics)
+    return _percent(pd.concat(both, ignore_index=True), [*run, "measure"], metrics)
 
 
 def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
@@ -96,15 +89,14 @@ def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
     rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
-    columns = [*run_columns(scores), "trained_tasks", "measure", "group", "metric", "value"]
+    columns = [*run_columns(scores), "trained_tasks", "measure"]
     return _percent(rows.assign(measure="score"), columns, METRICS)
 
 
 def _percent(rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]) -> pd.DataFrame:
     rows = rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
-    also = [name for name in ("draws",) if name in rows]
-    percent = rows.assign(**{name: 100 * rows[name] for name in ("value", *also)})
-    return percent[[*columns, *also]].reset_index(drop=True)
+    values = {name: 100 * rows[name] for name in ("value", "draws") if name in rows}
+    return rows.assign(**values)[[*columns, "group", "metric", *values]].reset_index(drop=True)
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -118,12 +110,8 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
     orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
     ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
-    return table.sort_values(
-        list(ranks),
-        key=lambda column: column.map(ranks[column.name]),
-        kind="stable",
-        ignore_index=True,
-    )
+    by_rank = {"key": lambda column: column.map(ranks[column.name]), "kind": "stable"}
+    return table.sort_values(list(ranks), ignore_index=True, **by_rank)
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
@@ -169,15 +157,10 @@ def main_table(
     The columns are groups and metrics; `by` names columns that head blocks of rows, as "schedule".
     """
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
-    sd = rows["sd"].map(f"{NEXT}±{NEXT}{{:.1f}}".format).where(rows["sd"].notna(), "")
-    ours = rows["mean"].map("{:.1f}".format) + sd
-    paper = rows["published"].map("{:.1f}".format)
-    cells = pd.concat(
-        [
-            rows.assign(source="ours", cell=ours.where(rows["mean"].notna(), "")),
-            rows.assign(source="paper", cell=paper.where(rows["published"].notna(), "")),
-        ]
-    )
+    texts = {"sd": f"{NEXT}±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
+    said = {k: rows[k].map(text.format).where(rows[k].notna(), "") for k, text in texts.items()}
+    pair = {"ours": said["mean"] + said["sd"], "paper": said["published"]}
+    cells = pd.concat([rows.assign(source=name, cell=cell) for name, cell in pair.items()])
     index = [*by, "method", "source"]
     table = cells.pivot(index=index, columns=["group", "metric"], values="cell").fillna("")
     blocks = [rows[column].drop_duplicates() for column in by]
@@ -203,9 +186,8 @@ def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()
     if "measure" in rows:
         rows = rows[rows["measure"] == "score"]
     keys, values = [*_keys(rows, by), "seed"], [name for name in _VALUES if name in rows]
-    first, second = (
-        rows[rows["method"] == name].set_index(keys)[values] for name in (method, than)
-    )
+    table = rows.set_index(keys)
+    first, second = (table.loc[table["method"] == name, values] for name in (method, than))
     return (first - second).reindex(first.index).reset_index()
 
 
@@ -223,10 +205,9 @@ def contrasts(
     """Say how far one method is above another, with an interval over seeds and a sentence.
 
     Takes rows as `beside(final(scores), "main")` makes them, and of these `cells` (group, metric),
-    by default all. `by` names further columns in which the two must agree, a row for each value;
-    `over` columns over which each seed's differences are averaged. `place` and `paper` begin and
-    end a sentence, columns in braces. Returns dataset, `by`, group, metric, the columns of
-    `over_seeds`, published (the paper's difference, if the rows have it) and sentence.
+    by default all. `by` names further columns in which the two must agree; `over` columns over
+    which each seed's differences are averaged. `place` and `paper` begin and end a sentence,
+    columns in braces. Adds to `over_seeds` published, the paper's difference, and sentence.
     """
     gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
     if cells is not None:
@@ -237,15 +218,13 @@ def contrasts(
         gaps = gaps.groupby([*keys, "seed"], **_KEEP_ALL)[values].mean().reset_index()
     table = over_seeds(gaps, keys)
     if "published" in gaps:
-        theirs = gaps.groupby(keys, **_KEEP_ALL)["published"].first()
-        table["published"] = theirs.to_numpy()
+        table["published"] = gaps.groupby(keys, **_KEEP_ALL)["published"].first().to_numpy()
     if place is None:
         place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
         place += ", {group} {metric}" if "group" in gaps else ""
     said = []
     for row in table.to_dict("records"):
-        known = pd.notna(row.get("published"))
-        end = f"; {paper.format(**row)}." if known else "."
+        end = f"; {paper.format(**row)}." if pd.notna(row.get("published")) else "."
         said.append(f"{place.format(**row)}: {compared(row, method, than)}{end}")
     return table.assign(sentence=said).drop(columns="stands_for", errors="ignore")
 

@@ -9,14 +9,14 @@ from prslib.training.config import Run, RunConfig
 CELLS = {"majority": 0.5, "moderate": 0.4, "minority": 0.2, "overall": 0.4}
 
 
-def run_scores(method, seed, gain=0.0, tasks=("0", "1")):
+def run_scores(method, seed, gain=0.0):
     """Scores of a two-task run whose first task falls from 0.8 to 0.6 in every group."""
     rows = []
-    for trained in range(1, len(tasks) + 1):
+    for trained, first in ((1, 0.8), (2, 0.6)):
         for group, value in CELLS.items():
             for metric in tables.METRICS:
                 rows.append((trained, "seen", group, metric, value + gain))
-                rows.append((trained, "0", group, metric, 0.8 if trained == 1 else 0.6))
+                rows.append((trained, "0", group, metric, first))
             rows.append((trained, "seen", group, "C-P", 0.9))
     frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
     run = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "memory_size": 50}
@@ -31,53 +31,47 @@ def scores():
     return pd.concat([*runs, multitask.assign(schedule="")], ignore_index=True)
 
 
+@pytest.fixture(scope="module")
+def averages(scores):
+    return tables.beside(tables.average(tables.final(scores)), "main")
+
+
+def values(rows, seed, group):
+    """Values of a run of PRS, by measure, in mAP."""
+    chosen = f"method == 'PRS' and seed == {seed} and group == '{group}' and metric == 'mAP'"
+    return rows.query(chosen).set_index("measure")["value"].to_dict()
+
+
 def test_final_holds_the_last_scores_and_the_forgetting(scores):
     rows = tables.final(scores)
     assert set(rows["metric"]) == set(tables.METRICS)
-    one = rows[(rows["method"] == "PRS") & (rows["seed"] == 1) & (rows["group"] == "minority")]
-    measured = one.set_index(["measure", "metric"])["value"]
-    assert measured["score", "mAP"] == pytest.approx(100 * (0.2 + 0.12))
-    assert measured["forget", "mAP"] == pytest.approx(25)
+    found = values(rows, 1, "minority")
+    assert found == pytest.approx({"score": 100 * (0.2 + 0.12), "forget": 25})
     assert set(rows.loc[rows["method"] == "Multitask", "measure"]) == {"score"}
 
 
 def test_averages_over_the_stream_are_rows_of_the_table_where_asked_for(scores):
-    rows = tables.final(scores, measures=tables.MEASURES)
-    one = rows[(rows["method"] == "PRS") & (rows["seed"] == 0) & (rows["group"] == "overall")]
-    measured = one.set_index(["measure", "metric"])["value"]
-    assert measured["anytime", "mAP"] == measured["cumulative", "mAP"] == pytest.approx(50)
     changed = scores.assign(value=scores["value"].where(scores["trained_tasks"] == 2, 0))
-    both = tables.final(changed, measures=tables.MEASURES).query("method == 'PRS' and seed == 0")
-    both = both[(both["group"] == "overall") & (both["metric"] == "mAP")]
-    both = both.set_index("measure")["value"]
+    rows = tables.final(changed, measures=tables.MEASURES)
+    found = values(rows, 0, "overall")
     sizes = np.bincount(load_dataset("digits70tiny", images=False).train.task)[:2]
-    assert both["cumulative"] == pytest.approx(25)
-    assert both["anytime"] == pytest.approx(50 * sizes[1] / sizes.sum())
+    assert found["cumulative"] == pytest.approx(25)
+    assert found["anytime"] == pytest.approx(50 * sizes[1] / sizes.sum())
     averages = tables.average(rows).assign(published=np.nan)
-    assert ("PRS", "anytime", "ours") in tables.main_table(averages, "digits70tiny").index
+    assert ("PRS", "ours") in tables.main_table(averages, "digits70tiny", measure="anytime").index
 
 
-def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores):
-    table = tables.average(tables.final(scores))
-    assert table["method"].unique().tolist() == ["Multitask", "CRS", "PRS"]
-    cell = table.query("method == 'CRS' and group == 'overall' and metric == 'mAP'")
-    cell = cell[cell["measure"] == "score"].iloc[0]
-    assert cell["mean"] == pytest.approx(41)
-    assert cell["sd"] == pytest.approx(1)
-    assert cell["seeds"] == 3
-
-
-def test_beside_sets_the_number_of_the_data_set_it_stands_for(scores):
-    averages = tables.average(tables.final(scores))
-    table = tables.beside(averages, "main")
-    chosen = table.query("method == 'PRS' and group == 'minority' and metric == 'mAP'")
-    published = chosen.set_index("measure")["published"].to_dict()
+def test_average_is_mean_and_sample_deviation_in_the_papers_order(scores, averages):
+    assert averages["method"].unique().tolist() == ["Multitask", "CRS", "PRS"]
+    assert len(averages) == len(tables.average(tables.final(scores)))
+    cells = averages.query("metric == 'mAP'").set_index(["method", "group", "measure"]).sort_index()
+    cell = cells.loc["CRS", "overall", "score"]
+    assert cell[["mean", "sd", "seeds"]].tolist() == pytest.approx([41, 1, 3])
+    published = cells.loc["PRS", "minority"]["published"].to_dict()
     assert published == {"score": 39.7, "forget": 10.5}
-    assert len(table) == len(averages)
 
 
-def test_main_table_is_laid_out_as_the_papers(scores):
-    averages = tables.beside(tables.average(tables.final(scores)), "main")
+def test_main_table_is_laid_out_as_the_papers(averages):
     table = tables.main_table(averages, "digits70tiny")
     assert list(table.columns)[:3] == [("majority", m) for m in tables.METRICS]
     assert table.loc[("CRS", "ours"), ("overall", "mAP")] == "41.0\xa0±\xa01.0"
@@ -88,15 +82,13 @@ def test_main_table_is_laid_out_as_the_papers(scores):
     assert ("Multitask", "ours") not in lost.index
 
 
-def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(scores):
-    averages = tables.beside(tables.average(tables.final(scores)), "main")
+def test_scores_and_forgetting_stand_apart_with_the_best_of_the_stream_in_bold(averages):
+    averages = averages.copy()
     averages.loc[averages["method"] == "Multitask", "mean"] = 99  # no rival
     averages.loc[(averages["method"] == "CRS") & (averages["measure"] == "forget"), "mean"] = 3
     shown = tables.main_tables(averages, "digits70tiny")
-    assert [table.caption for table in shown] == [
-        "Scores in percent, best in bold", "Forgetting in percent, best in bold"
-    ]  # fmt: skip
-    for table, best in zip(shown, ("PRS", "CRS"), strict=True):
+    for table, title, best in zip(shown, ("Scores", "Forgetting"), ("PRS", "CRS"), strict=True):
+        assert table.caption == f"{title} in percent, best in bold"
         styles = table._compute().ctx
         bold = {table.data.index[row] for (row, _), look in styles.items() if look}
         assert (best, "ours") in bold and len({m for m, s in bold if s == "ours"}) == 1
@@ -114,12 +106,9 @@ def test_differences_in_short_are_counted_and_the_ends_said():
 
 def test_contrasts_are_taken_seed_by_seed(scores):
     rows = tables.beside(tables.final(scores), "main")
-    gaps = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")])
-    gap = gaps.iloc[0]
-    assert len(gaps) == 1
-    assert gap["difference"] == pytest.approx(11)
-    assert gap["sd"] == pytest.approx(1)
-    assert gap["published"] == pytest.approx(39.7 - 26.9)
+    (gap,) = tables.contrasts(rows, "PRS", "CRS", [("minority", "mAP")]).to_dict("records")
+    found = [gap[name] for name in ("difference", "sd", "published")]
+    assert found == pytest.approx([11, 1, 39.7 - 26.9])
     assert gap["sentence"] == (
         "digits70tiny, minority mAP: PRS is ahead of CRS, by +11.0 points (95 % interval +8.5 to "
         "+13.5 over 3 seeds); in the paper, on COCOseq, by +12.8."
@@ -128,12 +117,11 @@ def test_contrasts_are_taken_seed_by_seed(scores):
 
 def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
     runs = [run_scores("PRS", seed, 0.1) for seed in (0, 1)] + [run_scores("GSS", 0)]
-    sets = [
-        frame.assign(dataset=name) for name in ("digits70tiny", "digits49tiny") for frame in runs
-    ]
+    names = ["digits70tiny", "digits49tiny"]
+    sets = [frame.assign(dataset=name) for name in names for frame in runs]
     rows = tables.beside(tables.final(pd.concat(sets, ignore_index=True)), "main")
     gaps = tables.contrasts(rows, "PRS", "GSS", [("overall", "mAP")])
-    assert gaps["dataset"].tolist() == ["digits70tiny", "digits49tiny"]
+    assert gaps["dataset"].tolist() == names
     assert gaps["seeds"].tolist() == [1, 1]
     assert "one seed" in gaps["sentence"].iloc[0]
 
@@ -151,9 +139,8 @@ def test_precision_and_recall_are_laid_out_by_group(scores):
 
 
 def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
-    frame = run_scores("CRS", 0)
-    wanted = [RunConfig(dataset="digits70tiny", method="CRS", test_set=t) for t in ("imbalanced",)]
-    wanted.append(RunConfig(dataset="digits70tiny", method="CRS"))
+    frame, run = run_scores("CRS", 0), {"dataset": "digits70tiny", "method": "CRS"}
+    wanted = [RunConfig(**run, test_set="imbalanced"), RunConfig(**run)]
     runs = [Run(config, frame, np.zeros((50, 70), bool)) for config in wanted]
     rows = tables.final(tables.scores_of(runs, "test_set"))
     cells = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
