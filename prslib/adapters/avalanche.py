@@ -29,11 +29,8 @@ class SamplerBuffer(ExemplarsBuffer):
 
     Notes
     -----
-    Row k of ``buffer`` is the sample in the sampler's slot k. An experience is placed in the order
-    of its data set and, by a sampler that decides by batch such as OCDM, as one batch.
-
-    Targets are whole numbers from 0 to C - 1, or multi-hot vectors of length C. Everything else is
-    refused: nothing is rounded, cut or replaced by its largest entry.
+    Row k of ``buffer`` is the sample in the sampler's slot k. An experience is placed as one batch.
+    Targets are whole numbers from 0 to C - 1, or multi-hot vectors of length C; others are refused.
 
     Examples
     --------
@@ -59,10 +56,7 @@ class SamplerBuffer(ExemplarsBuffer):
         if len(new_data) == 0:
             return
         if not hasattr(new_data, "targets"):
-            raise ValueError(
-                "new_data: expected a data set with targets, got one without; "
-                "make it with avalanche's as_classification_dataset"
-            )
+            raise ValueError("new_data: expected a data set with targets, got one without")
         labels = multi_hot(new_data.targets, self.sampler.labels.shape[1])
         rows = {slot: len(new_data) + slot for slot in range(len(self.sampler))}
         for row, slot in enumerate(self.sampler.place(labels).tolist()):
