@@ -17,7 +17,6 @@ from prslib.training.methods import METHODS
 METRICS = ("AP", "F1")
 MEASURES = {"normalised": True, "absolute": False}  # the paper's, and that of Chaudhry et al.
 TASK_GAP = 1.5  # bars' widths between two tasks
-_KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
@@ -63,9 +62,9 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     keys = ["dataset", "method", "metric", "measure"]
     rank = {name: place for place, name in enumerate(METHODS)}
     correlations = correlations.sort_values("method", key=lambda m: m.map(rank), kind="stable")
-    by_seed = correlations.groupby([*keys, "seed"], **_KEEP_ALL)["correlation"].mean()
-    table = by_seed.groupby(keys, **_KEEP_ALL).agg(mean="mean", sd="std", seeds="size")
-    each = correlations.groupby(keys, **_KEEP_ALL)["correlation"]
+    by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
+    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="size")
+    each = correlations.groupby(keys, sort=False)["correlation"]
     table["negative"] = each.agg(lambda values: int((values < 0).sum()))
     table["cells"] = each.count()  # one a task and seed
     table = table.reset_index()
