@@ -7,7 +7,7 @@ from functools import partial
 
 import prslib
 from prslib import conformance
-from prslib.checks import naming_extra, whole
+from prslib.checks import naming_extra, one_of, whole
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles, project_root
@@ -178,9 +178,7 @@ def _notebooks(options: argparse.Namespace) -> list[str]:
     """Return the notebooks that a command names, by default all of the profile."""
     if not (profiles := known_profiles()):
         raise ValueError(f"expected notebooks of prslib, in a checkout, got {project_root()}")
-    if options.profile not in profiles:
-        known = f"known profiles: {', '.join(profiles)}"
-        raise ValueError(f"unknown profile {options.profile!r}; {known}")
+    one_of("profile", options.profile, profiles)
     known = known_notebooks(options.profile)
     for name in options.notebook:
         if name not in known:

@@ -353,9 +353,10 @@ def blank_dataset(name: str) -> SequentialDataset:
         train, test = ((None, np.repeat(classes, count)) for count in counts)
         return single_label.one_class_a_task(name, train, test, source.stands_for)
     tasks, per_class = MULTI_LABEL[name.removesuffix(FEATURES)]
-    class_task = np.repeat(np.arange(len(tasks)), [task.num_classes for task in tasks])
+    sizes = np.array([len(task.class_freq) for task in tasks])  # classes
+    class_task = np.repeat(np.arange(len(tasks)), sizes)
     train = _blank(class_task, [sum(task.labels_per_image) for task in tasks])
-    test = _blank(class_task, [per_class * task.num_classes for task in tasks])
+    test = _blank(class_task, per_class * sizes)
     return SequentialDataset(
         name=name,
         train=train,

@@ -15,10 +15,7 @@ from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
 # the methods that the paper's figures compare PRS with, and find below it, by data set
-COMPARED = {
-    "Imbal-MNISTseq": ("CRS", "GSS"),
-    "COCOseq": ("CRS", "GSS", "ExStream"),
-}
+COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStream")}
 
 
 def variances_of(runs: Sequence[Run]) -> pd.DataFrame:

@@ -269,13 +269,12 @@ def _check_known(notebook: str, names: Iterable[str], allowed: list[str]) -> Non
 
 def _check_kind(notebook: str, names: list[str], single_label: bool) -> None:
     kinds = {name: one.recipe.loss == "cross_entropy" for name, one in DATASETS.items()}
-    for name in names:
-        if kinds[name] != single_label:
-            known = ", ".join(other for other, kind in kinds.items() if kind == single_label)
-            raise ValueError(
-                f"{notebook} is about {'one label' if single_label else 'several labels'} an "
-                f"image, got the data set {name!r}; choose from {known}"
-            )
+    fit = [name for name, kind in kinds.items() if kind == single_label]
+    if wrong := [name for name in names if name not in fit]:
+        raise ValueError(
+            f"{notebook} is about {'one label' if single_label else 'several labels'} an image, "
+            f"got the data set {wrong[0]!r}; choose from {', '.join(fit)}"
+        )
 
 
 def wanted(notebook: str, profile: str) -> list[RunConfig]:

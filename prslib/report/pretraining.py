@@ -61,8 +61,7 @@ def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
     parts = []
     for weights in dict.fromkeys(map(beginning, wanted)):
         asked = [config for config in wanted if beginning(config) == weights]
-        hashes = {config.hash for config in asked}
-        found = observe([run for run in runs if run.config.hash in hashes], asked)
+        found = observe([run for run in runs if beginning(run.config) == weights], asked)
         parts.append(ledger.decide(found, asked, level).assign(weights=weights))
     decided = pd.concat(parts, ignore_index=True)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)

@@ -5,6 +5,7 @@ column limits it: after one task no accuracy can exceed the first pair's share o
 """
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -51,19 +52,8 @@ def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
     return [
         (*start, *rest)
         for start in starts
-        for rest in _pairings([c for c in classes if c not in start])
-    ]
-
-
-def _pairings(classes: list[int]) -> list[tuple[int, ...]]:
-    """List all ways to take the classes two by two, pairs ascending, in lexicographic order."""
-    if not classes:
-        return [()]
-    return [
-        (a, b, *rest)
-        for i, a in enumerate(classes)
-        for b in classes[i + 1 :]
-        for rest in _pairings([c for c in classes if c not in (a, b)])
+        for rest in permutations(c for c in classes if c not in start)
+        if all(a < b for a, b in zip(rest[::2], rest[1::2], strict=True))
     ]
 
 

@@ -17,7 +17,6 @@ from prslib.training.methods import METHODS
 METRICS = ("AP", "F1")
 MEASURES = {"normalised": True, "absolute": False}  # the paper's, and that of Chaudhry et al.
 TASK_GAP = 1.5  # bars' widths between two tasks
-_KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
@@ -32,19 +31,16 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
         raise ValueError(
             f"expected runs that see one task after the other, got {config.method}; leave it out"
         )
-    dataset = load_dataset(config.dataset, images=False)
-    turn = {task: number for number, task in enumerate(config.resolved["schedule"])}
+    dataset, turn = load_dataset(config.dataset, images=False), config.resolved["schedule"].index
     sizes = class_statistics(dataset).drop(columns="dataset")
-    sizes = sizes.rename(columns={"group": "class_group"}).assign(turn=sizes["task"].map(turn))
-    sizes = sizes.sort_values(["turn", "images"], ascending=[True, False], kind="stable")
+    sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
     rows = scores[scores["metric"].isin(METRICS) & scores["group"].isin(dataset.class_names)]
     measured = pd.concat(
         [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
     ).dropna(subset="value")
     measured = measured.rename(columns={"group": "class"}).assign(value=100 * measured["value"])
-    merged = sizes.drop(columns="turn").merge(measured, on="class", sort=False)
-    place = {name: number for number, name in enumerate(sizes["class"])}
-    return merged.assign(place=merged["class"].map(place))
+    rows = sizes.rename(columns={"group": "class_group"}).merge(measured, on="class", sort=False)
+    return rows.assign(place=rows["class"].map(sizes["class"].tolist().index))
 
 
 def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
@@ -63,9 +59,9 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     keys = ["dataset", "method", "metric", "measure"]
     rank = {name: place for place, name in enumerate(METHODS)}
     correlations = correlations.sort_values("method", key=lambda m: m.map(rank), kind="stable")
-    by_seed = correlations.groupby([*keys, "seed"], **_KEEP_ALL)["correlation"].mean()
-    table = by_seed.groupby(keys, **_KEEP_ALL).agg(mean="mean", sd="std", seeds="size")
-    each = correlations.groupby(keys, **_KEEP_ALL)["correlation"]
+    by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
+    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="size")
+    each = correlations.groupby(keys, sort=False)["correlation"]
     table["negative"] = each.agg(lambda values: int((values < 0).sum()))
     table["cells"] = each.count()  # one a task and seed
     table = table.reset_index()

@@ -146,4 +146,4 @@ def test_published_figure_is_of_this_stream():
 def test_groups_of_nuswideseq():
     assert len(nuswide.CLASSES) == 49
     assert groups_of(nuswide.GROUP.values()) == [10, 18, 21]
-    assert sum(task.num_classes for task in NUSWIDESEQ) == 49
+    assert sum(len(task.class_freq) for task in NUSWIDESEQ) == 49

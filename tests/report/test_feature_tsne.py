@@ -9,15 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from prslib.datasets import Split, load_dataset
 from prslib.datasets.curation import feature_rows
-from prslib.report.feature_tsne import (
-    embed,
-    labelled_images,
-    neighbour_hits,
-    plot_features,
-    separation,
-    shown_classes,
-    typical_classes,
-)
+from prslib.report import feature_tsne as tsne
 from prslib.training.config import Run, RunConfig
 from prslib.training.learner import Learner
 from prslib.training.run import initial_model, run
@@ -38,7 +30,7 @@ def with_features(features, dataset=ONE_LABEL, method="PRS", seed=0):
 
 
 def classes_of(run):
-    return labelled_images(run.config)["class"].to_numpy()
+    return tsne.labelled_images(run.config)["class"].to_numpy()
 
 
 def blobs(spread, seed=0):
@@ -68,7 +60,7 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained)
     assert trained.features.shape == (60, 64)
     assert (trained.features >= 0).all()  # behind a ReLU
     dataset = load_dataset(ONE_LABEL, images=False)
-    images = labelled_images(trained.config)
+    images = tsne.labelled_images(trained.config)
     np.testing.assert_array_equal(np.bincount(images["class"]), np.full(10, 6))
     labels = dataset.tests["full"].labels
     assert labels[images["image"], images["class"]].all()
@@ -80,7 +72,7 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     shuffled = blobs(0.01)
     rows = np.flatnonzero(classes_of(with_features(None)) >= 4)  # the six rarest lie on each other
     shuffled[rows] = np.random.default_rng(1).normal(size=(36, 10))
-    values = separation([with_features(shuffled)], 5).set_index(["metric", "group"])["value"]
+    values = tsne.separation([with_features(shuffled)], 5).set_index(["metric", "group"])["value"]
     assert values["kNN accuracy", "majority"] == 100
     assert values["kNN accuracy", "minority"] < 75
     assert values["silhouette", "minority"] < 20
@@ -98,7 +90,7 @@ def test_silhouette_is_its_definition():
         a = far[i, classes == own].sum() / 5
         b = min(far[i, classes == c].mean() for c in range(10) if c != own)
         values.append(100 * (b - a) / max(a, b))
-    found = separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
+    found = tsne.separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
     assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
     assert found["minority"] == pytest.approx(np.array(values)[classes >= 4].mean(), abs=1e-3)
 
@@ -108,23 +100,23 @@ def test_neighbours_agree_with_leaving_one_out():
     features, classes = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
     vote = KNeighborsClassifier(5, weights="distance")
     expected = cross_val_predict(vote, features, classes, cv=LeaveOneOut()) == classes
-    np.testing.assert_array_equal(neighbour_hits(features, classes, 5), expected)
+    np.testing.assert_array_equal(tsne.neighbour_hits(features, classes, 5), expected)
 
 
 def test_embedding_keeps_blobs_together_and_is_the_same_again():
     one = with_features(blobs(0.5))
-    plane = embed([one])
-    pd.testing.assert_frame_equal(plane, embed([one]))
-    hits = neighbour_hits(plane[["x", "y"]].to_numpy(), plane["class"].to_numpy(), 3)
+    plane = tsne.embed([one])
+    pd.testing.assert_frame_equal(plane, tsne.embed([one]))
+    hits = tsne.neighbour_hits(plane[["x", "y"]].to_numpy(), plane["class"].to_numpy(), 3)
     assert hits.mean() > 0.9
 
 
 def test_embedding_of_some_classes_takes_the_first_images_of_the_others():
     one, dataset = with_features(blobs(0.5)), load_dataset(ONE_LABEL, images=False)
-    plane = embed([one], [dataset.class_names[3]], others=2)
+    plane = tsne.embed([one], [dataset.class_names[3]], others=2)
     counts = plane["class"].value_counts().sort_index()
     assert counts.tolist() == [2, 2, 2, 6, 2, 2, 2, 2, 2, 2]
-    first = labelled_images(one.config).groupby("class")["image"].nsmallest(2)
+    first = tsne.labelled_images(one.config).groupby("class")["image"].nsmallest(2)
     assert set(first) <= set(plane["image"])
 
 
@@ -133,25 +125,20 @@ def test_classes_are_picked_by_frequency():
     groups = ["majority"] * 3 + ["moderate"] + ["minority"] * 3
     images = pd.DataFrame({"class": range(7), "class_name": names, "group": groups})
     freq = np.array([900, 1000, 950, 300, 10, 30, 20])
-    assert typical_classes(images, freq, 2, few=6) == ["b", "c", "d", "g", "e"]
+    assert tsne.typical_classes(images, freq, 2, few=6) == ["b", "c", "d", "g", "e"]
     middle = images.assign(group="moderate")
-    assert typical_classes(middle, freq, 1, few=6) == ["d"]
-    assert typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
-    assert shown_classes(RunConfig(dataset=ONE_LABEL, features_per_class=1), 1) == list(
+    assert tsne.typical_classes(middle, freq, 1, few=6) == ["d"]
+    assert tsne.typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
+    assert tsne.shown_classes(RunConfig(dataset=ONE_LABEL, features_per_class=1), 1) == list(
         "0123456789"
     )
 
 
 def test_features_show_classes_by_colour_and_groups_by_marker(ax):
-    frame = pd.DataFrame(
-        {
-            "x": [0.0, 1, 2, 3],
-            "y": [0.0, 1, 2, 3],
-            "class_name": ["a", "b", "b", "c"],
-            "group": ["majority", "minority", "minority", "moderate"],
-        }
-    )
-    plot_features(frame, ax, ["a", "b"])
+    groups = ["majority", "minority", "minority", "moderate"]
+    frame = pd.DataFrame({"class_name": ["a", "b", "b", "c"], "group": groups})
+    frame = frame.assign(x=[0.0, 1, 2, 3], y=[0.0, 1, 2, 3])
+    tsne.plot_features(frame, ax, ["a", "b"])
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["other classes", "a (majority)", "b (minority)"]
     _, first, second = ax.collections
@@ -159,4 +146,4 @@ def test_features_show_classes_by_colour_and_groups_by_marker(ax):
     assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
     assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)
     with pytest.raises(ValueError, match=r"expected at most 10 classes.* got 11"):
-        plot_features(frame, ax, [str(i) for i in range(11)])
+        tsne.plot_features(frame, ax, [str(i) for i in range(11)])

@@ -41,11 +41,6 @@ def parameters(code):
     return found
 
 
-def test_there_are_notebooks_and_each_has_its_pair():
-    assert NAMES
-    assert sorted(file.stem for file in (ROOT / "notebooks").glob("*.py")) == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_pairs_are_in_sync_and_without_outputs(name, cells, code):
     script = jupytext.read(ROOT / "notebooks" / f"{name}.py")

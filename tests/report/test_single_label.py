@@ -70,15 +70,9 @@ def test_search_narrows_down_look_by_look(monkeypatch):
 
 
 def test_distances_by_hand():
-    rows = pd.DataFrame(
-        {
-            "schedule": ["a"] * 4 + ["b"] * 2,
-            "method": ["CRS"] * 6,
-            "trained_tasks": [1, 1, 2, 2, 1, 2],
-            "value": [10.0, 14.0, 20.0, 20.0, 15.0, 24.0],
-            "published": [15.0, 15.0, 24.0, 24.0, 15.0, 24.0],
-        }
-    )
+    rows = pd.DataFrame({"schedule": ["a"] * 4 + ["b"] * 2, "trained_tasks": [1, 1, 2, 2, 1, 2]})
+    rows = rows.assign(method="CRS", value=[10.0, 14.0, 20.0, 20.0, 15.0, 24.0])
+    rows["published"] = [15.0, 15.0, 24.0, 24.0, 15.0, 24.0]
     found = single_label.distances(rows)
     assert found["schedule"].tolist() == ["b", "a"]
     assert found["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])

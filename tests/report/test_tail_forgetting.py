@@ -3,13 +3,7 @@ import pandas as pd
 import pytest
 
 from prslib.datasets import load_dataset
-from prslib.report.tail_forgetting import (
-    class_forgetting,
-    plot_class_sizes,
-    plot_tail_forgetting,
-    size_correlations,
-    tail_table,
-)
+from prslib.report import tail_forgetting as tail
 from prslib.training.config import Run, RunConfig
 
 DATASET = load_dataset("digits70tiny", images=False)
@@ -34,7 +28,7 @@ def run_of(loss, method="CRS", seed=0):
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
-    rows = class_forgetting([run_of(lambda size: 0.4)])
+    rows = tail.class_forgetting([run_of(lambda size: 0.4)])
     shown = rows[rows["measure"] == "normalised"].sort_values("place")
     assert shown["task"].unique().tolist() == [0, 3, 1]
     assert len(shown) == shown["class"].nunique() == 24 + 14 + 18
@@ -45,13 +39,13 @@ def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
 
 
 def test_normalised_is_a_share_of_the_best_and_absolute_is_in_points():
-    rows = class_forgetting([run_of(lambda size: 0.2)]).groupby("measure")["value"]
+    rows = tail.class_forgetting([run_of(lambda size: 0.2)]).groupby("measure")["value"]
     assert rows.mean().round(6).to_dict() == {"normalised": 25, "absolute": 20}
 
 
 def test_the_correlation_has_the_sign_of_who_forgets_more():
-    rows = class_forgetting([run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")])
-    table = tail_table(size_correlations(rows)).set_index(["method", "measure"])
+    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")])
+    table = tail.tail_table(tail.size_correlations(rows)).set_index(["method", "measure"])
     assert table.loc[("CRS", "normalised"), "mean"] < -0.9
     assert table.loc[("CRS", "normalised"), ["negative", "cells"]].tolist() == [3, 3]
     assert "forgotten more in 3 of 3 tasks" in table.loc[("CRS", "normalised"), "sentence"]
@@ -59,26 +53,18 @@ def test_the_correlation_has_the_sign_of_who_forgets_more():
 
 
 def test_where_all_is_forgotten_alike_there_is_no_order():
-    rows = class_forgetting([run_of(lambda size: 0.8)])
-    table = tail_table(size_correlations(rows))
+    rows = tail.class_forgetting([run_of(lambda size: 0.8)])
+    table = tail.tail_table(tail.size_correlations(rows))
     assert table["cells"].tolist() == [0, 0]
     assert table["mean"].isna().all()
     assert "no order to correlate" in table["sentence"].iloc[0]
 
 
 def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
-    found = pd.DataFrame(
-        {
-            "dataset": "d",
-            "method": "CRS",
-            "metric": "AP",
-            "measure": "normalised",
-            "seed": [0, 0, 1, 1],
-            "task": [0, 1, 0, 1],
-            "correlation": [-0.2, -0.6, -0.8, 0.2],
-        }
-    )
-    row = tail_table(found).iloc[0]
+    found = pd.DataFrame({"seed": [0, 0, 1, 1], "task": [0, 1, 0, 1]})
+    found = found.assign(dataset="d", method="CRS", metric="AP", measure="normalised")
+    found["correlation"] = [-0.2, -0.6, -0.8, 0.2]
+    row = tail.tail_table(found).iloc[0]
     assert row["mean"] == pytest.approx(-0.35)
     assert row["sd"] == pytest.approx(np.std([-0.4, -0.3], ddof=1))
     assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 4)
@@ -88,14 +74,14 @@ def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
     run = run_of(lambda size: 0.4, "Multitask")
     run = Run(run.config, run.scores.assign(schedule=""), run.memory_labels)
     with pytest.raises(ValueError, match="one task after the other, got Multitask"):
-        class_forgetting([run])
+        tail.class_forgetting([run])
 
 
 def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     columns = {"task": [0, 0, 3], "class": ["a", "b", "c"], "place": [0, 1, 2]}
     one = pd.DataFrame(columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0})
     frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(method="CRS")
-    assert plot_tail_forgetting(frame, ax) is ax
+    assert tail.plot_tail_forgetting(frame, ax) is ax
     assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
     left = [bar.get_x() for bar in ax.patches]
     assert np.diff(left) == pytest.approx([1, 2.5])
@@ -103,6 +89,6 @@ def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     np.testing.assert_allclose(strokes, [[12.5, 17.5], [62.5, 67.5], [-2.5, 2.5]])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c"]
     ax.clear()
-    plot_class_sizes(frame, ax)
+    tail.plot_class_sizes(frame, ax)
     assert [list(line.get_ydata()) for line in ax.lines] == [[400, 40, 90]]
     assert [text.get_text() for text in ax.texts] == ["task 0, 2 classes", "task 3, 1 classes"]
