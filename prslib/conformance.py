@@ -27,11 +27,13 @@ ABOUT = {
     "licence": "MIT; the labels of the stream COCOseq are COCO 2014's annotations, CC BY 4.0",
     "labels": "classes of the sample; classes and slots start at 0, numbers have 6 digits",
     "uniforms": "three numbers in [0, 1): for acceptance, class and tie",
-    "partition": "p_i, Eq. (1); n_i counts the sample; while the memory fills, a slot is all",
+    "partition": "p_i, Eq. (1), n_i counts the sample; while the memory fills only the slot is "
+    "there",
     "acceptance": "s, Eq. (2)",
     "surplus": "delta_i, Eq. (3)",
     "class_probability": "softmax(delta_i) over delta_i > 0, or equal shares of the largest",
-    "class": "at the second number in the cumulated probabilities; from here on only if accepted",
+    "class": "at the second number in the cumulated probabilities; only if accepted, as what "
+    "follows",
     "candidates": "slots of K, Eq. (4), in the order of the class's list of slots: a new slot is "
     "appended, the last one takes the place of one that is removed",
     "distance": "to the target without each candidate, Eq. (5)",

@@ -1,3 +1,5 @@
+import gzip
+
 import numpy as np
 import pytest
 
@@ -108,11 +110,13 @@ def test_the_command_names_the_equation(tmp_path, monkeypatch, capsys):
 
 
 def test_the_file_is_written_by_one_command(vectors, monkeypatch, tmp_path):
+    about = gzip.decompress(conformance.VECTORS.read_bytes()).splitlines()[0]
     monkeypatch.setattr(conformance, "VECTORS", tmp_path / "file.gz")
     monkeypatch.setattr(conformance, "streams", lambda: [vectors["memory of one"][0]])
     conformance.write_vectors()
     ((stream, recorded),) = read_vectors()
     assert recorded == vectors["memory of one"][1] and stream.size == 1
+    assert gzip.decompress(conformance.VECTORS.read_bytes()).splitlines()[0] == about
 
 
 def broken(**methods):
