@@ -107,6 +107,7 @@ def main(kills, seed):
             if left := [path for path in folder.glob("cache/runs/*") if path.suffix != ".zip"]:
                 sys.exit(f"{kind}, seed {seed}, {done.total()} kills: {left} left")
             shutil.rmtree(folder)
+            print(f"{kind}: equal, {done.total()} kills so far", file=sys.stderr, flush=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(", ".join(f"{count} of {kind}" for kind, count in sorted(done.items())))
     print(
