@@ -88,8 +88,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
     try:
         with open(beside, "xb") as file:
-            with suppress(OSError, AttributeError):  # a system without such locks
-                fcntl.flock(file, fcntl.LOCK_EX)  # tells that its process is alive
+            with suppress(OSError):  # a system without such locks
+                if fcntl:
+                    fcntl.flock(file, fcntl.LOCK_EX)  # tells that its process is alive
             yield file
             file.flush()
             os.fsync(file.fileno())

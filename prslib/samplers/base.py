@@ -4,7 +4,7 @@ import copy
 import inspect
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numba
 import numpy as np
@@ -72,6 +72,11 @@ class Sampler(Protocol):
 
 class Base:
     """Check what every sampler is made from; show, save and restore it."""
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int:
+            """Return the number of filled slots."""
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = whole("size", size, least=1)
