@@ -38,10 +38,10 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets with both test sets
-model: list = ["convnet"]  # networks, the plain one first
-frozen_stages: list = [1]  # of each model; the paper freezes through the first block
-learning_rates: list = [None]  # of each model, None for the data set's own
-costly_models: list = []  # of these only 1 epoch
+model: list = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
+frozen_stages: list = [1, 0]  # of each model; the paper freezes through the first block
+learning_rates: list = [None, 0.0005]  # of each model, None for the data set's own
+costly_models: list = ["convnet_rnn_attention"]  # of these only 1 epoch
 weights: str = None  # none, a published name or a file; None for each model's own
 epochs: list = [1, 2]  # of Multitask, the paper has 1 and 10
 method: list = ["CRS", "PRS"]  # beside Multitask; EWC and GSS need a plain network

@@ -111,7 +111,7 @@ PARAMETERS: dict[str, Callable] = {
     "metrics": _several(_name((*GROUP_METRICS, "AUC"))),
     "costly": _several(_name((*METHODS, *DATASETS)), least=0),
     "costly_seeds": _several(_integer(least=0), least=0),
-    "model": _several(_name(MODELS)),
+    "model": _several(_name(MODELS), least=2),  # networks are compared
     "costly_models": _several(_name(MODELS), least=0),
     "frozen_stages": _several(_integer(least=0)),
     "learning_rates": _several(_optional(_positive)),
