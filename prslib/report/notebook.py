@@ -84,7 +84,8 @@ def _several(check: Callable, least: int = 1) -> Callable:
         values = list(value) if isinstance(value, list | tuple) else [value]
         values = [_read(item) if isinstance(item, str) else item for item in values]
         if len(values) < least:
-            raise ValueError(f"{name} must hold at least one value, got none")
+            wanted = "one value" if least == 1 else f"{least} values"
+            raise ValueError(f"{name} must hold at least {wanted}, got {len(values) or 'none'}")
         return [check(name, item) for item in values]
 
     return check_all
