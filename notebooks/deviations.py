@@ -77,6 +77,7 @@ import matplotlib.pyplot as plt
 
 from prslib.report.deviations import MEASURES, memory_mix, plot_mix
 from prslib.report.style import STYLE, join_panels
+from prslib.training.config import seeds_told
 
 plt.style.use(STYLE)
 mix = memory_mix(settings.dataset, settings.varied_seeds, settings.rho)
@@ -88,7 +89,7 @@ for row, name in zip(axes, settings.dataset, strict=True):
     for ax, measure in zip(row, MEASURES, strict=True):
         shown = mix[(mix["dataset"] == name) & (mix["measure"] == measure)]
         plot_mix(shown, ax).set_title(name)
-join_panels(figure, f"The memory over the stream, {len(settings.varied_seeds)} seeds")
+join_panels(figure, f"The memory over the stream, {seeds_told(settings.varied_seeds)}")
 settings.save(figure, mix, "memory")
 
 # %% [markdown]

@@ -460,5 +460,6 @@ def seeds_told(
     seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
 ) -> str:
     """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)"."""
-    few = f" ({', '.join(costly)}: {len(costly_seeds)})" if costly else ""
+    fewer = costly and len(costly_seeds) != len(seeds)
+    few = f" ({', '.join(costly)}: {len(costly_seeds)})" if fewer else ""
     return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}{few}"

@@ -169,3 +169,4 @@ def test_pairs_need_one_length():
 
 def test_captions_count_the_seeds():
     assert seeds_told([0, 1], ["GSS"], [0]) == "2 seeds (GSS: 1)"
+    assert seeds_told([0, 1], ["GSS"], [2, 3]) == "2 seeds"
