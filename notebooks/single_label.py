@@ -27,8 +27,8 @@
 # shows how much the order alone changes the numbers, and searches for the orders that would give
 # the paper's numbers. The paper profile needs MNIST (`make figures PROFILE=paper DATA=/path`). The
 # quick one runs on `imbal-digits`, the seeds profile on `imbal-colour-digits` as well, which are
-# scikit-learn's digits with the same class counts. They are **stand-ins**: compare order and direction with the
-# paper's, not heights.
+# scikit-learn's digits with the same class counts. They are **stand-ins**: compare order and
+# direction with the paper's, not heights.
 #
 # *About two minutes on four cores for the quick profile, a quarter of an hour for the paper's, half
 # a minute the second time.*
@@ -212,8 +212,8 @@ for name, second, third, order in found:
 #   training settings were fixed before. But the two orders were picked from 5,040 by the same
 #   fifteen numbers that they are judged on.
 # - **The row of GSS is not reproduced.** In the nearest order it ends between CRS and PRS, as in
-#   the paper, but clearly lower. It also dips after the third task like the other methods. In the paper
-#   it does not.
+#   the paper, but clearly lower. It also dips after the third task like the other methods. In the
+#   paper it does not.
 # - **Later balanced samplers are level with PRS** in that order: CBRS and OCDM end close to it.
 # - **The dip after the third task comes from the order.** All of the nearest orders have 0, by far
 #   the largest class, in the second pair, and a pair of the rarest classes third. Few random orders
