@@ -31,6 +31,10 @@
 # stream's shapes are new to them. All are part of the package; `python -m prslib pretrain` trains
 # them again. The paper profile compares random weights with ImageNet's, on COCOseq.
 #
+# The paper freezes the network of EWC up to its last layer, as it works poorly otherwise. Here EWC
+# trains all layers, as the other methods do, except where *frozen* stands. The strength of its
+# penalty is the same.
+#
 # *A minute on two cores, nothing the second time.*
 
 # %% tags=["parameters"]
@@ -39,7 +43,7 @@ dataset: list = ["digits70seq"]  # one or more data sets
 rhos: list = [0.0]  # power of allocation of PRS, one for each data set
 begun_with: list = ["none", "digits", "digits"]  # weights: none, a name or a file
 frozen_stages: list = [0, 0, 3]  # stages of the network that stay as they began, of each weights
-method: list = ["CRS", "PRS"]  # CRS and PRS among them
+method: list = ["CRS", "PRS", "EWC"]  # CRS and PRS among them
 seeds: list = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
@@ -51,7 +55,8 @@ settings = notebook.settings("pretraining", globals(), single_label=False)
 begun, wanted = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages), []
 for own in paired(dataset=settings.dataset, rho=settings.rhos):
     for start in begun:
-        wanted += configs_of(settings.method, settings.seeds, **own, **start)
+        fixed = {**own, **start, "pretrained_stages": 0}  # EWC freezes no more than the others
+        wanted += configs_of(settings.method, settings.seeds, **fixed)
 settings
 
 # %%

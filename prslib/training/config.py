@@ -46,6 +46,7 @@ NUMBERS = {  # each check refuses a wrong value and returns Python's int or floa
     "seed": COUNT,
     "epochs": SIZE,
     "frozen_stages": COUNT,
+    "pretrained_stages": COUNT,
     "features_per_class": COUNT,
     "variance_points": COUNT,
     "memory_size": SIZE,
@@ -95,6 +96,8 @@ class RunConfig:
     frozen_stages : int
         How many of the model's stages are frozen for every method; the paper's table of
         architectures freezes the first residual block. A method may freeze more.
+    pretrained_stages : int or None
+        How many stages EWC freezes; None for all that begin with learned weights (Sec. 6.1).
     learning_rate : float or None
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
@@ -139,6 +142,7 @@ class RunConfig:
     model: str | None = None
     weights: str | None = None
     frozen_stages: int = 0
+    pretrained_stages: int | None = None
     learning_rate: float | None = None
     batch_size: int | None = None
     replay_batch_size: int | None = None
@@ -203,7 +207,7 @@ class RunConfig:
             row.check_gradients(
                 name, self.method if method.looks_at_gradients else "variance_points"
             )
-        row.check_frozen(name, self.frozen_stages)
+        row.check_frozen(name, max(self.frozen_stages, self.pretrained_stages or 0))
 
     @property
     def resolved(self) -> dict:
