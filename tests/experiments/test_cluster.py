@@ -22,6 +22,7 @@ from prslib.experiments import cluster, sweep, workers
 from prslib.experiments.store import NewerStoreError, Store
 from prslib.paths import project_root
 from prslib.training.config import RunConfig, configs
+from prslib.training.methods import METHODS, Method, _added
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 RAY = {
@@ -151,7 +152,10 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     weights = tmp_path / "weights.pth"
     weights.write_bytes(b"no weights")
     broken = RunConfig(**MLP, model="resnet18_imagenet", weights=str(weights))
-    wanted = configs(dataset="digits70tiny", method="CRS", seed=[0, 1, 2], batch_size=10)
+    own = Method("crs")  # as `register` adds it: the machines are told
+    monkeypatch.setitem(METHODS, "own", own)
+    monkeypatch.setitem(_added, ("method", "own"), (own, __name__))
+    wanted = configs(dataset="digits70tiny", method="own", seed=[0, 1, 2], batch_size=10)
     store, local, killed = Store(tmp_path / "there"), Store(tmp_path / "here"), []
     killer = threading.Thread(target=kill_at_work, args=(machines["second"], killed), daemon=True)
     killer.start()
