@@ -4,6 +4,7 @@ import argparse
 import sys
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 
 import prslib
 from prslib import conformance
@@ -91,7 +92,17 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     prepare.add_command(commands)
-    conformance.add_command(commands)
+    conform = add(
+        "conformance", find_departures, "",
+        "check an implementation of PRS against the paper's equations",
+        "Let a sampler of PRS decide eight streams; say where it first departs from Algorithm 1, "
+        "and in what. It is made as Class(size, num_classes, seed, rho=rho) and asked "
+        "place(labels), or place(labels, uniforms=...) if it has this parameter.",
+    )  # fmt: skip
+    own = "prslib.samplers:PRS"
+    conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
+    conform.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
+    conform.add_argument("--write", action="store_true", help="write the embedded streams again")
     for name, command in commands.choices.items():
         command.epilog = command.epilog or f"example: prslib {name}"
     return parser
@@ -172,6 +183,31 @@ def write_weights(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     for name in options.name or EMBEDDED:
         print(embed(name, partial(tqdm, desc=name, unit="step")))
+
+
+def find_departures(options: argparse.Namespace) -> int:
+    """Print where a sampler departs from Algorithm 1; 1 if it does."""
+    if options.write:
+        conformance.write_vectors()
+        print(conformance.VECTORS)
+        return 0
+    module, _, name = options.sampler.partition(":")
+    sys.path.insert(0, "")  # a module in the working directory
+    try:
+        make = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        said = f"expected package.module:Class, got {options.sampler!r} ({error})"
+        raise ValueError(said) from error
+    found = conformance.departures(make, options.seeds)
+    if not found:
+        print(f"{options.sampler} decides as Algorithm 1 does on all streams")
+        return 0
+    equations = conformance.EQUATIONS
+    print(f"{options.sampler} first departs at {equations[found[0].part]}")
+    for one in found:
+        often = f", {one.times} times" if one.times > 1 else ""
+        print(f"- {equations[one.part]}; stream {one.stream!r}, {one.text}{often}")
+    return 1
 
 
 def _notebooks(options: argparse.Namespace) -> list[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from prslib.report import effects
+from prslib.report.effects import Effect, Interval, has_draws, interval, mean_draws
 from prslib.report.observations import EXTRAS, settings_of
-from prslib.report.statistics import Effect, Interval, has_draws, interval, mean_draws
 from prslib.report.tables import METRICS
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS

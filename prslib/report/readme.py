@@ -11,9 +11,9 @@ import pandas as pd
 from prslib.experiments.cost import blanks_for_missing, work_of
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.claims import CLAIMS, QUESTIONS
+from prslib.report.effects import VERDICTS
 from prslib.report.ledger import HEADLINES, account, as_markdown
 from prslib.report.notebook import wanted
-from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
