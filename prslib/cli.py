@@ -102,7 +102,6 @@ def _parser() -> argparse.ArgumentParser:
     own = "prslib.samplers:PRS"
     conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
     conform.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
-    conform.add_argument("--write", action="store_true", help="write the embedded streams again")
     for name, command in commands.choices.items():
         command.epilog = command.epilog or f"example: prslib {name}"
     return parser
@@ -187,10 +186,6 @@ def write_weights(options: argparse.Namespace) -> None:
 
 def find_departures(options: argparse.Namespace) -> int:
     """Print where a sampler departs from Algorithm 1; 1 if it does."""
-    if options.write:
-        conformance.write_vectors()
-        print(conformance.VECTORS)
-        return 0
     module, _, name = options.sampler.partition(":")
     sys.path.insert(0, "")  # a module in the working directory
     try:
