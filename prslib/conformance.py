@@ -1,4 +1,4 @@
-"""Check a sampler of one's own: any with `check_sampler`, one of PRS with `departures`.
+"""Check what every sampler promises, and whether one of PRS decides as Algorithm 1 does.
 
 What PRS decides on eight streams lies in samplers/embedded/conformance.jsonl.gz for any language: a
 line that says what each field means, then each stream's line and a line a sample.
@@ -90,13 +90,11 @@ def departures(
 
     Notes
     -----
-    The sampler decides batches of ten labels by ``place(labels)``; the reference follows it slot by
-    slot and says what could have happened next. If ``place`` has a parameter ``uniforms`` it gets
-    the file's, (B, 3), and must do what follows from them. Else a slot that is impossible is a
-    departure, and the possible ones are tested over `seeds` runs: the numbers of accepted samples,
-    in strata of s, by chi-square; the class and the rank among ties, by slot and by age, by their
-    place in the reference's distribution, by Kolmogorov and Smirnov. What ``explain(label)``
-    returns, if there is one, is compared at the beginning of each batch.
+    The reference follows the sampler slot by slot and says what could have happened next. If
+    ``place`` has a parameter ``uniforms`` it gets the file's, (B, 3), and must do what follows from
+    them. Else the choices of `seeds` runs are tested: how many samples were accepted, in strata of
+    s, by chi-square; the class and the rank among ties by Kolmogorov and Smirnov. What
+    ``explain(label)`` returns, if there is one, is compared at the beginning of each batch.
 
     Examples
     --------

@@ -3,10 +3,11 @@
 import json
 import re
 import subprocess
+import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from io import StringIO
+from collections.abc import Callable
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import numpy as np
@@ -228,13 +229,12 @@ def renew() -> None:
 
 
 def verify(profile: str) -> tuple[list[str], bool]:
-    """Train a few runs of a profile anew and compare them, and its CSV files, with HEAD's.
+    """Compare a few runs trained anew, and a profile's CSV files, with HEAD's; nothing is stored.
 
-    Returns the lines to print, and whether all is within `LIMIT`. Nothing is drawn or stored.
-    FileNotFoundError where the figures of the runs are not there.
+    Returns the lines to print, and whether all is within `LIMIT`.
     """
     here = {file.stem: file.read_text() for file in figures_dir(profile).glob("*.csv")}
-    committed = dict(_committed_tables(profile))
+    committed = _committed_tables(profile)
     named = dict(versions().itertuples(index=False))
     lines = [f"{', '.join(map(' '.join, named.items()))}; processor {get_host_cpu_name()}"]
     if "ledger_versions" in committed:
@@ -287,20 +287,16 @@ def _runs_anew(profile: str, tables: dict[str, str]) -> dict[str, float]:
     return found
 
 
-def _committed_tables(profile: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of a profile's CSV files in the last commit; none without git."""
-    folder = f"figures/{profile}/"
-    for path in _git("ls-tree", "--name-only", "HEAD", folder).splitlines():
-        if path.endswith(".csv"):
-            yield path.removeprefix(folder).removesuffix(".csv"), _git("show", f"HEAD:{path}")
-
-
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", project_root(), *arguments]
+def _committed_tables(profile: str) -> dict[str, str]:
+    """Return the text of a profile's CSV files in the last commit by name; none without git."""
+    command = ["git", "-C", project_root(), "archive", "HEAD", f"figures/{profile}"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        packed = subprocess.run(command, capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return {}
+    with tarfile.open(fileobj=BytesIO(packed)) as files:
+        tables = [file for file in files if file.name.endswith(".csv")]
+        return {Path(file.name).stem: files.extractfile(file).read().decode() for file in tables}
 
 
 def _apart(then: str, now: str) -> float:

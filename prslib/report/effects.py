@@ -120,7 +120,7 @@ def holm(p: pd.Series) -> pd.Series:
     return (order * np.arange(len(order), 0, -1)).cummax().clip(upper=1).reindex(p.index)
 
 
-def over_seeds(gaps: pd.DataFrame, keys: Sequence[str], level: float = 0.95) -> pd.DataFrame:
+def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each combination of `keys`.
 
     Returns these in order of appearance with difference (the mean), sd (of the sample), low and
@@ -132,7 +132,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str], level: float = 0.95) -> 
         values = part["value"].dropna()
         draws = pd.DataFrame({"value": mean_draws(part)}) if has_draws(part) else None
         table = values.to_frame().reset_index(drop=True)
-        found = interval(table, lambda table: table["value"].mean(), level, draws)
+        found = interval(table, lambda table: table["value"].mean(), draws=draws)
         clearly = WORDS.get(found.verdict, "")
         sd = part["value"].std()
         rows.append((*key, found.effect, sd, found.low, found.high, found.seeds, clearly))
@@ -244,11 +244,8 @@ def steadier(first: str, other: str) -> Effect:
 
 
 def schedule_variance(scores: np.ndarray) -> np.ndarray:
-    """Average the covariances over schedules of all pairs of different seeds.
-
-    Takes (seeds, schedules, ..., metrics) and returns (...).
-    """
-    seeds, schedules = scores.shape[:2]
+    """Average the covariances over schedules of all pairs of different seeds, and the metrics."""
+    seeds, schedules = scores.shape[:2]  # (seeds, schedules, ..., metrics)
     scores = scores - scores.mean(axis=1, keepdims=True)
     total, pairs = (scores.sum(axis=0) ** 2).sum(axis=0), seeds**2
     if seeds > 1:  # without the pairs of a seed and itself
@@ -264,12 +261,9 @@ def lead_grows(means: pd.Series, first: str, other: str) -> float:
 
 
 def after_the_first(effect: Effect) -> Effect:
-    """Return an effect on all trained tasks but the first.
+    """Return an effect on all trained tasks but the first."""
 
-    A first task that fits into the memory leaves the same samples to all methods that fill it.
-    """
-
-    def later(table):
+    def later(table):  # all methods keep the same of a first task that fits into the memory
         tasks = table.columns.get_level_values(1)
         return effect(table.loc[:, tasks > tasks.min()])
 

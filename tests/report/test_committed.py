@@ -96,7 +96,7 @@ def tables(tmp_path, monkeypatch):
         texts[name] = table.to_csv(index=False, float_format="%.6g")
         (folder / f"{name}.csv").write_text(texts[name])
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    monkeypatch.setattr(committed, "_committed_tables", lambda profile: texts.items())
+    monkeypatch.setattr(committed, "_committed_tables", lambda profile: texts)
     monkeypatch.setattr(committed, "wanted", lambda *_: WANTED)
     monkeypatch.setattr(committed, "run_all", lambda asked, store: [made(c) for c in asked])
     return folder, texts
@@ -126,7 +126,7 @@ def test_tables_and_runs_are_measured_by_the_seeds(tables, monkeypatch):
 
 
 def test_without_git_or_figures_it_says_so(tables, monkeypatch, capsys):
-    monkeypatch.setattr(committed, "_committed_tables", lambda profile: [])
+    monkeypatch.setattr(committed, "_committed_tables", lambda profile: {})
     lines, within = committed.verify("smoke")
     assert within and "no commit to ask (git): the runs" in "\n".join(lines)
     (tables[0] / f"{committed.TABLE.format('digits70tiny')}.csv").unlink()
