@@ -123,9 +123,8 @@ def holm(p: pd.Series) -> pd.Series:
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each combination of `keys`.
 
-    Returns these in order of appearance with difference (the mean), sd (of the sample), low and
-    high (of the t interval, with the chance of the test images where all rows have `draws`),
-    seeds, and clearly: "above" or "below" where the whole interval of five seeds is, else "".
+    Adds difference (the mean), sd (of the sample), low and high (of the interval), seeds, and
+    clearly: "above" or "below" where the whole interval of five seeds is, else "".
     """
     rows = []
     for key, part in gaps.groupby(list(keys), sort=False, dropna=False):
@@ -159,13 +158,10 @@ def spread(row: pd.Series | dict, digits: int = 1) -> str:
 
 
 def compared(row: pd.Series | dict, method: str, than: str) -> str:
-    """Say a row of `over_seeds` in points: "PRS is above CRS, by +3.1 points (...)".
-
-    Of fewer than five seeds it says only who is ahead.
-    """
+    """Say a row of `over_seeds`: "PRS is above CRS, by +3.1 points (...)"."""
     by = f", by {row['difference']:+.1f} points"
     word = row["clearly"] or NEITHER
-    if row["seeds"] < DECIDING:
+    if row["seeds"] < DECIDING:  # only who is ahead
         word = "ahead of" if row["difference"] > 0 else "behind"
         if round(row["difference"], 1) == 0:
             word, by = "level with", ""
@@ -230,9 +226,8 @@ def gap_closes(means: pd.Series, first: str, other: str, high: str, low: str) ->
 def steadier(first: str, other: str) -> Effect:
     """Return how much less one method's score varies from schedule to schedule than another's.
 
-    A difference of variances over schedules, averaged over metrics. The covariances of different
-    seeds hold none of the seeds' noise, whose variance over schedules would speak against the
-    noisier method. One row is taken as it is: means, as the paper prints them, with their noise.
+    The covariances of different seeds hold none of the seeds' noise, whose variance would speak
+    against the noisier method. One row, as the paper's means are, is taken with its noise.
     """
 
     def effect(table):

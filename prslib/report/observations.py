@@ -114,11 +114,7 @@ def standard_of(stands_for: str) -> dict:
 
 
 def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather what finished runs say: scores, forgetting, memory, features, gradient variance.
-
-    `wanted` holds all configurations that were asked for, the standards first. What two runs say of
-    the same cell and seed, such as a run with features and the same run without, stands there once.
-    """
+    """Gather what finished runs measured; `wanted` are all that were asked for, standards first."""
     settings = settings_of(wanted).drop_duplicates("run")
     found = {run.config.hash: run for run in runs}
     if not found:
@@ -130,6 +126,7 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
         extra = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
         parts += [frame.assign(**extra) for frame in frames if frame is not None]
     rows = pd.concat(parts, ignore_index=True).merge(settings, on="run")
+    # a run with features measures the same scores as the run without
     key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 

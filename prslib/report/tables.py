@@ -140,10 +140,7 @@ def main_table(
     by: Sequence[str] = (),
     measure: str = "score",
 ) -> pd.DataFrame:
-    """Lay out averages beside the paper's as Table 1 does: text, a row a method, ours and paper's.
-
-    The columns are groups and metrics; `by` names columns that head blocks of rows, as "schedule".
-    """
+    """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
     texts = {"sd": f"{NEXT}±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
     said = {k: rows[k].map(text.format).where(rows[k].notna(), "") for k, text in texts.items()}
