@@ -4,6 +4,7 @@ import argparse
 import sys
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 
 import prslib
 from prslib import conformance
@@ -91,7 +92,16 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     prepare.add_command(commands)
-    conformance.add_command(commands)
+    conform = add(
+        "conformance", find_departures, "",
+        "check an implementation of PRS against the paper's equations",
+        "Let a sampler of PRS decide eight streams; say where it first departs from Algorithm 1, "
+        "and in what. It is made as Class(size, num_classes, seed, rho=rho) and asked "
+        "place(labels), or place(labels, uniforms=...) if it has this parameter.",
+    )  # fmt: skip
+    own = "prslib.samplers:PRS"
+    conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
+    conform.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
     for name, command in commands.choices.items():
         command.epilog = command.epilog or f"example: prslib {name}"
     return parser
@@ -117,7 +127,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
 
 def renew_readme(_options: argparse.Namespace) -> None:
     """Write the numbers of figures/seeds into README and docs."""
-    from prslib.report.readme import renew
+    from prslib.report.committed import renew
 
     renew()
 
@@ -152,7 +162,7 @@ def show_plan(options: argparse.Namespace) -> None:
 
 def verify_results(options: argparse.Namespace) -> int:
     """Print how far results are from the committed ones; 1 beyond the limit."""
-    from prslib.report.verify import verify
+    from prslib.report.committed import verify
 
     _notebooks(options)
     lines, within = verify(options.profile)
@@ -172,6 +182,27 @@ def write_weights(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     for name in options.name or EMBEDDED:
         print(embed(name, partial(tqdm, desc=name, unit="step")))
+
+
+def find_departures(options: argparse.Namespace) -> int:
+    """Print where a sampler departs from Algorithm 1; 1 if it does."""
+    module, _, name = options.sampler.partition(":")
+    sys.path.insert(0, "")  # a module in the working directory
+    try:
+        make = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        said = f"expected package.module:Class, got {options.sampler!r} ({error})"
+        raise ValueError(said) from error
+    found = conformance.departures(make, options.seeds)
+    if not found:
+        print(f"{options.sampler} decides as Algorithm 1 does on all streams")
+        return 0
+    equations = conformance.EQUATIONS
+    print(f"{options.sampler} first departs at {equations[found[0].part]}")
+    for one in found:
+        often = f", {one.times} times" if one.times > 1 else ""
+        print(f"- {equations[one.part]}; stream {one.stream!r}, {one.text}{often}")
+    return 1
 
 
 def _notebooks(options: argparse.Namespace) -> list[str]:

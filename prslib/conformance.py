@@ -1,45 +1,22 @@
-"""Check a sampler of one's own: any with `check_sampler`, one of PRS with `departures`.
+"""Check what every sampler promises, and whether one of PRS decides as Algorithm 1 does.
 
 What PRS decides on eight streams lies in samplers/embedded/conformance.jsonl.gz for any language: a
 line that says what each field means, then each stream's line and a line a sample.
 """
 
-import argparse
 import gzip
-import importlib
 import inspect
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from prslib.datasets import DATASETS, load_dataset
-from prslib.paths import PACKAGE, replacing
+from prslib.paths import PACKAGE
 from prslib.samplers import Sampler
 from prslib.samplers.reference import ReferencePRS
 
-VECTORS, VERSION = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz", 1
-ABOUT = {
-    "schema": "prslib PRS conformance",
-    "version": VERSION,
-    "licence": "MIT; the labels of the stream COCOseq are COCO 2014's annotations, CC BY 4.0",
-    "labels": "classes of the sample; classes and slots start at 0, numbers have 6 digits",
-    "uniforms": "three numbers in [0, 1): for acceptance, class and tie",
-    "partition": "p_i, Eq. (1), n_i counts the sample; while the memory fills only the slot is "
-    "there",
-    "acceptance": "s, Eq. (2)",
-    "surplus": "delta_i, Eq. (3)",
-    "class_probability": "softmax(delta_i) over delta_i > 0, or equal shares of the largest",
-    "class": "at the second number in the cumulated probabilities; only if accepted, as what "
-    "follows",
-    "candidates": "slots of K, Eq. (4), in the order of the class's list of slots: a new slot is "
-    "appended, the last one takes the place of one that is removed",
-    "distance": "to the target without each candidate, Eq. (5)",
-    "leaving": "candidates of least distance; the third number times their count is the index",
-    "slot": "where the sample goes, -1 for nowhere",
-}
+VECTORS = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz"
 EQUATIONS = {  # what can depart, in the order of Algorithm 1
     "fill": "Algorithm 1, lines 6-9: the first m samples fill the memory",
     "partition": "Eq. (1): the partition p_i",
@@ -71,7 +48,7 @@ class Stream(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Where a sampler does not do what Algorithm 1 does."""
+    """A difference between a sampler and Algorithm 1 on one stream."""
 
     part: str  # a key of `EQUATIONS`
     stream: str
@@ -79,77 +56,11 @@ class Departure(NamedTuple):
     times: int = 1
 
 
-def streams() -> list[Stream]:
-    """Draw the streams; COCOseq's labels come from the prepared set."""
-    rng = np.random.default_rng(20200823)
-
-    def draw(length, chance, more=0.0):
-        chance = np.array(chance) / np.sum(chance)
-        one = np.eye(len(chance), dtype=bool)[rng.choice(len(chance), length, p=chance)]
-        return one | (rng.random(one.shape) < more * chance * len(chance))
-
-    tail, late = 1.0 / np.arange(1, 21) ** 1.3, draw(500, [5, 3, 2, 2], 0.15)
-    late[:300, 3] = False
-    late[~late.any(axis=1), 0] = True
-    above = np.concatenate([draw(900, [1, 0, 0]), draw(900, [1, 5, 0]), draw(700, [9, 9, 1], 0.2)])
-    dataset = load_dataset("cocoseq", images=False).train
-    tasks = [np.flatnonzero(dataset.task == t) for t in DATASETS["cocoseq"].recipe.schedule]
-    rows = np.concatenate([rng.permutation(task) for task in tasks])[:3000]
-    listed = [
-        ("single-label", 20, 0.0, draw(300, [8, 4, 2, 1, 1])),
-        ("multi-label", 30, 0.5, draw(800, [6, 5, 4, 3, 2, 2, 1, 1], 0.5)),
-        ("long-tailed", 40, 0.0, draw(500, tail, 0.05)),
-        ("a class that comes late", 20, 0.0, late),
-        ("counts above 746", 60, 0.0, above),
-        ("negative rho", 30, -1.0, draw(400, tail[:10], 0.1)),
-        ("memory of one", 1, 0.0, draw(200, [4, 2, 1, 1], 0.2)),
-        ("COCOseq", 120, -0.03, dataset.labels[rows]),
-    ]
-    return [Stream(*one, rng.random((len(one[-1]), 3)).round(6)) for one in listed]
-
-
 def quantities(plain: ReferencePRS, y: np.ndarray) -> dict:
     """Return what a reference with a full memory says of a sample before numbers are drawn."""
     p = plain.partition(y)
     shown = {"partition": p, "acceptance": plain.acceptance(y, p), "surplus": plain.surplus(p)}
     return shown | {"class_probability": plain.class_probability(shown["surplus"])}
-
-
-def steps(stream: Stream) -> Iterator[dict]:
-    """Yield what the reference decides about each sample, quantity by quantity."""
-    plain = stream.reference()
-    for y, u in zip(stream.labels, stream.uniforms, strict=True):
-        step = {"labels": np.flatnonzero(y), "uniforms": u}
-        if len(plain) == stream.size:
-            step |= quantities(plain, y)
-            if u[0] < step["acceptance"]:
-                step["class"] = plain.draw_class(step["class_probability"], u[1])
-                step["candidates"] = plain.candidates(step["class"], step["surplus"])
-                step["distance"] = plain.distances(step["candidates"], step["partition"])
-                step["leaving"] = plain.leaving(step["candidates"], step["distance"])
-        step["slot"] = plain.choose(y, u)
-        plain.follow(y, step["slot"])
-        yield {name: _plain(value) for name, value in step.items()}
-
-
-def write_vectors() -> None:
-    """Write the embedded file."""
-    lines = [ABOUT]
-    for stream in streams():
-        size = {"size": stream.size, "num_classes": stream.labels.shape[1]}
-        lines += [{"stream": stream.name, **size, "rho": stream.rho}, *steps(stream)]
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    with replacing(VECTORS) as file:
-        file.write(gzip.compress(text.encode(), mtime=0))
-
-
-def _plain(value):
-    """Round numbers to six digits, and write whole ones as such."""
-    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-    if isinstance(value, list):
-        return [_plain(x) for x in value]
-    value = float(f"{value:.6g}")
-    return int(value) if value == int(value) else value
 
 
 def read_vectors() -> list[tuple[Stream, list[dict]]]:
@@ -179,16 +90,14 @@ def departures(
 
     Notes
     -----
-    The sampler decides batches of ten labels by ``place(labels)``; the reference follows it slot by
-    slot and says what could have happened next. If ``place`` has a parameter ``uniforms`` it gets
-    the file's, (B, 3), and must do what follows from them. Else a slot that is impossible is a
-    departure, and the possible ones are tested over `seeds` runs: the numbers of accepted samples,
-    in strata of s, by chi-square; the class and the rank among ties, by slot and by age, by their
-    place in the reference's distribution, by Kolmogorov and Smirnov. What ``explain(label)``
-    returns, if there is one, is compared at the beginning of each batch.
+    The reference follows the sampler slot by slot and says what could have happened next. If
+    ``place`` has a parameter ``uniforms`` it gets the file's, (B, 3), and must do what follows from
+    them. Else the choices of `seeds` runs are tested: how many samples were accepted, in strata of
+    s, by chi-square; the class and the rank among ties by Kolmogorov and Smirnov. What
+    ``explain(label)`` returns, if there is one, is compared at the beginning of each batch.
 
-    Example
-    -------
+    Examples
+    --------
     >>> from prslib import SAMPLERS
     >>> departures(SAMPLERS["crs"], only=["single-label"])[0].part
     'acceptance'
@@ -265,7 +174,7 @@ class _Record:
         ties = {}  # of each class of the sample that goes
         for c in possible:
             if plain.memory[slot, c]:
-                k = plain.candidates(c, delta)
+                k = plain.candidates(c, plain.scarce(y, delta))
                 ties[c] = k, plain.leaving(k, plain.distances(k, p))
         for part, at in (("candidates", 0), ("distance", 1)):
             left = {c: sets for c, sets in ties.items() if slot in sets[at]}
@@ -339,8 +248,8 @@ def check_sampler(make: Callable[..., Sampler], context: Callable | None = None)
     AssertionError
         With what was expected and what came.
 
-    Example
-    -------
+    Examples
+    --------
     >>> from prslib import SAMPLERS
     >>> check_sampler(SAMPLERS["cbrs"])
     """
@@ -397,43 +306,3 @@ def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.nd
 def _expect(right: bool, what: str, came: str) -> None:
     if not right:
         raise AssertionError(f"check_sampler: expected {what}, got {came}; see prslib.Sampler")
-
-
-def add_command(commands: argparse._SubParsersAction) -> None:
-    """Add ``conformance`` to the command line."""
-    parser = commands.add_parser(
-        "conformance",
-        help="check an implementation of PRS against the paper's equations",
-        description="Let a sampler of PRS decide eight streams; say where it first departs from "
-        "Algorithm 1, and in what. It is made as Class(size, num_classes, seed, rho=rho) and asked "
-        "place(labels), or place(labels, uniforms=...) if it has this parameter.",
-    )
-    own = "prslib.samplers:PRS"
-    parser.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
-    parser.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
-    parser.add_argument("--write", action="store_true", help="write the embedded streams again")
-    parser.set_defaults(command=run_command)
-
-
-def run_command(options: argparse.Namespace) -> int:
-    """Print where a sampler departs; 1 if it does or cannot be loaded."""
-    if options.write:
-        write_vectors()
-        print(VECTORS)
-        return 0
-    module, _, name = options.sampler.partition(":")
-    sys.path.insert(0, "")  # a module in the working directory
-    try:
-        make = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        print(f"expected package.module:Class, got {options.sampler!r} ({error})", file=sys.stderr)
-        return 1
-    found = departures(make, options.seeds)
-    if not found:
-        print(f"{options.sampler} decides as Algorithm 1 does on all streams")
-        return 0
-    print(f"{options.sampler} first departs at {EQUATIONS[found[0].part]}")
-    for one in found:
-        often = f", {one.times} times" if one.times > 1 else ""
-        print(f"- {EQUATIONS[one.part]}; stream {one.stream!r}, {one.text}{often}")
-    return 1

@@ -1,11 +1,9 @@
-import gzip
-
 import numpy as np
 import pytest
+from conformance_vectors import steps
 
-from prslib import conformance
 from prslib.cli import main
-from prslib.conformance import check_sampler, departures, read_vectors, steps
+from prslib.conformance import check_sampler, departures, read_vectors
 from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
@@ -107,16 +105,6 @@ def test_the_command_names_the_equation(tmp_path, monkeypatch, capsys):
     assert "sample 0: expected a free slot, got -1" in capsys.readouterr().out
     assert main(["conformance", "mine:Nobody"]) == 1
     assert "expected package.module:Class, got 'mine:Nobody'" in capsys.readouterr().err
-
-
-def test_the_file_is_written_by_one_command(vectors, monkeypatch, tmp_path):
-    about = gzip.decompress(conformance.VECTORS.read_bytes()).splitlines()[0]
-    monkeypatch.setattr(conformance, "VECTORS", tmp_path / "file.gz")
-    monkeypatch.setattr(conformance, "streams", lambda: [vectors["memory of one"][0]])
-    conformance.write_vectors()
-    ((stream, recorded),) = read_vectors()
-    assert recorded == vectors["memory of one"][1] and stream.size == 1
-    assert gzip.decompress(conformance.VECTORS.read_bytes()).splitlines()[0] == about
 
 
 def broken(**methods):

@@ -1,4 +1,4 @@
-"""Take a label-only sampler into other libraries; Avalanche's has a file of its own."""
+"""Use a label-only sampler in Mammoth, or to resample data; Avalanche has a file of its own."""
 
 import sys
 from collections.abc import Iterable
@@ -56,8 +56,8 @@ class MemoryResampler:
     order of the rows and of the sampler, ``rho`` the power of allocation of PRS and OCDM.
     ``sample_indices_`` says which rows were kept, ascending; of ``size`` rows and fewer, all.
 
-    Example
-    -------
+    Examples
+    --------
     >>> X, Y = np.arange(60), np.arange(60) % 10 > 7  # class numbers 0 and 1
     >>> np.bincount(MemoryResampler(20).fit_resample(X, Y.astype(int))[1])
     array([10, 10])

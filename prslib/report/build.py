@@ -49,12 +49,10 @@ def compile_sampler(name: str) -> None:
 
 
 @contextlib.contextmanager
-def compiling(names: Sequence[str] | None = None) -> Iterator[None]:
+def compiling() -> Iterator[None]:
     """Compile samplers in other processes during a block: PRS takes ten seconds the first time."""
-    if names is None:
-        names = [name for name, sampler in SAMPLERS.items() if not sampler.needs]
     with contextlib.ExitStack() as running:
-        for name in names:
+        for name in [name for name, sampler in SAMPLERS.items() if not sampler.needs]:
             command = [sys.executable, "-m", "prslib.report.build", name]
             running.enter_context(subprocess.Popen(command))
         yield

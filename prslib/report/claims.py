@@ -1,94 +1,12 @@
 """List the claims that the paper makes in words, and the quantity that decides each."""
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-
-import pandas as pd
+from collections.abc import Callable
 
 from prslib.report import effects
-from prslib.report.observations import EXTRAS, settings_of
-from prslib.report.statistics import Effect, Interval, has_draws, interval, mean_draws
+from prslib.report.effects import Effect
+from prslib.report.observations import Claim
 from prslib.report.tables import METRICS
-from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-
-# the rows that a claim is about, where it does not say otherwise
-USUAL = {
-    "varied": ("",),
-    "power": ("", "own"),
-    "measure": ("score",),
-    "group": ("overall",),
-    "metric": METRICS,
-    "task": ("seen",),
-    "last": (True,),
-}
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim, where it stands in the paper, and what decides it."""
-
-    statement: str  # in words of our own
-    source: str  # section, table or figure of the paper
-    test: str  # what is measured, in words; above 0 speaks for the claim
-    effect: Effect  # the same as a function of a table (seeds, cells), in `unit`
-    on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")  # the paper's data sets
-    # columns of the observations that tell the cells apart; the first is what is compared
-    columns: tuple[str, ...] = ("method", "metric")
-    # column to the values that count, over `USUAL`, None for any; of one of `columns` all that
-    # are named must have been run
-    where: dict[str, tuple | None] = field(default_factory=dict)
-    several: str = ""  # one of `columns` of which at least two values must have been run
-    unit: str = "points"
-
-    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that the claim is about; columns that are not there do not count."""
-        kept = rows["stands_for"].isin(self.on)
-        for name, values in (USUAL | self.where).items():
-            if values is not None and name in rows:
-                kept &= rows[name].isin(values)
-        return rows[kept]
-
-    def needs(self, wanted: Sequence[RunConfig]) -> list[RunConfig]:
-        """Return those of a profile's runs that the claim looks at; the standards come first."""
-        rows = self.select(settings_of(wanted).drop_duplicates("run"))
-        extras = [EXTRAS[name] for name in self.where.get("measure", ()) if name in EXTRAS]
-        needed = [wanted[row] for row in rows.index]
-        return [config for config in needed if all(getattr(config, extra) for extra in extras)]
-
-    def table(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Lay out one data set as (seeds, cells), without rows where a cell has not been run."""
-        selected, columns = self.select(rows), list(self.columns)
-        selected = selected.dropna(subset=[*columns, "value"])
-        if selected.empty:
-            return pd.DataFrame()
-        table = selected.pivot_table(index="seed", columns=columns, values="value")
-        if self.several:  # of these, whatever all the others have
-            levels = table.columns.get_level_values(self.several)
-            counts = levels.map(levels.value_counts())
-            table = table.loc[:, counts == counts.max()]
-        levels = {name: set(table.columns.get_level_values(name)) for name in columns}
-        named = {"metric": METRICS} | self.where
-        missing = any(set(named.get(name, ())) - found for name, found in levels.items())
-        gaps = len(table.columns) < math.prod(map(len, levels.values()))
-        single = self.several and len(levels[self.several]) < 2
-        return table.iloc[:0] if missing or gaps or single else table
-
-    def interval(self, rows: pd.DataFrame, level: float = 0.95) -> Interval:
-        """Return the effect on one data set, with the chance of its test images if that is known.
-
-        Under each resample of the images the seeds' scores are averaged.
-        """
-        table, draws = self.table(rows).dropna(), None
-        rows = self.select(rows)
-        rows = rows[rows["seed"].isin(table.index)]
-        if len(table) > 1 and has_draws(rows):
-            cells = dict(list(rows.groupby(list(self.columns))))
-            draws = pd.DataFrame({cell: mean_draws(cells[cell]) for cell in table})
-            draws.columns = table.columns
-        return interval(table, self.effect, level, draws)
-
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"

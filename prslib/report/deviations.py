@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from prslib.checks import one_of
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.report.statistics import DECIDING, spread
+from prslib.report.effects import DECIDING, spread
 from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
@@ -115,9 +115,9 @@ DASHES = ("-", "--", ":", "-", "-", "-.", "--", ":")
 LOOK = dict(zip(DEVIATIONS, zip(MUTED, DASHES, strict=True), strict=True))
 LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
 MEASURES = {
-    "distance": "distance to target (%)",
-    "minority": "share of minority (%)",
-    "age": "mean age (% of stream)",
+    "distance": "distance to target (%)",  # total variation between the mix of classes and p_i
+    "minority": "share of minority (%)",  # of the labels in memory
+    "age": "mean age (% of stream)",  # of the held samples; 50 in a reservoir
 }
 
 
@@ -158,13 +158,7 @@ def name_of(config: RunConfig) -> str:
 def memory_mix(
     names: Sequence[str], seeds: Sequence[int], rho: float, points: int = 20
 ) -> pd.DataFrame:
-    """Follow what the memory holds over the stream, without training.
-
-    Returns dataset, deviation, seed, images (of the stream so far, in percent), measure and value
-    (percent): "distance" is the total variation between the memory's mix of classes and p_i,
-    "minority" the share of its labels that are of minority classes, "age" how far back in the
-    stream the held samples are, 50 in a reservoir.
-    """
+    """Follow `MEASURES` of what the memory holds over the stream, without training."""
     rows = []
     for config in deviation_configs(names, seeds, rho):
         dataset = load_dataset(config.dataset, images=False)
@@ -197,7 +191,7 @@ def catalogue() -> pd.DataFrame:
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
 
-def against_prs(runs: Sequence[Run], metric: str = "mAP") -> pd.DataFrame:
+def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each.
 
     A deviation costs something where its whole interval is below 0, and does not matter where the
@@ -206,7 +200,7 @@ def against_prs(runs: Sequence[Run], metric: str = "mAP") -> pd.DataFrame:
     groups = {one: [run for run in runs if name_of(run.config) == one] for one in ALL}
     scores = [final(scores_of(own)).assign(method=one) for one, own in groups.items()]
     rows = pd.concat(scores, ignore_index=True)
-    cells = [(group, metric) for group in GROUPS]
+    cells = [(group, "mAP") for group in GROUPS]
     found = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
     table = pd.concat(found, ignore_index=True)
     lead = table[table["deviation"] == "CRS"].set_index(["dataset", "group"])["difference"].abs()
@@ -218,11 +212,11 @@ def against_prs(runs: Sequence[Run], metric: str = "mAP") -> pd.DataFrame:
     return table.assign(verdict=np.select(cases, said, "cannot be told"))
 
 
-def summary(mix: pd.DataFrame, table: pd.DataFrame, group: str = "overall") -> pd.DataFrame:
+def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Set what the memories hold at the end beside the scores, a row a deviation."""
     last = mix[mix["images"] == mix["images"].max()]
     held = last.pivot_table("value", "deviation", ["dataset", "measure"], sort=False, observed=True)
-    rows = table[table["group"] == group].set_index("deviation")
+    rows = table[table["group"] == "overall"].set_index("deviation")
     text = rows.apply("{difference:+.1f} [{low:+.1f}, {high:+.1f}]".format_map, axis=1)
     beside = pd.DataFrame({("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]})
     return held.round(1).join(beside).reindex(list(ALL)).fillna("")

@@ -1,20 +1,176 @@
-"""Compute the quantities that decide the paper's claims: above 0 where a claim is right.
+"""Measure the effects that decide claims, with t intervals over seeds, and say them in words."""
 
-Each is called with what it compares and then with a table (seeds, cells), and returns the parts of
-an `Effect`. The columns are what is compared (methods, sizes, values of rho), perhaps a group or a
-task, and the metric. All parts but those of `times` and `steadier` are means over seeds of
-differences.
-"""
-
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
-from prslib.report.statistics import Effect
-
+DECIDING = 5  # seeds; with fewer nothing is decided
+EXACT = 9  # decimals; what lies below is rounding
+VERDICTS = ("holds", "does not hold", "undecided", "not run")
+WORDS = {"holds": "above", "does not hold": "below"}  # of the verdict that a difference is above 0
+NEITHER = "not clearly apart from"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
+
+# Of a table (seeds, cells) to its parts: a number, (A,) numbers of which the least counts, or
+# (A, B, C): the claim is right if for every a there is a b at which all c are above 0.
+Effect = Callable[[pd.DataFrame], object]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An effect, and how far it moves when other seeds, and other test images, are drawn."""
+
+    effect: float  # over all seeds; NaN where there is nothing to measure
+    low: float  # NaN, as `high`, for fewer than two seeds
+    high: float
+    p: float  # two-sided, of an effect of 0; NaN for fewer than `DECIDING` seeds
+    seeds: int  # that have all the cells the effect needs
+    level: float  # of the interval
+
+    @property
+    def verdict(self) -> str:
+        """Return one of `VERDICTS`; an interval above 0 speaks for the claim."""
+        if self.seeds == 0 or math.isnan(self.effect):
+            return "not run"
+        if self.seeds < DECIDING:
+            return "undecided"
+        if self.low > 0:
+            return "holds"
+        return "does not hold" if self.high < 0 else "undecided"
+
+
+def interval(
+    table: pd.DataFrame,
+    effect: Effect,
+    level: float = 0.95,
+    draws: pd.DataFrame | None = None,
+) -> Interval:
+    """Return an effect on a table (seeds, cells) with Student's t interval over the seeds.
+
+    Each part of the effect has the standard error that the jackknife over seeds gives it; for a
+    mean that is the ordinary one. All cells of a seed stay together: they share the order of the
+    stream and the initial weights. Rows with a gap are left out. `draws` has a row for each
+    resample of the test images, the mean over these seeds; its variance is added.
+    """
+    complete = table.dropna()
+    seeds, unknown = len(complete), (math.nan,) * 3
+    if seeds == 0:
+        return Interval(math.nan, *unknown, 0, level)
+    whole = _parts(effect, complete)
+    if seeds == 1:
+        return Interval(float(worth(whole)), *unknown, 1, level)
+    left = np.stack([_parts(effect, complete.drop(index=seed)) for seed in complete.index])
+    images = None
+    if draws is not None:
+        images = np.stack([_parts(effect, draws.iloc[[row]]) for row in range(len(draws))])
+    low, high, p = ends(whole, seeds * whole - (seeds - 1) * left, images, level)
+    p = float(p) if seeds >= DECIDING else math.nan
+    return Interval(float(worth(whole)), float(low), float(high), p, seeds, level)
+
+
+def _parts(effect: Effect, table: pd.DataFrame) -> np.ndarray:
+    """Return an effect's parts as (A, B, C)."""
+    found = np.asarray(effect(table), float)
+    return found.reshape(found.shape + (1,) * (3 - found.ndim))
+
+
+def worth(parts: np.ndarray) -> np.ndarray:
+    """Return the least over A of the largest over B of the least over C, of (..., A, B, C)."""
+    return parts.min(axis=-1).max(axis=-1).min(axis=-1)
+
+
+def ends(
+    whole: np.ndarray, seeds: np.ndarray, images: np.ndarray | None = None, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the low and the high end of an interval, and the two-sided p value of an effect of 0.
+
+    `whole` is (..., A, B, C); `seeds` and `images` have another axis in front. Each end misses in
+    at most half of `1 - level`. "Every" needs no correction, whoever tests it: each of its parts
+    must pass (intersection-union). "Some" is tested at a share of the level (Bonferroni). The low
+    end needs some b of B; the high end, at which the claim fails, some a of A and some c of C.
+    """
+    every, some, all_ = whole.shape[-3:]
+    whole, count = np.round(whole, EXACT), len(seeds)
+    own = np.round(seeds, EXACT).var(axis=0, ddof=1) / count
+    freedom, variance = np.full(whole.shape, count - 1.0), own
+    if images is not None:  # Satterthwaite's degrees of freedom
+        other = images.var(axis=0, ddof=1)
+        variance = own + other
+        parts = own**2 / (count - 1) + other**2 / (len(images) - 1)
+        np.divide(variance**2, parts, out=freedom, where=parts > 0)
+    error, tail = np.sqrt(variance), (1 - level) / 2
+    low = worth(whole - error * student.isf(tail / some, freedom))
+    high = worth(whole + error * student.isf(tail / (every * all_), freedom))
+    with np.errstate(divide="ignore", invalid="ignore"):  # all seeds alike: certain, or 0
+        size = np.where(whole == 0, 0.0, whole / error)
+    # a part far above 0 has a small p value: the order is turned round
+    above = some * -worth(-student.sf(size, freedom))
+    below = every * all_ * worth(student.cdf(size, freedom))
+    return low, high, np.minimum(1, 2 * np.minimum(above, below))
+
+
+def holm(p: pd.Series) -> pd.Series:
+    """Return p values corrected for their number, by Holm's step-down procedure; NaN stays."""
+    order = p.dropna().sort_values(kind="stable")
+    return (order * np.arange(len(order), 0, -1)).cummax().clip(upper=1).reindex(p.index)
+
+
+def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Average the column `value`, a row a seed, over the seeds of each combination of `keys`.
+
+    Adds difference (the mean), sd (of the sample), low and high (of the interval), seeds, and
+    clearly: "above" or "below" where the whole interval of five seeds is, else "".
+    """
+    rows = []
+    for key, part in gaps.groupby(list(keys), sort=False, dropna=False):
+        values = part["value"].dropna()
+        draws = pd.DataFrame({"value": mean_draws(part)}) if has_draws(part) else None
+        table = values.to_frame().reset_index(drop=True)
+        found = interval(table, lambda table: table["value"].mean(), draws=draws)
+        clearly = WORDS.get(found.verdict, "")
+        sd = part["value"].std()
+        rows.append((*key, found.effect, sd, found.low, found.high, found.seeds, clearly))
+    columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
+    return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def has_draws(rows: pd.DataFrame) -> bool:
+    """Tell whether every row has scores under resamples of the test images, in `draws`."""
+    return "draws" in rows and len(rows) > 0 and rows["draws"].notna().all()
+
+
+def mean_draws(rows: pd.DataFrame) -> np.ndarray:
+    """Average `draws`, arrays of (B,), over rows that were resampled alike."""
+    return np.stack(list(rows["draws"])).mean(axis=0, dtype=np.float64)
+
+
+def spread(row: pd.Series | dict, digits: int = 1) -> str:
+    """Say the interval of a row of `over_seeds`: "95 % interval +1.2 to +3.4 over 10 seeds"."""
+    if row["seeds"] == 1:
+        return "one seed"
+    low, high = (f"{row[name]:+.{digits}f}" for name in ("low", "high"))
+    return f"95 % interval {low} to {high} over {row['seeds']} seeds"
+
+
+def compared(row: pd.Series | dict, method: str, than: str) -> str:
+    """Say a row of `over_seeds`: "PRS is above CRS, by +3.1 points (...)"."""
+    by = f", by {row['difference']:+.1f} points"
+    word = row["clearly"] or NEITHER
+    if row["seeds"] < DECIDING:  # only who is ahead
+        word = "ahead of" if row["difference"] > 0 else "behind"
+        if round(row["difference"], 1) == 0:
+            word, by = "level with", ""
+    return f"{method} is {word} {than}{by} ({spread(row)})"
+
+
+# The effects. Each is called with what it compares and then with a table (seeds, cells), and
+# returns parts above 0 where a claim is right. The columns are what is compared (methods, sizes,
+# values of rho), perhaps a group or a task, and the metric.
 
 
 def _of_means(quantity: Callable) -> Callable[..., Effect]:
@@ -70,9 +226,8 @@ def gap_closes(means: pd.Series, first: str, other: str, high: str, low: str) ->
 def steadier(first: str, other: str) -> Effect:
     """Return how much less one method's score varies from schedule to schedule than another's.
 
-    A difference of variances over schedules, averaged over metrics. The covariances of different
-    seeds hold none of the seeds' noise, whose variance over schedules would speak against the
-    noisier method. One row is taken as it is: means, as the paper prints them, with their noise.
+    The covariances of different seeds hold none of the seeds' noise, whose variance would speak
+    against the noisier method. One row, as the paper's means are, is taken with its noise.
     """
 
     def effect(table):
@@ -84,11 +239,8 @@ def steadier(first: str, other: str) -> Effect:
 
 
 def schedule_variance(scores: np.ndarray) -> np.ndarray:
-    """Average the covariances over schedules of all pairs of different seeds.
-
-    Takes (seeds, schedules, ..., metrics) and returns (...).
-    """
-    seeds, schedules = scores.shape[:2]
+    """Average the covariances over schedules of all pairs of different seeds, and the metrics."""
+    seeds, schedules = scores.shape[:2]  # (seeds, schedules, ..., metrics)
     scores = scores - scores.mean(axis=1, keepdims=True)
     total, pairs = (scores.sum(axis=0) ** 2).sum(axis=0), seeds**2
     if seeds > 1:  # without the pairs of a seed and itself
@@ -104,12 +256,9 @@ def lead_grows(means: pd.Series, first: str, other: str) -> float:
 
 
 def after_the_first(effect: Effect) -> Effect:
-    """Return an effect on all trained tasks but the first.
+    """Return an effect on all trained tasks but the first."""
 
-    A first task that fits into the memory leaves the same samples to all methods that fill it.
-    """
-
-    def later(table):
+    def later(table):  # all methods keep the same of a first task that fits into the memory
         tasks = table.columns.get_level_values(1)
         return effect(table.loc[:, tasks > tasks.min()])
 

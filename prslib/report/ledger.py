@@ -13,9 +13,9 @@ from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report import observations as observed
-from prslib.report.claims import CLAIMS, Claim
-from prslib.report.observations import SETTING, observe, published_observations
-from prslib.report.statistics import holm
+from prslib.report.claims import CLAIMS
+from prslib.report.effects import holm
+from prslib.report.observations import SETTING, Claim, observe, published_observations
 from prslib.report.style import looks_of
 from prslib.report.tables import PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
@@ -255,8 +255,14 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
-    for line, row in enumerate(frame.itertuples()):
-        _draw_claim(row, line, ax)
+    for y, row in enumerate(frame.itertuples()):
+        colour, marker = VERDICT_STYLES[row.verdict]
+        ax.plot(row.published, y, marker="|", color="black", markersize=7, linestyle="", zorder=2)
+        if row.verdict != "not run":
+            fill = colour if np.isfinite(row.low) else "white"  # of one seed
+            ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, zorder=3)
+            look = {"marker": marker, "markerfacecolor": fill, "ms": 5}
+            ax.plot(row.effect, y, color=colour, zorder=4, **look)
     first = ~frame["claim"].duplicated()
     for begin in np.flatnonzero(first & (first.cumsum() % 2 == 1)):
         lines = (frame["claim"] == frame["claim"].iloc[begin]).sum()
@@ -278,17 +284,6 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.grid(axis="y", visible=False)
     _explain(frame, ax)
     return ax
-
-
-def _draw_claim(row, y: float, ax: Axes) -> None:
-    colour, marker = VERDICT_STYLES[row.verdict]
-    ax.plot(row.published, y, marker="|", color="black", markersize=7, linestyle="", zorder=2)
-    if row.verdict == "not run":
-        return
-    ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, zorder=3)
-    several = np.isfinite(row.low)
-    fill = colour if several else "white"
-    ax.plot(row.effect, y, marker=marker, color=colour, markerfacecolor=fill, ms=5, zorder=4)
 
 
 def _letter(row) -> str:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from prslib.datasets import GROUPS, SequentialDataset, load_dataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.report.style import COLOURS, OURS, draw_marks, looks_of
+from prslib.report.style import COLOURS, OURS, draw_marks, in_order, looks_of
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
@@ -72,7 +72,7 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="stream")
-    (method,) = set(frame["method"]) - {"Stream"}
+    (method,) = in_order(set(frame["method"]) - {"Stream"})
     shares = frame[frame["method"] == method].groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
     ax.plot(mean, color=COLOURS[method], drawstyle="steps-mid")

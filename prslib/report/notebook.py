@@ -203,8 +203,8 @@ def settings(notebook: str, namespace: dict, single_label: bool | None = None) -
     """Check a notebook's parameters, which its ``globals()`` hold, before any work starts."""
     sources = namespace.get("In", ())
     cells = [_parsed(source) for source in sources]
-    own = next((cell for cell in reversed(cells) if _annotates(cell)), None)
-    if own is None:
+    annotated = [c for c in cells if c and all(isinstance(s, ast.AnnAssign) for s in c)]
+    if not annotated:
         raise ValueError(
             f"expected a cell of the parameters of {notebook} to have been run, each in a line "
             "`name: type = value` and nothing else in the cell; got none"
@@ -217,7 +217,7 @@ def settings(notebook: str, namespace: dict, single_label: bool | None = None) -
         for statement in cell
         if isinstance(statement, ast.Assign)
     ]
-    allowed = _names(own)
+    allowed = _names(annotated[-1])
     _check_known(notebook, injected, allowed)
     values = {name: PARAMETERS[name](name, namespace[name]) for name in allowed}
     values = _with_profile(notebook, values, injected)
@@ -250,10 +250,6 @@ def _parsed(source: str) -> list[ast.stmt]:
         return ast.parse(source).body
     except SyntaxError:  # a cell with a magic command
         return []
-
-
-def _annotates(cell: list[ast.stmt]) -> bool:
-    return bool(cell) and all(isinstance(statement, ast.AnnAssign) for statement in cell)
 
 
 def _names(cell: list[ast.AnnAssign]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Gather what runs measured, and what the paper prints, into tidy rows of one shape.
+"""Gather what runs measured and the paper prints in rows of one shape; decide claims on them.
 
 The columns:
 
@@ -18,8 +18,9 @@ The columns:
 The standard of a data set is the first configuration that is asked for on it.
 """
 
-import dataclasses
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -30,8 +31,9 @@ from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
 from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
+from prslib.report.effects import Effect, Interval, has_draws, interval, mean_draws
 from prslib.report.feature_tsne import separation
-from prslib.report.tables import with_draws
+from prslib.report.tables import METRICS, with_draws
 from prslib.report.tail_forgetting import class_forgetting, size_correlations
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
@@ -44,6 +46,16 @@ NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
 COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied", "seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
+# the rows that a claim is about, where it does not say otherwise
+USUAL = {
+    "varied": ("",),
+    "power": ("", "own"),
+    "measure": ("score",),
+    "group": ("overall",),
+    "metric": METRICS,
+    "task": ("seen",),
+    "last": (True,),
+}
 
 
 def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -58,9 +70,9 @@ def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
 @cache
 def _setting(config: RunConfig, standard: RunConfig) -> dict:
     ours, recipe = config.identity, DATASETS[config.dataset].recipe
-    usual = dataclasses.replace(standard, method=config.method, seed=config.seed)
+    usual = replace(standard, method=config.method, seed=config.seed)
     model, usual_model = ours["model"], usual.resolved["model"]
-    usual = dataclasses.replace(usual, model=config.model).identity  # its own weights come with it
+    usual = replace(usual, model=config.model).identity  # its own weights come with it
     varied = {k for k in ours if k not in EXTRAS.values() and ours[k] != usual.get(k)}
     varied |= {"model"} if model != usual_model else set()
     name = _labels(config.dataset).stands_for
@@ -102,11 +114,7 @@ def standard_of(stands_for: str) -> dict:
 
 
 def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather what finished runs say: scores, forgetting, memory, features, gradient variance.
-
-    `wanted` holds all configurations that were asked for, the standards first. What two runs say of
-    the same cell and seed, such as a run with features and the same run without, stands there once.
-    """
+    """Gather what finished runs measured; `wanted` are all that were asked for, standards first."""
     settings = settings_of(wanted).drop_duplicates("run")
     found = {run.config.hash: run for run in runs}
     if not found:
@@ -118,6 +126,7 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
         extra = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
         parts += [frame.assign(**extra) for frame in frames if frame is not None]
     rows = pd.concat(parts, ignore_index=True).merge(settings, on="run")
+    # a run with features measures the same scores as the run without
     key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
@@ -216,3 +225,65 @@ def published_observations() -> pd.DataFrame:
     usual["frozen_stages"] = ~cells["frozen"]
     flags = ~pd.DataFrame(usual | {"rho": ~halved}).sort_index(axis=1)
     return cells.assign(varied=[",".join(flags.columns[row]) for row in flags.to_numpy()])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, where it stands in the paper, and what decides it."""
+
+    statement: str  # in words of our own
+    source: str  # section, table or figure of the paper
+    test: str  # what is measured, in words; above 0 speaks for the claim
+    effect: Effect  # the same as a function of a table (seeds, cells), in `unit`
+    on: tuple[str, ...] = ("COCOseq", "NUS-WIDEseq")  # the paper's data sets
+    # columns of the observations that tell the cells apart; the first is what is compared
+    columns: tuple[str, ...] = ("method", "metric")
+    # column to the values that count, over `USUAL`, None for any; of one of `columns` all that
+    # are named must have been run
+    where: dict[str, tuple | None] = field(default_factory=dict)
+    several: str = ""  # one of `columns` of which at least two values must have been run
+    unit: str = "points"
+
+    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows that the claim is about; columns that are not there do not count."""
+        kept = rows["stands_for"].isin(self.on)
+        for name, values in (USUAL | self.where).items():
+            if values is not None and name in rows:
+                kept &= rows[name].isin(values)
+        return rows[kept]
+
+    def needs(self, wanted: Sequence[RunConfig]) -> list[RunConfig]:
+        """Return those of a profile's runs that the claim looks at; the standards come first."""
+        rows = self.select(settings_of(wanted).drop_duplicates("run"))
+        extras = [EXTRAS[name] for name in self.where.get("measure", ()) if name in EXTRAS]
+        needed = [wanted[row] for row in rows.index]
+        return [config for config in needed if all(getattr(config, extra) for extra in extras)]
+
+    def table(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Lay out one data set as (seeds, cells), without rows where a cell has not been run."""
+        selected, columns = self.select(rows), list(self.columns)
+        selected = selected.dropna(subset=[*columns, "value"])
+        if selected.empty:
+            return pd.DataFrame()
+        table = selected.pivot_table(index="seed", columns=columns, values="value")
+        if self.several:  # of these, whatever all the others have
+            levels = table.columns.get_level_values(self.several)
+            counts = levels.map(levels.value_counts())
+            table = table.loc[:, counts == counts.max()]
+        levels = {name: set(table.columns.get_level_values(name)) for name in columns}
+        named = {"metric": METRICS} | self.where
+        missing = any(set(named.get(name, ())) - found for name, found in levels.items())
+        gaps = len(table.columns) < math.prod(map(len, levels.values()))
+        single = self.several and len(levels[self.several]) < 2
+        return table.iloc[:0] if missing or gaps or single else table
+
+    def interval(self, rows: pd.DataFrame, level: float = 0.95) -> Interval:
+        """Return the effect on one data set, with the chance of its test images if it is known."""
+        table, draws = self.table(rows).dropna(), None
+        rows = self.select(rows)
+        rows = rows[rows["seed"].isin(table.index)]
+        if len(table) > 1 and has_draws(rows):
+            cells = dict(list(rows.groupby(list(self.columns))))
+            draws = pd.DataFrame({cell: mean_draws(cells[cell]) for cell in table})
+            draws.columns = table.columns
+        return interval(table, self.effect, level, draws)

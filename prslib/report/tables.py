@@ -10,7 +10,7 @@ from pandas.io.formats.style import Styler
 from prslib import datasets, published
 from prslib.datasets import load_dataset
 from prslib.metrics import anytime_average, cumulative_average, forgetting
-from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
+from prslib.report.effects import DECIDING, WORDS, compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
@@ -32,10 +32,7 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
 def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
-    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns.
-
-    Where runs have `resampled` the column draws has its arrays, NaN where it has none.
-    """
+    """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
     added = [{name: run.config.resolved[name] for name in fields} for run in runs]
     frames = [with_draws(run).assign(**more) for run, more in zip(runs, added, strict=True)]
     return pd.concat(frames, ignore_index=True)
@@ -100,10 +97,7 @@ def _percent(rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]) -> 
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
-    """Replace seed and value by mean, sd (of the sample, NaN for one seed) and seeds (how many).
-
-    Methods, groups and metrics come in the paper's order.
-    """
+    """Replace seed and value by mean, sd (of the sample) and seeds, in the paper's order."""
     keys = [column for column in rows if column not in ("seed", "value", "draws")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
@@ -115,20 +109,14 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
-    """Add stands_for, and published: the paper's number in `tables`, NaN where it has none.
-
-    `also` names further columns in which the paper's cells must agree, such as "test_set".
-    """
+    """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
     names = {name: load_dataset(name, images=False).stands_for for name in set(rows["dataset"])}
     rows = rows.assign(stands_for=rows["dataset"].map(names))
     return published.beside(rows, *tables, also=also)
 
 
 def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[Styler]:
-    """Return a table of each measure, such as scores (`main_table`), with its best in bold.
-
-    The best are ours and the paper's of a block of rows, and of the methods that see a stream.
-    """
+    """Return `main_table` of each measure, with the best that sees a stream in bold."""
     tables = []
     for measure, title in MEASURES.items():
         table = main_table(averages, dataset, *layout, measure=measure, **more)
@@ -152,10 +140,7 @@ def main_table(
     by: Sequence[str] = (),
     measure: str = "score",
 ) -> pd.DataFrame:
-    """Lay out averages beside the paper's as Table 1 does: text, a row a method, ours and paper's.
-
-    The columns are groups and metrics; `by` names columns that head blocks of rows, as "schedule".
-    """
+    """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
     texts = {"sd": f"{NEXT}±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
     said = {k: rows[k].map(text.format).where(rows[k].notna(), "") for k, text in texts.items()}
@@ -179,9 +164,7 @@ def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
 def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()) -> pd.DataFrame:
     """Subtract one method's value, and published, from another's, seed by seed.
 
-    Returns a row for each seed of `method`, NaN where `than` has not got it, with the columns
-    dataset, stands_for, those of `by`, measure, group and metric, as far as the rows have them.
-    Forgetting is left out.
+    Returns a row for each seed of `method`, NaN where `than` has not got it, without forgetting.
     """
     if "measure" in rows:
         rows = rows[rows["measure"] == "score"]

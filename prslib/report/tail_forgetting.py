@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from prslib.datasets import load_dataset
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
-from prslib.report.style import COLOURS
+from prslib.report.style import COLOURS, in_order
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
@@ -82,7 +82,7 @@ def _sentence(row) -> str:
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one method's forgetting of every class as bars."""
-    (method,) = frame["method"].unique()
+    (method,) = in_order(frame["method"])  # which gives a method of a user's own a colour
     values = _placed(frame, ax).groupby("x")["value"]
     means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
     ax.bar(means.index, means, width=0.85, color=COLOURS[method])

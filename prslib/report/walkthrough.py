@@ -5,6 +5,7 @@ import itertools
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import ipywidgets
 import numpy as np
@@ -21,10 +22,13 @@ from prslib.report.style import COLOURS, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
 
-FATES = {"kept": "#D55E00", "overwritten": "#56B4E9", "dropped": "#999999"}
-FATE_MARKERS = {"kept": "o", "overwritten": "s", "dropped": "x"}
-ROLES = {"removed": "#D55E00", "as good": "#E69F00", "in K": "#56B4E9", "not in K": "#999999"}
-ROLE_MARKERS = {"removed": "X", "as good": "o", "in K": "s", "not in K": "D"}
+FATES = {"kept": ("#D55E00", "o"), "overwritten": ("#56B4E9", "s"), "dropped": ("#999999", "x")}
+ROLES = {  # of a sample when another takes a slot
+    "removed": ("#D55E00", "X"),
+    "as good": ("#E69F00", "o"),
+    "in K": ("#56B4E9", "s"),
+    "not in K": ("#999999", "D"),
+}
 RHO_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 RHO_MARKERS = "oDs^vP"
 
@@ -39,14 +43,14 @@ class Step:
     memory: np.ndarray  # bool (n, C), the labels in memory before, one row a filled slot
 
 
-def names(label: np.ndarray) -> str:
-    """Return the letters of a sample's classes, such as "A C"."""
-    return " ".join(_letters(np.flatnonzero(label)))
-
-
 def _letters(classes: Iterable[int]) -> list[str]:
     """Return the names of classes: A for class 0, B for class 1."""
     return [chr(ord("A") + int(c)) for c in classes]
+
+
+def names(label: np.ndarray) -> str:
+    """Return the letters of a sample's classes, such as "A C"."""
+    return " ".join(_letters(np.flatnonzero(label)))
 
 
 def skewed_stream(
@@ -142,15 +146,13 @@ def candidates(step: Step) -> pd.DataFrame:
     """Return the members of the shrunk class with their scores and distances (Eqs. 4, 5)."""
     chosen, decision = shrunk_class(step), step.decision
     slots = np.flatnonzero(step.memory[:, chosen])
-    distance = dict(zip(decision.candidates[chosen], decision.distance[chosen], strict=True))
-    best = set(decision.leaving[chosen].tolist())
-    rows = []
-    for slot in slots.tolist():
-        score = int((~step.memory[slot] & decision.scarce).sum())
-        role = "as good" if slot in best else "in K" if slot in distance else "not in K"
-        role = "removed" if slot == step.slot else role
-        rows.append((slot, names(step.memory[slot]), score, distance.get(slot, np.nan), role))
-    return pd.DataFrame(rows, columns=["slot", "labels", "score", "distance", "role"])
+    members = step.memory[slots]
+    distance = pd.Series(decision.distance[chosen], decision.candidates[chosen]).reindex(slots)
+    best = np.isin(slots, decision.leaving[chosen])
+    roles = [slots == step.slot, best, distance.notna()]
+    columns = {"slot": slots, "labels": [names(label) for label in members]}
+    columns |= {"score": (~members & decision.scarce).sum(axis=1), "distance": distance.to_numpy()}
+    return pd.DataFrame(columns | {"role": np.select(roles, list(ROLES)[:3], "not in K")})
 
 
 def clearest_removal(steps: list[Step]) -> int:
@@ -196,11 +198,10 @@ def quota_sentences(frame: pd.DataFrame) -> str:
     """Say for each rho which share of the labels in memory is outside the quotas (Eq. 1)."""
     lines = []
     for rho, own in frame.groupby("rho"):
-        rare = own["in_memory"].iloc[-1] / own["frequency"].iloc[-1]
+        held, came = own[["in_memory", "frequency"]].iloc[-1]  # of the rarest class
         lines.append(
             f"- rho = {rho:g}: {_outside_quota(own):.1%} of the labels in memory are outside their "
-            f"quota; the memory holds {rare:.0%} of the rarest class's "
-            f"{own['frequency'].iloc[-1]} samples."
+            f"quota; the memory holds {held / came:.0%} of the rarest class's {came} samples."
         )
     return "\n".join(lines)
 
@@ -216,9 +217,9 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
         if len(own) > 1:
             ends = own["class"].min(), own["class"].max()
             ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
-    for fate, marker in FATE_MARKERS.items():
+    for fate, (colour, marker) in FATES.items():
         part = frame[frame["fate"] == fate]
-        ax.plot(part["sample"], part["class"], marker, color=FATES[fate], label=fate, zorder=2)
+        ax.plot(part["sample"], part["class"], marker, color=colour, label=fate, zorder=2)
     ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
     classes = range(int(frame["class"].max()) + 1)
     ax.set_yticks(classes, _letters(classes))
@@ -243,9 +244,8 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
     for entered, fate, label in ((True, "kept", "entered"), (False, "dropped", "dropped")):
-        part = frame[frame["entered"] == entered]
-        style = {"color": FATES[fate], "label": label, "zorder": 2}
-        ax.plot(part["sample"], part["distance"], FATE_MARKERS[fate], **style)
+        part, (colour, marker) = frame[frame["entered"] == entered], FATES[fate]
+        ax.plot(part["sample"], part["distance"], marker, color=colour, label=label, zorder=2)
     ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
     ax.set(xlabel="sample of the stream", ylabel="distance to the\ntarget (labels)", ylim=(0, None))
     ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -277,13 +277,14 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     later = frame[frame["sample"] > full_at]
     for sample, own in later.groupby("sample"):
         entered, s = own["slot"].iloc[0] >= 0, own["acceptance"].iloc[0]
-        colour = FATES["kept"] if entered else FATES["dropped"]
+        colour, marker = FATES["kept" if entered else "dropped"]
         ax.plot([sample, sample], [0, s], color=colour, linewidth=1.5)
-        ax.plot(sample, s, marker="o" if entered else "x", color=colour)
+        ax.plot(sample, s, marker=marker, color=colour)
         text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
         ax.text(sample, s + 0.03, "\n".join(_letters(own["class"])), **text)
-    ax.plot([], [], marker="o", color=FATES["kept"], label="entered")
-    ax.plot([], [], marker="x", color=FATES["dropped"], label="dropped")
+    for fate, label in (("kept", "entered"), ("dropped", "dropped")):
+        colour, marker = FATES[fate]
+        ax.plot([], [], marker=marker, color=colour, label=label)
     ax.set(xlabel="sample of the stream", ylabel="probability s to enter", ylim=(0, 1.25))
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -292,7 +293,7 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
     """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3)."""
-    colours = np.where(frame["class"] == shrunk, ROLES["removed"], ROLES["in K"])
+    colours = np.where(frame["class"] == shrunk, ROLES["removed"][0], ROLES["in K"][0])
     ax.bar(frame["class"], frame["surplus"], color=colours, width=0.6)
     for row in frame.itertuples():
         above = row.surplus >= 0
@@ -310,11 +311,11 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
 def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the distance without each member of the shrunk class (Eq. 5); those outside K on top."""
     top = frame["distance"].max() + 0.6
-    for role, marker in ROLE_MARKERS.items():
+    for role, (colour, marker) in ROLES.items():
         rows = np.flatnonzero(frame["role"] == role)
         if len(rows):
             height = frame["distance"].iloc[rows].fillna(top)
-            ax.plot(rows, height, marker, color=ROLES[role], markersize=9, label=role)
+            ax.plot(rows, height, marker, color=colour, markersize=9, label=role)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
     ax.set(xlabel="slot and its labels", ylabel="distance to the target\nwithout it (labels)")
@@ -334,18 +335,16 @@ class MemorySliders:
         self.default_size = samples * 2 // 35  # the paper's share: 2000 for 35,000 samples
         self.image = ipywidgets.Image(format="png", width=900)
         self.numbers = pd.DataFrame()  # the columns of `quotas`, and stream
-        self._stream: tuple[float, np.ndarray] | None = None
+        self._stream = lru_cache(1)(partial(skewed_stream, samples, num_classes, seed=seed))
         with style_context(STYLE):
             self._draw_axes()
 
     def redraw(self, rho: float, memory_size: int, skew: float) -> dict[str, float]:
         """Send the stream through a new sampler, show its memory, return milliseconds by step."""
         clock = [time.perf_counter()]
-        if self._stream is None or self._stream[0] != skew:
-            labels = skewed_stream(self.samples, self.num_classes, skew, seed=self.seed)
-            self._stream = skew, labels
+        labels = self._stream(skew)
         clock.append(time.perf_counter())
-        self.numbers = quotas(self._stream[1], memory_size, [rho], self.seed)
+        self.numbers = quotas(labels, memory_size, [rho], self.seed)
         share = self.numbers["frequency"] / self.numbers["frequency"].sum()
         self.numbers["stream"] = share * self.numbers["in_memory"].sum()
         clock.append(time.perf_counter())
@@ -361,13 +360,15 @@ class MemorySliders:
             "memory_size": ipywidgets.IntSlider(self.default_size, **size),
             "skew": ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
         }
+
+        def redraw(_change=None):
+            self.redraw(**{name: slider.value for name, slider in ranges.items()})
+
         for name, slider in ranges.items():
             slider.description = name.replace("_", " ")
             slider.style.description_width = "initial"
-            slider.observe(
-                lambda _: self.redraw(**{name: s.value for name, s in ranges.items()}), "value"
-            )
-        self.redraw(**{name: slider.value for name, slider in ranges.items()})
+            slider.observe(redraw, "value")
+        redraw()
         return ipywidgets.VBox([ipywidgets.HBox(list(ranges.values())), self.image])
 
     def speed_sentence(self) -> str:

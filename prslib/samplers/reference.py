@@ -23,8 +23,8 @@ class ReferencePRS(Counted, LabelSampler):
     first accepts it, the second draws the class to shrink, the third draws one of the slots that
     are equally good to overwrite. `PRS` says what the paper leaves open and how it is settled.
 
-    Example
-    -------
+    Examples
+    --------
     >>> from prslib.samplers import PRS
     >>> stream = np.random.default_rng(0).random((500, 7)) < 0.2
     >>> plain, compiled = ReferencePRS(20, 7, seed=1, rho=0.5), PRS(20, 7, seed=1, rho=0.5)
@@ -58,7 +58,7 @@ class ReferencePRS(Counted, LabelSampler):
             return -1
         delta = self.surplus(p)  # line 16, sample-out
         chance = self.class_probability(delta)
-        k = self.candidates(self.draw_class(chance, u[1]), delta)
+        k = self.candidates(self.draw_class(chance, u[1]), self.scarce(y, delta))
         leaving = self.leaving(k, self.distances(k, p))
         return int(leaving[int(u[2] * len(leaving))])
 
@@ -121,10 +121,10 @@ class ReferencePRS(Counted, LabelSampler):
         """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
         return (delta <= 0) & (self.counted(y) > 0)
 
-    def candidates(self, c: int, delta: np.ndarray) -> np.ndarray:
+    def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
         """Return K, the slots of Y, the members of class c, with the largest (not y).q, Eq. (4)."""
         members = np.array(self._members[c])  # Y
-        score = -(self._labels[members] & (delta <= 0)).sum(axis=1)  # (not y).q - sum(q)
+        score = (~self._labels[members] & q).sum(axis=1)
         return members[score == score.max()]
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:

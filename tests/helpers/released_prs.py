@@ -50,9 +50,9 @@ class ReleasedPRS(ReferencePRS):
         """Return q_i of the classes in memory."""
         return (delta <= 0) & (self._held > 0)
 
-    def candidates(self, c, delta):
+    def candidates(self, c, q):
         """Return K in the order of the slots."""
-        return np.sort(super().candidates(c, delta))
+        return np.sort(super().candidates(c, q))
 
     def distances(self, k, p):
         """Leave classes that a removal empties out of the sum, which is float32 in order of age."""

@@ -15,7 +15,8 @@ from prslib.samplers import SAMPLERS
 
 def test_what_is_compiled_ahead_is_there_for_other_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    with compiling(["crs"]):
+    monkeypatch.setattr(build, "SAMPLERS", {"crs": SAMPLERS["crs"]})
+    with compiling():
         pass
     assert any("crs" in file.name for file in tmp_path.rglob("*.nbi"))
 

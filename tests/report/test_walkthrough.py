@@ -39,7 +39,8 @@ def test_every_step_of_the_walk_equals_the_reference(steps):
 def check_members(step, plain, partition, surplus):
     members = walkthrough.candidates(step).set_index("slot")
     chosen = walkthrough.shrunk_class(step)
-    candidates = np.sort(plain.candidates(chosen, surplus))
+    scarce = plain.scarce(step.label, surplus)
+    candidates = np.sort(plain.candidates(chosen, scarce))
     distances = plain.distances(candidates, partition)
     assert members.index.tolist() == np.flatnonzero(step.memory[:, chosen]).tolist()
     assert members["distance"].dropna().index.tolist() == candidates.tolist()
@@ -47,7 +48,6 @@ def check_members(step, plain, partition, surplus):
     best = members.index[members["role"].isin(["as good", "removed"])]
     assert best.tolist() == plain.leaving(candidates, distances).tolist()
     assert members.index[members["role"] == "removed"].tolist() == [step.slot]
-    scarce = plain.scarce(step.label, surplus)
     scores = (~plain.memory[members.index] & scarce).sum(1)
     assert members["score"].tolist() == scores.tolist()
 

@@ -151,7 +151,7 @@ def check(decision, plain, row):
         assert getattr(decision, name) == pytest.approx(value, **tolerance)
     assert set(decision.candidates) == set(np.flatnonzero(chance))
     for chosen, candidates in decision.candidates.items():
-        expected = np.sort(plain.candidates(chosen, surplus))
+        expected = np.sort(plain.candidates(chosen, plain.scarce(row, surplus)))
         distances = plain.distances(expected, partition)
         assert candidates.tolist() == expected.tolist()
         assert decision.distance[chosen] == pytest.approx(distances, **tolerance)

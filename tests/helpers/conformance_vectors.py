@@ -1,0 +1,53 @@
+"""Write what PRS decides on the embedded streams: python tests/helpers/conformance_vectors.py."""
+
+import gzip
+import json
+from collections.abc import Iterator
+
+import numpy as np
+
+from prslib.conformance import VECTORS, Stream, quantities, read_vectors
+from prslib.paths import replacing
+
+
+def steps(stream: Stream) -> Iterator[dict]:
+    """Yield what the reference decides about each sample, quantity by quantity."""
+    plain = stream.reference()
+    for y, u in zip(stream.labels, stream.uniforms, strict=True):
+        step = {"labels": np.flatnonzero(y), "uniforms": u}
+        if len(plain) == stream.size:
+            step |= quantities(plain, y)
+            if u[0] < step["acceptance"]:
+                step["class"] = plain.draw_class(step["class_probability"], u[1])
+                scarce = plain.scarce(y, step["surplus"])
+                step["candidates"] = plain.candidates(step["class"], scarce)
+                step["distance"] = plain.distances(step["candidates"], step["partition"])
+                step["leaving"] = plain.leaving(step["candidates"], step["distance"])
+        step["slot"] = plain.choose(y, u)
+        plain.follow(y, step["slot"])
+        yield {name: _plain(value) for name, value in step.items()}
+
+
+def write_vectors() -> None:
+    """Decide the embedded streams again and write the file anew."""
+    with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
+        lines = [json.loads(next(file))]  # what each field means
+    for stream, _ in read_vectors():
+        size = {"size": stream.size, "num_classes": stream.labels.shape[1]}
+        lines += [{"stream": stream.name, **size, "rho": stream.rho}, *steps(stream)]
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    with replacing(VECTORS) as file:
+        file.write(gzip.compress(text.encode(), mtime=0))
+
+
+def _plain(value):
+    """Round numbers to six digits, and write whole ones as such."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    if isinstance(value, list):
+        return [_plain(x) for x in value]
+    value = float(f"{value:.6g}")
+    return int(value) if value == int(value) else value
+
+
+if __name__ == "__main__":
+    write_vectors()
