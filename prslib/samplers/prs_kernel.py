@@ -3,6 +3,7 @@
 The state of a sampler lies in two flat arrays, because a compiled call costs time for every array
 it is given; ``unpack`` names their parts. Everything that depends on the whole memory is kept up
 as samples come and go: the counts, n_i^rho, the slots of each class and the labels of each slot.
+The lists of the classes share one array, and its length follows the labels held.
 
 All of it is in one file since numba's cache looks at the file of the function that is called, and
 would not notice a change in another file that was compiled into it.
@@ -25,20 +26,22 @@ in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc", "nn
 
 
 class State(NamedTuple):
-    """Named parts of a sampler's two arrays; C classes, m slots."""
+    """Named parts of a sampler's two arrays; C classes, m slots, room for L labels a sample."""
 
-    totals: np.ndarray  # (3,) filled slots, classes observed, labels in memory (sum of l_i)
+    totals: np.ndarray  # (5,) filled slots, classes observed, sum of l_i, L, end of members' rows
     class_freq: np.ndarray  # (C,) n_i
     class_counts: np.ndarray  # (C,) l_i
     appearance: np.ndarray  # (C,) observed classes, first seen first
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
-    slot_sizes: np.ndarray  # (m,) labels of each slot
-    slot_labels: np.ndarray  # (m, C) its classes, the first slot_sizes of a row
-    position: np.ndarray  # (m, C) where the slot stands in members[class]
-    members: np.ndarray  # (C, m) slots s of each class, ~s where s has several labels
-    crowd: np.ndarray  # (m,) scratch: where in members a class has samples of several labels
-    scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
     rivals: np.ndarray  # (C,) scratch: classes that may be shrunk, ascending
+    start: np.ndarray  # (C,) where in members the row of a class begins
+    room: np.ndarray  # (C,) how many members the row has room for
+    slot_sizes: np.ndarray  # (m,) labels of each slot; int32, as all that follow
+    crowd: np.ndarray  # (m,) scratch: where in its row a class has samples of several labels
+    scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
+    slot_labels: np.ndarray  # (m, L) its classes, the first slot_sizes of a row
+    position: np.ndarray  # (m, L) where in the row of each of them the slot stands
+    members: np.ndarray  # (any,) rows of slots s of each class, ~s where s has several labels
     reference: np.ndarray  # (1,) logarithm that is subtracted from every power
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
@@ -49,31 +52,54 @@ class State(NamedTuple):
     distance: np.ndarray  # (m,) scratch: distance to target without each of the crowd
 
 
-def allocate(size, num_classes):
-    """Return the two arrays of an empty sampler, all zeros: int64 and float64."""
-    integers = 3 + 5 * num_classes + 3 * size + 3 * size * num_classes
-    floats = 2 + 6 * num_classes + size
-    return np.zeros(integers, np.int64), np.zeros(floats, np.float64)
+def allocate(size, num_classes, width=4, members=0):
+    """Return the two arrays of an empty sampler: int64, partly used as int32, and float64."""
+    halves = 3 * size + 2 * size * width + members
+    integers = np.zeros(5 + 7 * num_classes + (halves + 1) // 2, np.int64)
+    integers[3] = width
+    return integers, np.zeros(2 + 6 * num_classes + size, np.float64)
+
+
+def enlarge(integers, floats, size, num_classes, labels):
+    """Return the integers with room for a sample of so many labels and for more members."""
+    old = unpack.py_func(integers, floats, size, num_classes)
+    _, _, held, width, _ = old.totals
+    larger = width if labels <= width else max(labels, min(2 * width, num_classes))
+    # one row after the other, without a gap; any row then has the space to move behind the last
+    grown, _ = allocate(size, num_classes, larger, 4 * held + 8 * num_classes)
+    new = unpack.py_func(grown, floats, size, num_classes)
+    for was, now in zip(old[:9], new, strict=False):
+        now[:] = was
+    new.totals[3:] = larger, held
+    new.start[:] = np.cumsum(old.class_counts) - old.class_counts
+    new.room[:] = old.class_counts
+    new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
+    rows = zip(old.start, old.class_counts, strict=True)
+    new.members[:held] = np.concatenate([old.members[first : first + n] for first, n in rows])
+    return grown
 
 
 @compiled
 def unpack(integers, floats, size, num_classes):
     """Name the parts of the two arrays; nothing is copied."""
     m, c = size, num_classes
-    a, b = 3 + 5 * c, 3 + 5 * c + 3 * m
+    a, b = 3 * m, 3 * m + m * integers[3]
+    halves = integers[5 + 7 * c :].view(np.int32)
     return State(
-        integers[:3],
-        integers[3 : 3 + c],
-        integers[3 + c : 3 + 2 * c],
-        integers[3 + 2 * c : 3 + 3 * c],
-        integers[3 + 3 * c : 3 + 4 * c],
-        integers[a : a + m],
-        integers[b : b + m * c].reshape(m, c),
-        integers[b + m * c : b + 2 * m * c].reshape(m, c),
-        integers[b + 2 * m * c :].reshape(c, m),
-        integers[a + m : a + 2 * m],
-        integers[a + 2 * m : b],
-        integers[3 + 4 * c : a],
+        integers[:5],
+        integers[5 : 5 + c],
+        integers[5 + c : 5 + 2 * c],
+        integers[5 + 2 * c : 5 + 3 * c],
+        integers[5 + 3 * c : 5 + 4 * c],
+        integers[5 + 4 * c : 5 + 5 * c],
+        integers[5 + 5 * c : 5 + 6 * c],
+        integers[5 + 6 * c : 5 + 7 * c],
+        halves[:m],
+        halves[m : 2 * m],
+        halves[2 * m : a],
+        halves[a:b].reshape(m, integers[3]),
+        halves[b : 2 * b - a].reshape(m, integers[3]),
+        halves[2 * b - a :],
         floats[:1],
         floats[1 : 1 + c],
         floats[1 + c : 1 + 2 * c],
@@ -126,19 +152,40 @@ def observe(state, count, rho):
 @compiled
 def slot_at(state, c, k):
     """Return the slot of the k-th member of a class."""
-    member = state.members[c, k]
+    member = state.members[state.start[c] + k]
     return member if member >= 0 else ~member
+
+
+@compiled
+def make_room(state, count):
+    """Move full rows of the classes at hand behind the last; return whether there was space."""
+    for k in range(count):
+        c = state.own[k]
+        held, first, end = state.class_counts[c], state.start[c], state.totals[4]
+        if held == state.room[c]:
+            state.totals[4] += 2 * held + 4
+            if state.totals[4] > len(state.members):
+                state.totals[4] = end
+                return False
+            state.members[end : end + held] = state.members[first : first + held]
+            state.start[c] = end
+            state.room[c] = 2 * held + 4
+    return count <= state.totals[3]
 
 
 @compiled
 def remove(state, slot):
     """Take the sample in ``slot`` out of the lists of its classes."""
     for j in range(state.slot_sizes[slot]):
-        c = state.slot_labels[slot, j]
+        c, place = state.slot_labels[slot, j], state.position[slot, j]
         state.class_counts[c] -= 1
-        last = state.class_counts[c]
-        state.position[slot_at(state, c, last), c] = state.position[slot, c]
-        state.members[c, state.position[slot, c]] = state.members[c, last]
+        last = slot_at(state, c, state.class_counts[c])
+        k = 0
+        while state.slot_labels[last, k] != c:
+            k += 1
+        state.position[last, k] = place
+        first = state.start[c]
+        state.members[first + place] = state.members[first + state.class_counts[c]]
     state.totals[2] -= state.slot_sizes[slot]
 
 
@@ -148,8 +195,8 @@ def insert(state, slot, count):
     for k in range(count):
         c = state.own[k]
         state.slot_labels[slot, k] = c
-        state.position[slot, c] = state.class_counts[c]
-        state.members[c, state.class_counts[c]] = slot if count == 1 else ~slot
+        state.position[slot, k] = state.class_counts[c]
+        state.members[state.start[c] + state.class_counts[c]] = slot if count == 1 else ~slot
         state.class_counts[c] += 1
     state.slot_sizes[slot] = count
     state.totals[2] += count
@@ -317,13 +364,14 @@ def removal_distances(state, chosen, authors):
         The number of the crowd and the distance without a sample of the chosen class alone.
     """
     count = crowd_of(state, chosen)
+    row = state.members[state.start[chosen] :]
     singles = state.class_counts[chosen] - count
     fewest = len(state.surplus) + 1
     scarce_alone = fewest
     if singles > 0:
         fewest = scarce_alone = 1 if state.surplus[chosen] <= 0.0 else 0
     for k in range(count):
-        slot = ~state.members[chosen, state.crowd[k]]
+        slot = ~row[state.crowd[k]]
         scarce = 0
         for j in range(state.slot_sizes[slot]):
             scarce += state.surplus[state.slot_labels[slot, j]] <= 0.0
@@ -333,24 +381,24 @@ def removal_distances(state, chosen, authors):
     for k in range(count):
         state.distance[k] = np.inf
         if state.scarce[k] == fewest:
-            slot = ~state.members[chosen, state.crowd[k]]
+            slot = ~row[state.crowd[k]]
             state.distance[k] = distance_without(state, slot, authors)
     alone = np.inf
     if scarce_alone == fewest:
         k = 0
         while k < count and state.crowd[k] == k:
             k += 1
-        alone = distance_without(state, state.members[chosen, k], authors)
+        alone = distance_without(state, row[k], authors)
     return count, alone
 
 
 @compiled
 def crowd_of(state, chosen):
     """Write where in its row of ``members`` a class has samples of several labels, ascending."""
-    count = 0
+    row, count = state.members[state.start[chosen] :], 0
     for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
         state.crowd[count] = k
-        count += state.members[chosen, k] < 0
+        count += row[k] < 0
     return count
 
 
@@ -432,7 +480,7 @@ def lowest_leaving(state, chosen, count, alone, bound):
     """Return the lowest slot among those of K that may go, as the authors' code does."""
     lowest = len(state.slot_sizes)
     for k in range(state.class_counts[chosen]):
-        slot = state.members[chosen, k]
+        slot = state.members[state.start[chosen] + k]
         if slot >= 0 and alone <= bound:
             lowest = min(lowest, slot)
     for k in range(count):
@@ -454,15 +502,23 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
 
 
 @compiled
-def place(integers, floats, labels, uniforms, slots, size, rho, authors):
-    """Take the samples one by one and write the slot of each (Algorithm 1)."""
+def place(integers, floats, labels, uniforms, slots, begin, size, rho, authors):
+    """Take the samples from ``begin`` on and write the slot of each (Algorithm 1).
+
+    Returns
+    -------
+    int
+        The first sample that there was no room for, undecided; the number of samples for none.
+    """
     state = unpack(borrowed(integers), borrowed(floats), size, labels.shape[1])
     labels = borrowed(labels)
-    for b in range(len(labels)):
+    for b in range(begin, len(labels)):
         slots[b] = -1
         count = read_labels(state, labels[b])
         if count == 0:
             continue
+        if not make_room(state, count):
+            return b
         if not authors:
             observe(state, count, rho)
         if state.totals[0] < size:
@@ -477,3 +533,4 @@ def place(integers, floats, labels, uniforms, slots, size, rho, authors):
                 insert(state, slots[b], count)
         if authors:
             observe(state, count, rho)
+    return len(labels)
