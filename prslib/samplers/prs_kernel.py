@@ -3,7 +3,7 @@
 The state of a sampler lies in two flat arrays, because a compiled call costs time for every array
 it is given; ``unpack`` names their parts. Everything that depends on the whole memory is kept up
 as samples come and go: the counts, n_i^rho, the slots of each class and the labels of each slot.
-The lists of the classes share one array, and its length follows the labels held.
+The lists take space in proportion to the labels held; ``enlarge`` gives them more.
 
 All of it is in one file since numba's cache looks at the file of the function that is called, and
 would not notice a change in another file that was compiled into it.
@@ -28,20 +28,19 @@ in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc", "nn
 class State(NamedTuple):
     """Named parts of a sampler's two arrays; C classes, m slots, room for L labels a sample."""
 
-    totals: np.ndarray  # (5,) filled slots, classes observed, sum of l_i, L, end of members' rows
+    totals: np.ndarray  # (4,) filled slots, classes observed, labels in memory (sum of l_i), L
     class_freq: np.ndarray  # (C,) n_i
     class_counts: np.ndarray  # (C,) l_i
     appearance: np.ndarray  # (C,) observed classes, first seen first
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
     rivals: np.ndarray  # (C,) scratch: classes that may be shrunk, ascending
-    start: np.ndarray  # (C,) where in members the row of a class begins
-    room: np.ndarray  # (C,) how many members the row has room for
-    slot_sizes: np.ndarray  # (m,) labels of each slot; int32, as all that follow
+    start: np.ndarray  # (C + 1,) where in members the row of a class begins and the next one's
+    slot_sizes: np.ndarray  # (m,) labels of each slot
     crowd: np.ndarray  # (m,) scratch: where in its row a class has samples of several labels
     scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
-    slot_labels: np.ndarray  # (m, L) its classes, the first slot_sizes of a row
-    position: np.ndarray  # (m, L) where in the row of each of them the slot stands
-    members: np.ndarray  # (any,) rows of slots s of each class, ~s where s has several labels
+    slot_labels: np.ndarray  # int32 (m, L) its classes, the first slot_sizes of a row
+    position: np.ndarray  # int32 (m, L) where in the row of each of them the slot stands
+    members: np.ndarray  # int32 (any,) slots s of each class, ~s where s has several labels
     reference: np.ndarray  # (1,) logarithm that is subtracted from every power
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
@@ -52,54 +51,51 @@ class State(NamedTuple):
     distance: np.ndarray  # (m,) scratch: distance to target without each of the crowd
 
 
-def allocate(size, num_classes, width=4, members=0):
-    """Return the two arrays of an empty sampler: int64, partly used as int32, and float64."""
-    halves = 3 * size + 2 * size * width + members
-    integers = np.zeros(5 + 7 * num_classes + (halves + 1) // 2, np.int64)
+def allocate(size, num_classes, width=1, members=0):
+    """Return the two arrays of an empty sampler: int64, the end used as int32, and float64."""
+    narrow = (2 * size * width + members + 1) // 2
+    integers = np.zeros(5 + 6 * num_classes + 3 * size + narrow, np.int64)
     integers[3] = width
     return integers, np.zeros(2 + 6 * num_classes + size, np.float64)
 
 
 def enlarge(integers, floats, size, num_classes, labels):
-    """Return the integers with room for a sample of so many labels and for more members."""
+    """Return the integers with room for samples of so many labels, and for more members."""
     old = unpack.py_func(integers, floats, size, num_classes)
-    _, _, held, width, _ = old.totals
-    larger = width if labels <= width else max(labels, min(2 * width, num_classes))
-    # one row after the other, without a gap; any row then has the space to move behind the last
-    grown, _ = allocate(size, num_classes, larger, 4 * held + 8 * num_classes)
-    new = unpack.py_func(grown, floats, size, num_classes)
-    for was, now in zip(old[:9], new, strict=False):
+    width, counts = old.totals[3], old.class_counts
+    room = 2 * counts + counts.sum() // num_classes + 4  # a new class soon has its share
+    wider = max(width, min(2 * labels, num_classes))
+    larger, _ = allocate(size, num_classes, wider, room.sum())
+    new = unpack.py_func(larger, floats, size, num_classes)
+    for was, now in zip(old[:8], new, strict=False):
         now[:] = was
-    new.totals[3:] = larger, held
-    new.start[:] = np.cumsum(old.class_counts) - old.class_counts
-    new.room[:] = old.class_counts
+    new.totals[3], new.start[1:] = wider, np.cumsum(room)
     new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
-    rows = zip(old.start, old.class_counts, strict=True)
-    new.members[:held] = np.concatenate([old.members[first : first + n] for first, n in rows])
-    return grown
+    for c, count in enumerate(counts):
+        new.members[new.start[c] :][:count] = old.members[old.start[c] :][:count]
+    return larger
 
 
 @compiled
 def unpack(integers, floats, size, num_classes):
     """Name the parts of the two arrays; nothing is copied."""
-    m, c = size, num_classes
-    a, b = 3 * m, 3 * m + m * integers[3]
-    halves = integers[5 + 7 * c :].view(np.int32)
+    m, c, width = size, num_classes, integers[3]
+    a, b = 5 + 6 * c, m * width
+    narrow = integers[a + 3 * m :].view(np.int32)
     return State(
-        integers[:5],
-        integers[5 : 5 + c],
-        integers[5 + c : 5 + 2 * c],
-        integers[5 + 2 * c : 5 + 3 * c],
-        integers[5 + 3 * c : 5 + 4 * c],
-        integers[5 + 4 * c : 5 + 5 * c],
-        integers[5 + 5 * c : 5 + 6 * c],
-        integers[5 + 6 * c : 5 + 7 * c],
-        halves[:m],
-        halves[m : 2 * m],
-        halves[2 * m : a],
-        halves[a:b].reshape(m, integers[3]),
-        halves[b : 2 * b - a].reshape(m, integers[3]),
-        halves[2 * b - a :],
+        integers[:4],
+        integers[4 : 4 + c],
+        integers[4 + c : 4 + 2 * c],
+        integers[4 + 2 * c : 4 + 3 * c],
+        integers[4 + 3 * c : 4 + 4 * c],
+        integers[4 + 4 * c : 4 + 5 * c],
+        integers[4 + 5 * c : 5 + 6 * c],
+        integers[a : a + m],
+        integers[a + m : a + 2 * m],
+        integers[a + 2 * m : a + 3 * m],
+        narrow[:b].reshape(m, width),
+        narrow[b : 2 * b].reshape(m, width),
+        narrow[2 * b :],
         floats[:1],
         floats[1 : 1 + c],
         floats[1 + c : 1 + 2 * c],
@@ -157,20 +153,13 @@ def slot_at(state, c, k):
 
 
 @compiled
-def make_room(state, count):
-    """Move full rows of the classes at hand behind the last; return whether there was space."""
+def has_room(state, count):
+    """Return whether the lists take one more sample of the classes at hand."""
+    enough = count <= state.totals[3]
     for k in range(count):
         c = state.own[k]
-        held, first, end = state.class_counts[c], state.start[c], state.totals[4]
-        if held == state.room[c]:
-            state.totals[4] += 2 * held + 4
-            if state.totals[4] > len(state.members):
-                state.totals[4] = end
-                return False
-            state.members[end : end + held] = state.members[first : first + held]
-            state.start[c] = end
-            state.room[c] = 2 * held + 4
-    return count <= state.totals[3]
+        enough &= state.start[c] + state.class_counts[c] < state.start[c + 1]
+    return enough
 
 
 @compiled
@@ -364,14 +353,14 @@ def removal_distances(state, chosen, authors):
         The number of the crowd and the distance without a sample of the chosen class alone.
     """
     count = crowd_of(state, chosen)
-    row = state.members[state.start[chosen] :]
+    first = state.start[chosen]
     singles = state.class_counts[chosen] - count
     fewest = len(state.surplus) + 1
     scarce_alone = fewest
     if singles > 0:
         fewest = scarce_alone = 1 if state.surplus[chosen] <= 0.0 else 0
     for k in range(count):
-        slot = ~row[state.crowd[k]]
+        slot = ~state.members[first + state.crowd[k]]
         scarce = 0
         for j in range(state.slot_sizes[slot]):
             scarce += state.surplus[state.slot_labels[slot, j]] <= 0.0
@@ -381,24 +370,24 @@ def removal_distances(state, chosen, authors):
     for k in range(count):
         state.distance[k] = np.inf
         if state.scarce[k] == fewest:
-            slot = ~row[state.crowd[k]]
+            slot = ~state.members[first + state.crowd[k]]
             state.distance[k] = distance_without(state, slot, authors)
     alone = np.inf
     if scarce_alone == fewest:
         k = 0
         while k < count and state.crowd[k] == k:
             k += 1
-        alone = distance_without(state, row[k], authors)
+        alone = distance_without(state, state.members[first + k], authors)
     return count, alone
 
 
 @compiled
 def crowd_of(state, chosen):
     """Write where in its row of ``members`` a class has samples of several labels, ascending."""
-    row, count = state.members[state.start[chosen] :], 0
+    first, count = state.start[chosen], 0
     for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
         state.crowd[count] = k
-        count += row[k] < 0
+        count += state.members[first + k] < 0
     return count
 
 
@@ -503,13 +492,7 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
 
 @compiled
 def place(integers, floats, labels, uniforms, slots, begin, size, rho, authors):
-    """Take the samples from ``begin`` on and write the slot of each (Algorithm 1).
-
-    Returns
-    -------
-    int
-        The first sample that there was no room for, undecided; the number of samples for none.
-    """
+    """Take samples from ``begin`` on, write the slot of each; return the first without room."""
     state = unpack(borrowed(integers), borrowed(floats), size, labels.shape[1])
     labels = borrowed(labels)
     for b in range(begin, len(labels)):
@@ -517,7 +500,7 @@ def place(integers, floats, labels, uniforms, slots, begin, size, rho, authors):
         count = read_labels(state, labels[b])
         if count == 0:
             continue
-        if not make_room(state, count):
+        if not has_room(state, count):
             return b
         if not authors:
             observe(state, count, rho)
