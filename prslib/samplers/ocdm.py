@@ -95,14 +95,11 @@ class OCDM(LabelSampler):
         return labels
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        state, batch = self._state, len(labels)
-        width, widest = state.set_labels.shape[1], int(labels.sum(1).max(initial=0))
-        blocks = state.totals[1] + batch // kernel.BLOCK + min(batch, widest)
-        enough = blocks <= len(state.sizes) and len(self) + batch <= len(state.set_of)
-        if widest > width or not enough:  # the samples in memory join a new state
-            held, width = self.labels[: len(self)], max(width, min(2 * widest, self.num_classes))
-            self._state = kernel.allocate(self.size + 2 * batch, self.num_classes, width)
-            own = np.empty(len(held), np.int64)
-            kernel.place(self._state, held, uniforms, own, self.size, self.rho)
+        options = self.size, self.rho
+        if not kernel.place(self._state, labels, uniforms, slots, *options):
+            state, held = self._state, self.labels[: len(self)]
+            width = max(state.set_labels.shape[1], min(2 * labels.sum(1).max(), self.num_classes))
+            self._state = kernel.allocate(self.size + 2 * len(labels), self.num_classes, width)
+            kernel.place(self._state, held, uniforms, np.empty(len(held), np.int64), *options)
             self._state.class_freq[:] = state.class_freq
-        kernel.place(self._state, labels, uniforms, slots, self.size, self.rho)
+            kernel.place(self._state, labels, uniforms, slots, *options)

@@ -19,8 +19,9 @@ import numba
 import numpy as np
 
 TOLERANCE = 1e-9  # two distances (times the labels in memory) are equal: rounding, not data
-BLOCK = 64  # label sets
+BLOCK = 32  # label sets that are looked at together
 compiled = numba.njit(cache=True, error_model="numpy")
+inlined = numba.njit(cache=True, error_model="numpy", forceinline=True)  # asked again and again
 
 
 class State(NamedTuple):
@@ -40,6 +41,7 @@ class State(NamedTuple):
     loss: np.ndarray  # (C,) scratch: what the sum over i loses with one sample of the class
     offset: np.ndarray  # (C + 1,) scratch: -L log(1 - k / L) for k labels, NaN: not yet computed
     bound: np.ndarray  # (R / BLOCK,) scratch: the most that the sum loses with a set of each block
+    lost: np.ndarray  # (R,) scratch: what the sum loses with each set
     closest: np.ndarray  # (R + 1,) scratch: sets of least distance; the last stands for none
 
 
@@ -51,7 +53,7 @@ def allocate(candidates, num_classes, width):
     shapes = [candidates, rows, (rows, width), blocks, width + 1, rows, rows]
     sets = [np.zeros(shape, np.int32) for shape in shapes]
     sets[-2][:] = -1
-    floats = [np.zeros(length) for length in (num_classes, num_classes + 1, blocks)]
+    floats = [np.zeros(length) for length in (num_classes, num_classes + 1, blocks, rows)]
     return State(*integers, *sets, *floats, np.zeros(rows + 1, np.bool_))
 
 
@@ -133,52 +135,48 @@ def weigh_all(state, rho):
     return total, held
 
 
-@compiled
-def set_loss(state, s):
-    """Return what the sum loses with a sample of a label set, -inf where there is none."""
-    loss = 0.0 if state.set_counts[s] > 0 else -np.inf
-    for j in range(state.sizes[s // BLOCK]):
-        loss += state.loss[state.set_labels[s, j]]
-    return loss
-
-
-@compiled
+@inlined
 def look_at(state, block):
-    """Bring the bound of a block up to date."""
+    """Bring what the sum loses with the sets of a block up to date."""
     state.bound[block] = -np.inf
     for s in range(block * BLOCK, (block + 1) * BLOCK):
-        state.bound[block] = max(state.bound[block], set_loss(state, s))
+        lost, held = 0.0, state.set_counts[s] > 0
+        for j in range(state.sizes[block] * held):
+            lost += state.loss[state.set_labels[s, j]]
+        state.lost[s] = lost if held else -np.inf
+        state.bound[block] = max(state.bound[block], state.lost[s])
 
 
-@compiled
-def distance(state, loss, block, mean, held):
-    """Return the distance without a candidate of a block whose loss is given.
+@inlined
+def distance(loss, size, offset, mean, held):
+    """Return the distance without a candidate whose loss and number of labels are given.
 
     It is given as L times its change against now, so that a tie means the same in any memory:
     with k labels less, L (k mean - loss) / (L - k) - L log(1 - k / L), the mean being sum / L.
     """
     if loss == -np.inf:
         return np.inf
-    size = state.sizes[block]
-    if math.isnan(state.offset[size]):
-        state.offset[size] = -held * math.log1p(-size / held)
-    return (size * mean - loss) * held / (held - size) + state.offset[size]
+    if math.isnan(offset[size]):
+        offset[size] = -held * math.log1p(-size / held)
+    return (size * mean - loss) * held / (held - size) + offset[size]
 
 
 @compiled
 def draw_closest(state, mean, held, joined, uniform):
     """Return a random one of the candidates with the least distance."""
     state.offset[:] = np.nan
-    state.closest[:] = False
-    least, ties = np.inf, 0
+    state.closest[: state.totals[1] * BLOCK] = False
+    least, ties, bound = np.inf, 0, state.bound
     for block in range(state.totals[1]):
-        if distance(state, state.bound[block], block, mean, held) <= least + TOLERANCE:
+        size = state.sizes[block]
+        if distance(bound[block], size, state.offset, mean, held) <= least + TOLERANCE:
             look_at(state, block)
-            least = min(least, distance(state, state.bound[block], block, mean, held))
+            least = min(least, distance(bound[block], size, state.offset, mean, held))
     for block in range(state.totals[1]):
-        if distance(state, state.bound[block], block, mean, held) <= least + TOLERANCE:
+        size = state.sizes[block]
+        if distance(bound[block], size, state.offset, mean, held) <= least + TOLERANCE:
             for s in range(block * BLOCK, (block + 1) * BLOCK):
-                now = distance(state, set_loss(state, s), block, mean, held)
+                now = distance(state.lost[s], size, state.offset, mean, held)
                 state.closest[s] = now <= least + TOLERANCE
                 ties += state.closest[s] * state.set_counts[s]
     chosen = int(uniform * ties)
@@ -226,8 +224,18 @@ def settle(state, size, slots):
 
 @compiled
 def place(state, labels, uniforms, slots, size, rho):
-    """Join the batch with the memory, delete what is too much, write the slot of each sample."""
-    joined = state.totals[0]
+    """Join the batch with the memory, delete what is too much, write the slot of each sample.
+
+    Where the state has no room for the batch, return False and do nothing.
+    """
+    widest, joined = 0, state.totals[0]
+    for b in range(len(labels)):
+        widest = max(widest, read_labels(state, labels[b]))
+    blocks = state.totals[1] + len(labels) // BLOCK + min(len(labels), widest)
+    if widest > state.set_labels.shape[1] or blocks > len(state.sizes):
+        return False
+    if joined + len(labels) > len(state.set_of):
+        return False
     for b in range(len(labels)):
         slots[b] = -1
         count = read_labels(state, labels[b])
@@ -239,3 +247,4 @@ def place(state, labels, uniforms, slots, size, rho):
         delete_surplus(state, joined, size, rho, uniforms)
         settle(state, size, slots)
     state.totals[0] = min(joined, size)
+    return True
