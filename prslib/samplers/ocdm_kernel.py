@@ -20,8 +20,8 @@ import numpy as np
 
 TOLERANCE = 1e-9  # two distances (times the labels in memory) are equal: rounding, not data
 BLOCK = 32  # label sets that are looked at together
-compiled = numba.njit(cache=True, error_model="numpy")
-inlined = numba.njit(cache=True, error_model="numpy", forceinline=True)  # asked again and again
+# a call would copy the whole state
+compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 class State(NamedTuple):
@@ -135,7 +135,7 @@ def weigh_all(state, rho):
     return total, held
 
 
-@inlined
+@compiled
 def look_at(state, block):
     """Bring what the sum loses with the sets of a block up to date."""
     state.bound[block] = -np.inf
@@ -147,7 +147,7 @@ def look_at(state, block):
         state.bound[block] = max(state.bound[block], state.lost[s])
 
 
-@inlined
+@compiled
 def distance(loss, size, offset, mean, held):
     """Return the distance without a candidate whose loss and number of labels are given.
 
