@@ -17,6 +17,11 @@ and given to them: features of the width that the quick profile's conv net has w
 freezes it; inner products of gradients in which every batch opposes the memory, so that GSS
 considers them all, its dearest case. Their rows are the sampler alone, without the network;
 `bench/gss.py` and `bench/replay_share.py` time them in training.
+
+``--scale`` measures time and space against the size of the memory and the number of classes
+instead, and writes ``figures/bench/samplers_scale.csv`` and ``.png``: three labels a sample, of
+classes by Zipf's law; batches of 10 right after the memory is full, when most samples enter. Time
+is the processor's, as others may be at work on the machine; arrays are counted, not the process.
 """
 
 import argparse
@@ -39,12 +44,14 @@ import ocdm_twin
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.paths import figures_dir
-from prslib.report.style import COLOURS, STYLE
+from prslib.report.style import COLOURS, STYLE, join_panels, looks_of
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
 WIDTH, POOL = 6144, 3000  # of ExStream's features; how many of them, used again and again
+SIZES, CLASSES = (500, 2000, 10_000, 30_000, 100_000), (10, 30, 100, 300, 1000)
+SCALED, ENOUGH, PLAIN_CELLS = 20_000, 0.3, 1_500_000  # memory of CLASSES; seconds; m C of the plain
 NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
 
 
@@ -247,9 +254,77 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.set_xlim(table["lowest"].min() / 2, 20 * table["highest"].max())  # room for the numbers
 
 
+def zipf(length: int, num_classes: int) -> np.ndarray:
+    """Return labels of three classes a sample, bool (length, C), the first class the commonest."""
+    rng, stream = np.random.default_rng(0), np.zeros((length, num_classes), bool)
+    share = np.cumsum(1 / np.arange(1, num_classes + 1))
+    while (few := np.flatnonzero(np.count_nonzero(stream, axis=1) < 3)).size:
+        stream[few, np.searchsorted(share, share[-1] * rng.random(len(few)))] = True
+    return stream
+
+
+def cost(make: Callable, size: int, stream: np.ndarray) -> dict[str, float]:
+    """Return microseconds a sample once the memory is full, and megabytes of the arrays."""
+    sampler, start = make(size, stream.shape[1], 0), size
+    for i in range(0, size, 1000):
+        sampler.place(stream[i : min(i + 1000, size)])
+    begin = time.process_time()
+    while start < len(stream) and time.process_time() < begin + ENOUGH:
+        sampler.place(stream[start : start + BATCH])
+        start += BATCH
+    spent = time.process_time() - begin
+    parts = [part if isinstance(part, tuple) else [part] for part in vars(sampler).values()]
+    held = sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
+    return {"us_per_sample": 1e6 * spent / (start - size), "megabytes": held / 1e6}
+
+
+def measure_scale() -> pd.DataFrame:
+    """Return one row for each sampler, size of the memory and number of classes."""
+    rows = []
+    for size, classes in [*((m, 70) for m in SIZES), *((SCALED, c) for c in CLASSES)]:
+        stream = zipf(size + 20_000, classes)
+        plain = [("PRS in plain numpy", ReferencePRS)] * (size * classes < PLAIN_CELLS)
+        for name, make in [*((name, SAMPLERS[key]) for key, name in NAMES.items()), *plain]:
+            row = {"memory": size, "classes": classes, "sampler": name}
+            rows.append(row | cost(make, size, stream))
+            print(*rows[-1].values(), flush=True)
+    return pd.DataFrame(rows)
+
+
+def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
+    """Draw time against memory and classes, and space against memory, a line a sampler."""
+    looks = looks_of(NAMES.values())
+    looks["PRS in plain numpy"] = looks["PRS"] | {"linestyle": "--", "markerfacecolor": "white"}
+    spent = ("us_per_sample", "processor time (µs/sample)")
+    panels = [("memory", *spent), ("classes", *spent), ("memory", "megabytes", "state (MB)")]
+    for ax, (x, y, label) in zip(figure.subplots(1, 3), panels, strict=True):
+        same, value, title = "classes", 70, "70 classes"
+        if x == "classes":
+            same, value, title = "memory", SCALED, f"memory of {SCALED:,} samples"
+        for name, look in looks.items():
+            part = table[(table[same] == value) & (table["sampler"] == name)]
+            ax.plot(part[x], part[y], label=name, **look)
+        ax.set(xscale="log", yscale="log", xlabel=x, ylabel=label, title=title)
+    join_panels(figure, "Time and space of the samplers")
+
+
+def save(table: pd.DataFrame, name: str, drawing: Callable, height: float) -> None:
+    """Write a table and its picture."""
+    folder = figures_dir("bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / f"{name}.csv", index=False, float_format="%.4g")
+    plt.style.use(STYLE)
+    figure = plt.figure(figsize=(11, height))
+    drawing(table, figure)
+    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+
+
 def main() -> None:
     """Measure, print the table, write it and draw it."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", action="store_true", help="time and space against size instead")
+    if parser.parse_args().scale:
+        return save(measure_scale(), "samplers_scale", draw_scale, 4)
     taking_part, tables = contestants(), []
     for name, stream in streams().items():
         table = measure(taking_part, stream)
@@ -257,14 +332,7 @@ def main() -> None:
         print(f"\n{name}: {len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}")
         shown = table.drop(columns=["kind", "method"]).set_index("contestant")
         print(shown.to_string(float_format=lambda v: f"{v:,.1f}" if v < 100 else f"{v:,.0f}"))
-    folder = figures_dir("bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    table = pd.concat(tables, ignore_index=True)
-    table.to_csv(folder / "samplers.csv", index=False, float_format="%.4g")
-    plt.style.use(STYLE)
-    figure = plt.figure(figsize=(11, 5))
-    draw(table, figure)
-    figure.savefig(folder / "samplers.png", metadata={"Software": None})
+    save(pd.concat(tables, ignore_index=True), "samplers", draw, 5)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import numpy as np
 
 from prslib.samplers.base import Counted, LabelSampler, Seed, rarest
 
+BLOCK = 256  # slots that are counted together, to find one of a class without a look at each
+
 
 class CBRS(Counted, LabelSampler):
     """Balance the classes, each with a reservoir of its own (Chrysakis & Moens, ICML 2020).
@@ -52,6 +54,7 @@ class CBRS(Counted, LabelSampler):
         super().__init__(size, num_classes, seed)
         self._slot_class = np.full(self.size, -1)
         self._reservoirs = np.zeros((2, self.num_classes), np.int64)  # n_y, m_y
+        self._blocks = np.zeros((self.num_classes, -(-self.size // BLOCK)), np.int32)  # m_y of each
         self._is_full = np.zeros(self.num_classes, np.bool_)
 
     @property
@@ -61,12 +64,14 @@ class CBRS(Counted, LabelSampler):
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         counts = self._freq, self._held, *self._reservoirs
-        state = self._labels, self._slot_class, *counts, self._is_full
+        state = self._labels, self._slot_class, *counts, self._blocks, self._is_full
         self._count = _place(labels, uniforms, slots, self._count, *state)
 
 
 @numba.njit(cache=True)
-def _place(labels, uniforms, slots, stored, memory, slot_class, freq, counts, seen, held, is_full):
+def _place(
+    labels, uniforms, slots, stored, memory, slot_class, freq, counts, seen, held, blocks, is_full
+):
     """Take the samples one by one and write the slot of each; return the slots filled."""
     for b in range(len(labels)):
         slots[b] = -1
@@ -81,13 +86,15 @@ def _place(labels, uniforms, slots, stored, memory, slot_class, freq, counts, se
         if stored < len(memory):
             stored += 1
         else:
-            slot = _victim(own, uniforms[b], slot_class, seen, held, is_full)
+            slot = _victim(own, uniforms[b], slot_class, seen, held, blocks, is_full)
             if slot < 0:
                 continue
             held[slot_class[slot]] -= 1
+            blocks[slot_class[slot], slot // BLOCK] -= 1
         slots[b] = slot
         slot_class[slot] = own
         held[own] += 1
+        blocks[own, slot // BLOCK] += 1
         for c in range(len(row)):
             counts[c] += np.int64(row[c]) - np.int64(memory[slot, c])
             memory[slot, c] = row[c]
@@ -95,10 +102,10 @@ def _place(labels, uniforms, slots, stored, memory, slot_class, freq, counts, se
 
 
 @numba.njit(cache=True)
-def _victim(own, uniforms, slot_class, seen, held, is_full):
+def _victim(own, uniforms, slot_class, seen, held, blocks, is_full):
     """Mark the largest classes as full; return the slot to overwrite, -1 to drop the sample."""
     largest = held.max()
-    number = 0  # of the samples that may go
+    number, block = 0, 0  # of the samples that may go; where to look for them from
     for c in range(len(held)):
         if held[c] == largest:
             is_full[c] = True
@@ -109,7 +116,10 @@ def _victim(own, uniforms, slot_class, seen, held, is_full):
             return -1
         number = held[own]
     chosen = int(uniforms[2] * number)
-    for slot in range(len(slot_class)):
+    while own_class_gives and chosen >= blocks[own, block]:
+        chosen -= blocks[own, block]
+        block += 1
+    for slot in range(block * BLOCK, len(slot_class)):
         c = slot_class[slot]
         if (c == own) if own_class_gives else (held[c] == largest):
             if chosen == 0:

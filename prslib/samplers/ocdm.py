@@ -67,7 +67,7 @@ class OCDM(LabelSampler):
     def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
-        self._state = kernel.allocate(2 * self.size, self.num_classes)
+        self._state = kernel.allocate(self.size, self.num_classes, 1)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
@@ -89,12 +89,17 @@ class OCDM(LabelSampler):
         state = self._state
         labels = np.zeros((self.size, self.num_classes), np.bool_)
         sets = state.set_of[: len(self)]
-        slots, columns = np.nonzero(np.arange(self.num_classes) < state.set_sizes[sets][:, None])
+        sizes = state.sizes[sets // kernel.BLOCK]
+        slots, columns = np.nonzero(np.arange(state.set_labels.shape[1]) < sizes[:, None])
         labels[slots, state.set_labels[sets[slots], columns]] = True
         return labels
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        needed = self.size + len(labels)
-        if len(self._state.set_of) < needed:
-            self._state = kernel.enlarge(self._state, 2 * needed)
-        kernel.place(self._state, labels, uniforms, slots, self.size, self.rho)
+        options = self.size, self.rho
+        if not kernel.place(self._state, labels, uniforms, slots, *options):
+            state, held = self._state, self.labels[: len(self)]
+            width = max(state.set_labels.shape[1], min(2 * labels.sum(1).max(), self.num_classes))
+            self._state = kernel.allocate(self.size + 2 * len(labels), self.num_classes, width)
+            kernel.place(self._state, held, uniforms, np.empty(len(held), np.int64), *options)
+            self._state.class_freq[:] = state.class_freq
+            kernel.place(self._state, labels, uniforms, slots, *options)

@@ -6,6 +6,10 @@ With L = sum l_i, the labels in memory, the distance to the target p_i = n_i^rho
 
 so that a deletion changes only the terms of the deleted sample's own labels. Candidates are kept
 by label set: those of one set are interchangeable.
+
+The sets of a block have as many labels each, so that the one that the sum loses most by is the
+closest. A deletion never raises what the sum loses by another set. What a block lost most by when
+last looked at is therefore a bound, and only blocks with the least are looked at again.
 """
 
 import math
@@ -15,39 +19,42 @@ import numba
 import numpy as np
 
 TOLERANCE = 1e-9  # two distances (times the labels in memory) are equal: rounding, not data
-compiled = numba.njit(cache=True, error_model="numpy")
+BLOCK = 32  # label sets that are looked at together
+# a call would copy the whole state
+compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
 
 
 class State(NamedTuple):
-    """The parts of a sampler; C classes, room for K candidates, those in memory and the batch."""
+    """The parts of a sampler; C classes, K candidates, R rows of sets of up to L labels."""
 
-    totals: np.ndarray  # (2,) filled slots, rows used of the table of label sets
+    totals: np.ndarray  # (2,) filled slots, blocks used of the table of label sets
     class_freq: np.ndarray  # (C,) n_i
     class_counts: np.ndarray  # (C,) l_i
-    set_of: np.ndarray  # (K,) label set of each candidate, slots first; -1 once deleted
-    set_counts: np.ndarray  # (K,) candidates with each label set; a row with none is free
-    set_sizes: np.ndarray  # (K,) labels of each set
-    set_labels: np.ndarray  # (K, C) its classes, the first set_sizes of a row
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
+    set_of: np.ndarray  # (K,) label set of each candidate, slots first; -1 once deleted
+    set_counts: np.ndarray  # (R,) candidates with each label set
+    set_labels: np.ndarray  # (R, L) its classes
+    sizes: np.ndarray  # (R / BLOCK,) how many classes, one number for a block
+    unused: np.ndarray  # (L + 1,) first unused row of the open block of each size
+    hashed: np.ndarray  # (R,) last set of each hash, -1 for none
+    before: np.ndarray  # (R,) the set of the same hash before each
     loss: np.ndarray  # (C,) scratch: what the sum over i loses with one sample of the class
     offset: np.ndarray  # (C + 1,) scratch: -L log(1 - k / L) for k labels, NaN: not yet computed
-    distance: np.ndarray  # (K,) scratch: distance without a candidate of each set
+    bound: np.ndarray  # (R / BLOCK,) scratch: the most that the sum loses with a set of each block
+    lost: np.ndarray  # (R,) scratch: what the sum loses with each set
+    closest: np.ndarray  # (R + 1,) scratch: sets of least distance; the last stands for none
 
 
-def allocate(candidates, num_classes):
-    """Return the state of an empty sampler with room for a number of candidates."""
-    shapes = [2, num_classes, num_classes, *[candidates] * 3, (candidates, num_classes)]
-    integers = [np.zeros(shape, np.int64) for shape in [*shapes, num_classes]]
-    floats = [np.zeros(length) for length in (num_classes, num_classes + 1, candidates)]
-    return State(*integers, *floats)
-
-
-def enlarge(state, candidates):
-    """Return a copy of the state with room for more candidates."""
-    larger = allocate(candidates, len(state.class_freq))
-    for old, new in zip(state, larger, strict=True):
-        new[: len(old)] = old
-    return larger
+def allocate(candidates, num_classes, width):
+    """Return the state of an empty sampler with room for candidates of so many labels."""
+    blocks = 2 * (candidates // BLOCK + width + 1)
+    rows = blocks * BLOCK
+    integers = [np.zeros(length, np.int64) for length in (2, *[num_classes] * 3)]
+    shapes = [candidates, rows, (rows, width), blocks, width + 1, rows, rows]
+    sets = [np.zeros(shape, np.int32) for shape in shapes]
+    sets[-2][:] = -1
+    floats = [np.zeros(length) for length in (num_classes, num_classes + 1, blocks, rows)]
+    return State(*integers, *sets, *floats, np.zeros(rows + 1, np.bool_))
 
 
 @compiled
@@ -64,23 +71,29 @@ def read_labels(state, row):
 @compiled
 def find_set(state, count):
     """Return the row of the label set at hand, a new one where the table has none."""
-    free = state.totals[1]
-    for s in range(state.totals[1]):
-        if state.set_sizes[s] == count:
-            same = True
-            for j in range(count):
-                if state.set_labels[s, j] != state.own[j]:
-                    same = False
-                    break
-            if same:
-                return s
-        if state.set_counts[s] == 0:
-            free = min(free, s)
-    if free == state.totals[1]:
+    key = 0
+    for j in range(count):
+        key = key * 1000003 + state.own[j] + 1
+    key = (key ^ key >> 20) % len(state.hashed)
+    s = state.hashed[key]
+    while s >= 0:
+        j = 0 if state.sizes[s // BLOCK] == count else count + 1
+        while j < count and state.set_labels[s, j] == state.own[j]:
+            j += 1
+        if j == count:
+            return s
+        s = state.before[s]
+    s = state.unused[count]
+    if s % BLOCK == 0:
+        s = state.totals[1] * BLOCK
+        state.sizes[state.totals[1]] = count
         state.totals[1] += 1
-    state.set_sizes[free] = count
-    state.set_labels[free, :count] = state.own[:count]
-    return free
+    state.unused[count] = s + 1
+    state.before[s] = state.hashed[key]
+    state.hashed[key] = s
+    for j in range(count):
+        state.set_labels[s, j] = state.own[j]
+    return s
 
 
 @compiled
@@ -123,43 +136,54 @@ def weigh_all(state, rho):
 
 
 @compiled
-def distances(state, total, held):
-    """Write the distance without a candidate of each set; return the least.
+def look_at(state, block):
+    """Bring what the sum loses with the sets of a block up to date."""
+    state.bound[block] = -np.inf
+    for s in range(block * BLOCK, (block + 1) * BLOCK):
+        lost, held = 0.0, state.set_counts[s] > 0
+        for j in range(state.sizes[block] * held):
+            lost += state.loss[state.set_labels[s, j]]
+        state.lost[s] = lost if held else -np.inf
+        state.bound[block] = max(state.bound[block], state.lost[s])
+
+
+@compiled
+def distance(loss, size, offset, mean, held):
+    """Return the distance without a candidate whose loss and number of labels are given.
 
     It is given as L times its change against now, so that a tie means the same in any memory:
     with k labels less, L (k mean - loss) / (L - k) - L log(1 - k / L), the mean being sum / L.
     """
-    mean, least = total / held, np.inf
-    state.offset[:] = np.nan
-    for s in range(state.totals[1]):
-        if state.set_counts[s] == 0:
-            state.distance[s] = np.inf
-            continue
-        size = state.set_sizes[s]
-        if math.isnan(state.offset[size]):
-            state.offset[size] = -held * math.log1p(-size / held)
-        gain = size * mean
-        for j in range(size):
-            gain -= state.loss[state.set_labels[s, j]]
-        state.distance[s] = gain * held / (held - size) + state.offset[size]
-        least = min(least, state.distance[s])
-    return least
+    if loss == -np.inf:
+        return np.inf
+    if math.isnan(offset[size]):
+        offset[size] = -held * math.log1p(-size / held)
+    return (size * mean - loss) * held / (held - size) + offset[size]
 
 
 @compiled
-def draw_closest(state, least, joined, uniform):
+def draw_closest(state, mean, held, joined, uniform):
     """Return a random one of the candidates with the least distance."""
-    ties = 0
-    for s in range(state.totals[1]):
-        if state.distance[s] <= least + TOLERANCE:
-            ties += state.set_counts[s]
+    state.offset[:] = np.nan
+    state.closest[: state.totals[1] * BLOCK] = False
+    least, ties, bound = np.inf, 0, state.bound
+    for block in range(state.totals[1]):
+        size = state.sizes[block]
+        if distance(bound[block], size, state.offset, mean, held) <= least + TOLERANCE:
+            look_at(state, block)
+            least = min(least, distance(bound[block], size, state.offset, mean, held))
+    for block in range(state.totals[1]):
+        size = state.sizes[block]
+        if distance(bound[block], size, state.offset, mean, held) <= least + TOLERANCE:
+            for s in range(block * BLOCK, (block + 1) * BLOCK):
+                now = distance(state.lost[s], size, state.offset, mean, held)
+                state.closest[s] = now <= least + TOLERANCE
+                ties += state.closest[s] * state.set_counts[s]
     chosen = int(uniform * ties)
     for candidate in range(joined):
-        s = state.set_of[candidate]
-        if s >= 0 and state.distance[s] <= least + TOLERANCE:
-            if chosen == 0:
-                return candidate
-            chosen -= 1
+        chosen -= state.closest[state.set_of[candidate]]
+        if chosen < 0:
+            return candidate
     return -1
 
 
@@ -167,14 +191,15 @@ def draw_closest(state, least, joined, uniform):
 def delete_surplus(state, joined, size, rho, uniforms):
     """Delete candidates one at a time until only ``size`` are left."""
     total, held = weigh_all(state, rho)
+    state.bound[:] = np.inf
     for k in range(joined - size):
-        least = distances(state, total, held)
-        candidate = draw_closest(state, least, joined, uniforms[k, 0])
+        candidate = draw_closest(state, total / held, held, joined, uniforms[k, 0])
         s = state.set_of[candidate]
         state.set_of[candidate] = -1
         state.set_counts[s] -= 1
-        held -= state.set_sizes[s]
-        for j in range(state.set_sizes[s]):
+        count = state.sizes[s // BLOCK]
+        held -= count
+        for j in range(count):
             c = state.set_labels[s, j]
             total -= state.loss[c]
             state.class_counts[c] -= 1
@@ -199,8 +224,18 @@ def settle(state, size, slots):
 
 @compiled
 def place(state, labels, uniforms, slots, size, rho):
-    """Join the batch with the memory, delete what is too much, write the slot of each sample."""
-    joined = state.totals[0]
+    """Join the batch with the memory, delete what is too much, write the slot of each sample.
+
+    Where the state has no room for the batch, return False and do nothing.
+    """
+    widest, joined = 0, state.totals[0]
+    for b in range(len(labels)):
+        widest = max(widest, read_labels(state, labels[b]))
+    blocks = state.totals[1] + len(labels) // BLOCK + min(len(labels), widest)
+    if widest > state.set_labels.shape[1] or blocks > len(state.sizes):
+        return False
+    if joined + len(labels) > len(state.set_of):
+        return False
     for b in range(len(labels)):
         slots[b] = -1
         count = read_labels(state, labels[b])
@@ -212,3 +247,4 @@ def place(state, labels, uniforms, slots, size, rho):
         delete_surplus(state, joined, size, rho, uniforms)
         settle(state, size, slots)
     state.totals[0] = min(joined, size)
+    return True

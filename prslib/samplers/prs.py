@@ -124,11 +124,11 @@ class PRS(LabelSampler):
             )
         self.variant = variant
         self._authors = variant == "authors"
-        self._integers, self._floats = kernel.allocate(self.size, self.num_classes)
+        self._whole, self._floats = kernel.allocate(self.size, self.num_classes)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
-        return int(self._integers[0])
+        return int(self._whole[0])
 
     @property
     def class_freq(self) -> np.ndarray:
@@ -145,7 +145,7 @@ class PRS(LabelSampler):
         """Labels of the sample in each slot; bool (size, C), a copy."""
         state = self._state()
         labels = np.zeros((self.size, self.num_classes), np.bool_)
-        slots, columns = np.nonzero(np.arange(self.num_classes) < state.slot_sizes[:, None])
+        slots, columns = np.nonzero(np.arange(state.totals[3]) < state.slot_sizes[:, None])
         labels[slots, state.slot_labels[slots, columns]] = True
         return labels
 
@@ -215,7 +215,7 @@ class PRS(LabelSampler):
         """Return K of a class, its distances, and the slots of K that may go."""
         count, alone = kernel.removal_distances(state, chosen, self._authors)
         bound = kernel.largest_to_leave(state, count, alone, self.size, self._authors)
-        members = state.members[chosen, : state.class_counts[chosen]]
+        members = state.members[state.start[chosen] :][: state.class_counts[chosen]]
         distances = np.full(len(members), alone)
         distances[state.crowd[:count]] = state.distance[:count]
         slots = np.where(members < 0, ~members, members)
@@ -226,18 +226,14 @@ class PRS(LabelSampler):
         return candidates, distances, leaving[:1] if self._authors else leaving
 
     def _state(self, copy: bool = False) -> kernel.State:
-        integers = self._integers.copy() if copy else self._integers
+        integers = self._whole.copy() if copy else self._whole
         floats = self._floats.copy() if copy else self._floats
         return kernel.unpack.py_func(integers, floats, self.size, self.num_classes)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        kernel.place(
-            self._integers,
-            self._floats,
-            labels,
-            uniforms,
-            slots,
-            self.size,
-            self.rho,
-            self._authors,
-        )
+        options = self.size, self.rho, self._authors
+        done = kernel.place(self._whole, self._floats, labels, uniforms, slots, 0, *options)
+        while done < len(labels):  # it stopped for want of room
+            made = self._floats, self.size, self.num_classes
+            self._whole = kernel.enlarge(self._whole, *made, int(labels[done].sum()))
+            done = kernel.place(self._whole, self._floats, labels, uniforms, slots, done, *options)

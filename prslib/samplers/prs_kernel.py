@@ -3,6 +3,7 @@
 The state of a sampler lies in two flat arrays, because a compiled call costs time for every array
 it is given; ``unpack`` names their parts. Everything that depends on the whole memory is kept up
 as samples come and go: the counts, n_i^rho, the slots of each class and the labels of each slot.
+The lists take space in proportion to the labels held; ``enlarge`` gives them more.
 
 All of it is in one file since numba's cache looks at the file of the function that is called, and
 would not notice a change in another file that was compiled into it.
@@ -25,20 +26,21 @@ in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc", "nn
 
 
 class State(NamedTuple):
-    """Named parts of a sampler's two arrays; C classes, m slots."""
+    """Named parts of a sampler's two arrays; C classes, m slots, room for L labels a sample."""
 
-    totals: np.ndarray  # (3,) filled slots, classes observed, labels in memory (sum of l_i)
+    totals: np.ndarray  # (4,) filled slots, classes observed, labels in memory (sum of l_i), L
     class_freq: np.ndarray  # (C,) n_i
     class_counts: np.ndarray  # (C,) l_i
     appearance: np.ndarray  # (C,) observed classes, first seen first
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
-    slot_sizes: np.ndarray  # (m,) labels of each slot
-    slot_labels: np.ndarray  # (m, C) its classes, the first slot_sizes of a row
-    position: np.ndarray  # (m, C) where the slot stands in members[class]
-    members: np.ndarray  # (C, m) slots s of each class, ~s where s has several labels
-    crowd: np.ndarray  # (m,) scratch: where in members a class has samples of several labels
-    scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
     rivals: np.ndarray  # (C,) scratch: classes that may be shrunk, ascending
+    start: np.ndarray  # (C + 1,) where in members the row of a class begins and the next one's
+    slot_sizes: np.ndarray  # (m,) labels of each slot
+    crowd: np.ndarray  # (m,) scratch: where in its row a class has samples of several labels
+    scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
+    slot_labels: np.ndarray  # int32 (m, L) its classes, the first slot_sizes of a row
+    position: np.ndarray  # int32 (m, L) where in the row of each of them the slot stands
+    members: np.ndarray  # int32 (any,) slots s of each class, ~s where s has several labels
     reference: np.ndarray  # (1,) logarithm that is subtracted from every power
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
@@ -49,31 +51,51 @@ class State(NamedTuple):
     distance: np.ndarray  # (m,) scratch: distance to target without each of the crowd
 
 
-def allocate(size, num_classes):
-    """Return the two arrays of an empty sampler, all zeros: int64 and float64."""
-    integers = 3 + 5 * num_classes + 3 * size + 3 * size * num_classes
-    floats = 2 + 6 * num_classes + size
-    return np.zeros(integers, np.int64), np.zeros(floats, np.float64)
+def allocate(size, num_classes, width=1, members=0):
+    """Return the two arrays of an empty sampler: int64, the end used as int32, and float64."""
+    narrow = (2 * size * width + members + 1) // 2
+    integers = np.zeros(5 + 6 * num_classes + 3 * size + narrow, np.int64)
+    integers[3] = width
+    return integers, np.zeros(2 + 6 * num_classes + size, np.float64)
+
+
+def enlarge(integers, floats, size, num_classes, labels):
+    """Return the integers with room for samples of so many labels, and for more members."""
+    old = unpack.py_func(integers, floats, size, num_classes)
+    width, counts = old.totals[3], old.class_counts
+    room = 2 * counts + counts.sum() // num_classes + 4  # a new class soon has its share
+    wider = max(width, min(2 * labels, num_classes))
+    larger, _ = allocate(size, num_classes, wider, room.sum())
+    new = unpack.py_func(larger, floats, size, num_classes)
+    for was, now in zip(old[:8], new, strict=False):
+        now[:] = was
+    new.totals[3], new.start[1:] = wider, np.cumsum(room)
+    new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
+    for c, count in enumerate(counts):
+        new.members[new.start[c] :][:count] = old.members[old.start[c] :][:count]
+    return larger
 
 
 @compiled
 def unpack(integers, floats, size, num_classes):
     """Name the parts of the two arrays; nothing is copied."""
-    m, c = size, num_classes
-    a, b = 3 + 5 * c, 3 + 5 * c + 3 * m
+    m, c, width = size, num_classes, integers[3]
+    a, b = 5 + 6 * c, m * width
+    narrow = integers[a + 3 * m :].view(np.int32)
     return State(
-        integers[:3],
-        integers[3 : 3 + c],
-        integers[3 + c : 3 + 2 * c],
-        integers[3 + 2 * c : 3 + 3 * c],
-        integers[3 + 3 * c : 3 + 4 * c],
+        integers[:4],
+        integers[4 : 4 + c],
+        integers[4 + c : 4 + 2 * c],
+        integers[4 + 2 * c : 4 + 3 * c],
+        integers[4 + 3 * c : 4 + 4 * c],
+        integers[4 + 4 * c : 4 + 5 * c],
+        integers[4 + 5 * c : 5 + 6 * c],
         integers[a : a + m],
-        integers[b : b + m * c].reshape(m, c),
-        integers[b + m * c : b + 2 * m * c].reshape(m, c),
-        integers[b + 2 * m * c :].reshape(c, m),
         integers[a + m : a + 2 * m],
-        integers[a + 2 * m : b],
-        integers[3 + 4 * c : a],
+        integers[a + 2 * m : a + 3 * m],
+        narrow[:b].reshape(m, width),
+        narrow[b : 2 * b].reshape(m, width),
+        narrow[2 * b :],
         floats[:1],
         floats[1 : 1 + c],
         floats[1 + c : 1 + 2 * c],
@@ -126,19 +148,33 @@ def observe(state, count, rho):
 @compiled
 def slot_at(state, c, k):
     """Return the slot of the k-th member of a class."""
-    member = state.members[c, k]
+    member = state.members[state.start[c] + k]
     return member if member >= 0 else ~member
+
+
+@compiled
+def has_room(state, count):
+    """Return whether the lists take one more sample of the classes at hand."""
+    enough = count <= state.totals[3]
+    for k in range(count):
+        c = state.own[k]
+        enough &= state.start[c] + state.class_counts[c] < state.start[c + 1]
+    return enough
 
 
 @compiled
 def remove(state, slot):
     """Take the sample in ``slot`` out of the lists of its classes."""
     for j in range(state.slot_sizes[slot]):
-        c = state.slot_labels[slot, j]
+        c, place = state.slot_labels[slot, j], state.position[slot, j]
         state.class_counts[c] -= 1
-        last = state.class_counts[c]
-        state.position[slot_at(state, c, last), c] = state.position[slot, c]
-        state.members[c, state.position[slot, c]] = state.members[c, last]
+        last = slot_at(state, c, state.class_counts[c])
+        k = 0
+        while state.slot_labels[last, k] != c:
+            k += 1
+        state.position[last, k] = place
+        first = state.start[c]
+        state.members[first + place] = state.members[first + state.class_counts[c]]
     state.totals[2] -= state.slot_sizes[slot]
 
 
@@ -148,8 +184,8 @@ def insert(state, slot, count):
     for k in range(count):
         c = state.own[k]
         state.slot_labels[slot, k] = c
-        state.position[slot, c] = state.class_counts[c]
-        state.members[c, state.class_counts[c]] = slot if count == 1 else ~slot
+        state.position[slot, k] = state.class_counts[c]
+        state.members[state.start[c] + state.class_counts[c]] = slot if count == 1 else ~slot
         state.class_counts[c] += 1
     state.slot_sizes[slot] = count
     state.totals[2] += count
@@ -317,13 +353,14 @@ def removal_distances(state, chosen, authors):
         The number of the crowd and the distance without a sample of the chosen class alone.
     """
     count = crowd_of(state, chosen)
+    first = state.start[chosen]
     singles = state.class_counts[chosen] - count
     fewest = len(state.surplus) + 1
     scarce_alone = fewest
     if singles > 0:
         fewest = scarce_alone = 1 if state.surplus[chosen] <= 0.0 else 0
     for k in range(count):
-        slot = ~state.members[chosen, state.crowd[k]]
+        slot = ~state.members[first + state.crowd[k]]
         scarce = 0
         for j in range(state.slot_sizes[slot]):
             scarce += state.surplus[state.slot_labels[slot, j]] <= 0.0
@@ -333,24 +370,24 @@ def removal_distances(state, chosen, authors):
     for k in range(count):
         state.distance[k] = np.inf
         if state.scarce[k] == fewest:
-            slot = ~state.members[chosen, state.crowd[k]]
+            slot = ~state.members[first + state.crowd[k]]
             state.distance[k] = distance_without(state, slot, authors)
     alone = np.inf
     if scarce_alone == fewest:
         k = 0
         while k < count and state.crowd[k] == k:
             k += 1
-        alone = distance_without(state, state.members[chosen, k], authors)
+        alone = distance_without(state, state.members[first + k], authors)
     return count, alone
 
 
 @compiled
 def crowd_of(state, chosen):
     """Write where in its row of ``members`` a class has samples of several labels, ascending."""
-    count = 0
+    first, count = state.start[chosen], 0
     for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
         state.crowd[count] = k
-        count += state.members[chosen, k] < 0
+        count += state.members[first + k] < 0
     return count
 
 
@@ -432,7 +469,7 @@ def lowest_leaving(state, chosen, count, alone, bound):
     """Return the lowest slot among those of K that may go, as the authors' code does."""
     lowest = len(state.slot_sizes)
     for k in range(state.class_counts[chosen]):
-        slot = state.members[chosen, k]
+        slot = state.members[state.start[chosen] + k]
         if slot >= 0 and alone <= bound:
             lowest = min(lowest, slot)
     for k in range(count):
@@ -454,15 +491,17 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
 
 
 @compiled
-def place(integers, floats, labels, uniforms, slots, size, rho, authors):
-    """Take the samples one by one and write the slot of each (Algorithm 1)."""
+def place(integers, floats, labels, uniforms, slots, begin, size, rho, authors):
+    """Take samples from ``begin`` on, write the slot of each; return the first without room."""
     state = unpack(borrowed(integers), borrowed(floats), size, labels.shape[1])
     labels = borrowed(labels)
-    for b in range(len(labels)):
+    for b in range(begin, len(labels)):
         slots[b] = -1
         count = read_labels(state, labels[b])
         if count == 0:
             continue
+        if not has_room(state, count):
+            return b
         if not authors:
             observe(state, count, rho)
         if state.totals[0] < size:
@@ -477,3 +516,4 @@ def place(integers, floats, labels, uniforms, slots, size, rho, authors):
                 insert(state, slots[b], count)
         if authors:
             observe(state, count, rho)
+    return len(labels)

