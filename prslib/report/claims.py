@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from prslib.report import effects
-from prslib.report.effects import Effect
+from prslib.report import statistics
 from prslib.report.observations import Claim
+from prslib.report.statistics import Effect
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
 
@@ -74,7 +74,7 @@ AT_EVERY_SIZE = {
 AT_ANY_TIME = {
     "source": PROGRESSION,
     "place": "after each task but the first, which may fit into the memory",
-    "effect": lambda *methods: effects.after_the_first(effects.beats(*methods)),
+    "effect": lambda *methods: statistics.after_the_first(statistics.beats(*methods)),
     "columns": ("method", "trained_tasks", "metric"),
     "where": AT_EVERY_TASK,
 }
@@ -107,7 +107,7 @@ def leads(
     leader: str = "PRS",
     source: str = "Sec. 6.2, Table 1",
     place: str = "overall",
-    effect: Callable[..., Effect] = effects.beats,
+    effect: Callable[..., Effect] = statistics.beats,
     **fields,
 ) -> Claim:
     """Return the claim that one method is above others in every cell that counts."""
@@ -123,7 +123,7 @@ def forgets_the_tail(method: str) -> Claim:
         f"{method} forgets the minority more than the majority",
         "Sec. 2, Fig. 1; Table 1",
         "forgetting of the minority less that of the majority, mean of C-F1, O-F1 and mAP",
-        effects.gains("minority", "majority"),
+        statistics.gains("minority", "majority"),
         columns=("group", "metric"),
         where={"method": (method,), "measure": ("forget",), "group": ("majority", "minority")},
     )
@@ -137,7 +137,7 @@ def forgets_the_small(method: str, metric: str) -> Claim:
         "Sec. 2, Fig. 1",
         f"rank correlation of a class's size with its forgetting of {metric}, mean over tasks, "
         "sign reversed; half the memory",
-        effects.falls(),
+        statistics.falls(),
         on=(COCO,),
         columns=("metric",),
         where={"method": (method,), "measure": ("order",), "metric": (metric,), **memory},
@@ -152,7 +152,7 @@ def steadier_than(method: str) -> Claim:
         PERMUTED,
         f"variance over schedules of {method} less that of PRS, the seeds' noise left out of ours; "
         "mean of C-F1, O-F1 and mAP, overall",
-        effects.steadier("PRS", method),
+        statistics.steadier("PRS", method),
         columns=("method", "schedule", "metric"),
         where={"method": ("PRS", method), **SCHEDULES},
         several="schedule",
@@ -168,7 +168,7 @@ def nearer_to(
         statement,
         source,
         f"total variation distance of {method}'s memory {other} less that {aim}",
-        effects.beats(other, aim),
+        statistics.beats(other, aim),
         columns=("metric", "method"),
         where={"method": (method,), "measure": ("share",), "metric": (aim, other)},
         **OF_MEMORY | fields,
@@ -182,7 +182,7 @@ def more_varied_than(method: str, on: tuple = (COCO, MNIST)) -> Claim:
         f"PRS keeps a higher {metric} than {method}",
         "Appendix, Gradient Variance",
         f"geometric mean over the stream of the memory's {metric}, PRS over {method}, less 100 %",
-        effects.times("PRS", method),
+        statistics.times("PRS", method),
         on=on,
         where={"method": ("PRS", method), "measure": ("variance",), "metric": (metric,)},
         unit="%",
@@ -196,7 +196,7 @@ def harder_when_balanced(networks: str, columns: tuple, where: dict, place: str 
         NETWORKS,
         "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1 and mAP"
         f"{place}",
-        effects.beats("imbalanced", "balanced"),
+        statistics.beats("imbalanced", "balanced"),
         columns=columns,
         where={"method": ("Multitask",), **where, **TESTED},
     )
@@ -234,7 +234,7 @@ CLAIMS: dict[str, Claim] = {
         "CRS fills its memory with the majority",
         FIGURE_5,
         "share of CRS's memory that the majority has, less that of the minority",
-        effects.gains("majority", "minority"),
+        statistics.gains("majority", "minority"),
         columns=("group", "metric"),
         where={"method": ("CRS",), "group": ("majority", "minority"), **SHARE},
         **OF_MEMORY,
@@ -243,7 +243,7 @@ CLAIMS: dict[str, Claim] = {
         "With rho 1 PRS is identical to CRS",
         "Sec. 3.4",
         f"labels a held sample: the difference is less than {ALIKE:.0%} of CRS's",
-        effects.alike("PRS", "CRS", ALIKE),
+        statistics.alike("PRS", "CRS", ALIKE),
         on=(COCO,),
         where={"method": ("PRS", "CRS"), "varied": ("", "rho"), "power": ("", "1"), **LABELS},
         unit="labels",
@@ -259,7 +259,7 @@ CLAIMS: dict[str, Claim] = {
         "GSS keeps more of the moderate classes than CRS",
         FIGURE_5,
         "share of the memory that the moderate classes have, GSS less CRS",
-        effects.gains("GSS", "CRS"),
+        statistics.gains("GSS", "CRS"),
         where={"method": ("GSS", "CRS"), "group": ("moderate",), **SHARE},
         **OF_MEMORY,
     ),
@@ -267,7 +267,7 @@ CLAIMS: dict[str, Claim] = {
         "GSS keeps too little of the minority, PRS enough",
         FIGURE_5,
         "share of the memory that the minority has, PRS less GSS",
-        effects.gains("PRS", "GSS"),
+        statistics.gains("PRS", "GSS"),
         where={"method": ("PRS", "GSS"), "group": ("minority",), **SHARE},
         **OF_MEMORY,
     ),
@@ -279,7 +279,7 @@ CLAIMS: dict[str, Claim] = {
         "Finetune is the lower bound",
         "Sec. 6.1, Baselines",
         "least lead of any other method over Finetune in any of C-F1, O-F1, mAP; overall",
-        effects.above_floor("Finetune", *ALL[1:], "PRS"),
+        statistics.above_floor("Finetune", *ALL[1:], "PRS"),
         where={"method": (*ALL, "PRS")},
     ),
     "upper_bound": leads(
@@ -292,21 +292,21 @@ CLAIMS: dict[str, Claim] = {
         "PRS is at least the runner-up on the majority",
         INTRA_TASK,
         "least lead of PRS over the second best of EWC, CRS, GSS, ExStream; majority",
-        effects.runner_up("PRS", *ALL[1:]),
+        statistics.runner_up("PRS", *ALL[1:]),
         where={"method": (*ALL[1:], "PRS"), "group": ("majority",)},
     ),
     "crs_majority": Claim(
         "CRS may be better than PRS on the majority",
         MEMORIES,
         "lead of CRS over PRS, mean of C-F1, O-F1 and mAP; majority",
-        effects.gains("CRS", "PRS"),
+        statistics.gains("CRS", "PRS"),
         where={"method": ("CRS", "PRS"), "group": ("majority",)},
     ),
     "crs_majority_c_f1": Claim(
         "CRS may be better than PRS on the majority, in C-F1",
         f"{MEMORIES}; Table 1",
         "lead of CRS over PRS in C-F1; majority",
-        effects.gains("CRS", "PRS"),
+        statistics.gains("CRS", "PRS"),
         where={"method": ("CRS", "PRS"), "group": ("majority",), "metric": ("C-F1",)},
     ),
     "crs_sacrifices": leads(
@@ -321,7 +321,7 @@ CLAIMS: dict[str, Claim] = {
         "PRS keeps the knowledge of head and tail balanced",
         "Abstract; Sec. 7",
         "majority less minority under CRS, less the same under PRS, mean of C-F1, O-F1 and mAP",
-        effects.gap_closes("PRS", "CRS", "majority", "minority"),
+        statistics.gap_closes("PRS", "CRS", "majority", "minority"),
         columns=("method", "group", "metric"),
         where={"method": ("PRS", "CRS"), "group": ("majority", "minority")},
     ),
@@ -343,7 +343,7 @@ CLAIMS: dict[str, Claim] = {
         "Appendix, Different Memory Sizes",
         "gain of PRS from half to the whole memory less that from there to one and a half, mean "
         "of C-F1, O-F1 and mAP; overall",
-        effects.flattens(0.5, 1.0, 1.5),
+        statistics.flattens(0.5, 1.0, 1.5),
         on=(NUS,),
         columns=("memory", "metric"),
         where={"method": ("PRS",), **SIZES},
@@ -352,21 +352,21 @@ CLAIMS: dict[str, Claim] = {
         "rho near balance, within [-0.2, 0.2], is best",
         "Sec. 6.1; Sec. 6.2, Fig. 6",
         "least lead, in C-F1, O-F1, mAP, of the best rho within [-0.2, 0.2] on the best outside",
-        effects.near_balance(),
+        statistics.near_balance(),
         **OVER_RHO,
     ),
     "rho_declines": Claim(
         "Away from balance the performance declines in all metrics",
         "Sec. 6.2, Fig. 6",
         "least loss, in C-F1, O-F1, mAP, of any step of rho away from 0",
-        effects.declines(),
+        statistics.declines(),
         **OVER_RHO,
     ),
     "features": Claim(
         "PRS's features tell the minority classes apart better than CRS's",
         "Sec. 6.2, Feature Analysis, Fig. 7",
         "k-nearest-neighbour accuracy on the minority's test images, PRS less CRS",
-        effects.beats("PRS", "CRS"),
+        statistics.beats("PRS", "CRS"),
         on=(COCO, MNIST),
         where={"method": ("PRS", "CRS"), "group": ("minority",), **FEATURES},
     ),
@@ -384,7 +384,7 @@ CLAIMS: dict[str, Claim] = {
         "PRS becomes more effective with the number of tasks",
         PROGRESSION,
         "lead of PRS over CRS at the end less that after the first task, mean of C-F1, O-F1, mAP",
-        effects.lead_grows("PRS", "CRS"),
+        statistics.lead_grows("PRS", "CRS"),
         columns=("method", "trained_tasks", "metric"),
         where={"method": ("PRS", "CRS"), **AT_EVERY_TASK},
     ),
@@ -403,7 +403,7 @@ CLAIMS: dict[str, Claim] = {
         "With rho 0.5 PRS is at least the runner-up on the majority",
         IMBALANCED_TEST,
         "least lead of PRS over the second best of CRS, GSS, ExStream; majority",
-        effects.runner_up("PRS", *RIVALS),
+        statistics.runner_up("PRS", *RIVALS),
         on=(COCO,),
         where={"method": ("PRS", *RIVALS), "group": ("majority",), **IMBALANCED},
     ),
@@ -422,7 +422,7 @@ CLAIMS: dict[str, Claim] = {
         "In one offline epoch the plain network is the best architecture",
         NETWORKS,
         "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; Multitask",
-        effects.beats(PLAIN, *ATTENTION),
+        statistics.beats(PLAIN, *ATTENTION),
         columns=("architecture", "metric"),
         where={**MODELS, "method": ("Multitask",), "varied": ("frozen_stages", *ATTENTIVE)},
     ),
@@ -430,7 +430,7 @@ CLAIMS: dict[str, Claim] = {
         "In the online stream the plain network is the best architecture",
         NETWORKS,
         "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; PRS",
-        effects.beats(PLAIN, *ATTENTION),
+        statistics.beats(PLAIN, *ATTENTION),
         on=(COCO,),
         columns=("architecture", "metric"),
         where={"method": ("PRS",), **MODELS},

@@ -19,9 +19,9 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.claims import CLAIMS, QUESTIONS
-from prslib.report.effects import VERDICTS
 from prslib.report.ledger import HEADLINES, account, as_markdown
 from prslib.report.notebook import wanted
+from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS, final, scores_of
 from prslib.training.config import RunConfig
 from prslib.training.portable import versions

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from prslib.checks import one_of
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.report.effects import DECIDING, spread
+from prslib.report.statistics import DECIDING, spread
 from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib.datasets import load_dataset
-from prslib.report.effects import NEITHER, spread
+from prslib.report.statistics import NEITHER, spread
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import contrasts, seed_gaps
 from prslib.training.config import Run

@@ -14,8 +14,8 @@ from prslib.paths import known_notebooks
 from prslib.report import notebook
 from prslib.report import observations as observed
 from prslib.report.claims import CLAIMS
-from prslib.report.effects import holm
 from prslib.report.observations import SETTING, Claim, observe, published_observations
+from prslib.report.statistics import holm
 from prslib.report.style import looks_of
 from prslib.report.tables import PRECISION_RECALL
 from prslib.training.config import Run, RunConfig

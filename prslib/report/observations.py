@@ -31,8 +31,8 @@ from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
 from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
-from prslib.report.effects import Effect, Interval, has_draws, interval, mean_draws
 from prslib.report.feature_tsne import separation
+from prslib.report.statistics import Effect, Interval, has_draws, interval, mean_draws
 from prslib.report.tables import METRICS, with_draws
 from prslib.report.tail_forgetting import class_forgetting, size_correlations
 from prslib.training.config import Run, RunConfig

@@ -10,7 +10,7 @@ from pandas.io.formats.style import Styler
 from prslib import datasets, published
 from prslib.datasets import load_dataset
 from prslib.metrics import anytime_average, cumulative_average, forgetting
-from prslib.report.effects import DECIDING, WORDS, compared, over_seeds
+from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 

@@ -11,8 +11,8 @@ from scipy import stats
 from prslib.experiments.store import Store
 from prslib.report import claims, ledger
 from prslib.report.claims import CLAIMS
-from prslib.report.effects import DECIDING, VERDICTS
 from prslib.report.observations import observe, published_observations, settings_of
+from prslib.report.statistics import DECIDING, VERDICTS
 from prslib.report.tables import contrasts, final, scores_of
 from prslib.training.config import configs
 from prslib.training.methods import METHODS

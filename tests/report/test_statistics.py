@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prslib.report import effects
-from prslib.report.effects import (
+from prslib.report import statistics
+from prslib.report.statistics import (
     NEITHER,
     compared,
     ends,
@@ -46,7 +46,7 @@ def test_the_least_of_several_is_tested_part_by_part():
     assert found.effect == pytest.approx(table.mean().min())
 
 
-@pytest.mark.parametrize("effect", [effects.runner_up("PRS", "a", "b", "c"), worst])
+@pytest.mark.parametrize("effect", [statistics.runner_up("PRS", "a", "b", "c"), worst])
 def test_p_says_what_the_interval_says(effect):
     rng = np.random.default_rng(7)
     columns = pd.MultiIndex.from_product([["PRS", "a", "b", "c"], ["mAP", "C-F1"]])
@@ -81,7 +81,7 @@ def test_the_cells_of_a_seed_stay_together():
     """The seeds differ by hundreds of points, the methods by exactly one: no doubt is left."""
     values = 100.0 * np.arange(5)
     table = pd.DataFrame({("PRS", "mAP"): values + 1, ("CRS", "mAP"): values})
-    found = interval(table, effects.gains("PRS", "CRS"))
+    found = interval(table, statistics.gains("PRS", "CRS"))
     assert (found.low, found.high, found.p) == pytest.approx((1, 1, 0))
 
 
@@ -163,7 +163,7 @@ def test_steadier_is_false_as_seldom_as_it_says(seeds, noises, schedules):
 
     def effect(*left_out):
         scores = (np.delete(scores, left_out, axis=0) for scores in (crs, prs))
-        return np.subtract(*map(effects.schedule_variance, scores)).reshape(REPEATS, 1, 1, 1)
+        return np.subtract(*map(statistics.schedule_variance, scores)).reshape(REPEATS, 1, 1, 1)
 
     whole, left = effect(), np.stack([effect(seed) for seed in range(seeds)])
     assert abs(whole.mean()) < 4 * whole.std() / math.sqrt(REPEATS)  # no bias
@@ -238,14 +238,14 @@ LEVEL = {(m, metric): v[i] for m, v in SCORES.items() for i, metric in enumerate
 @pytest.mark.parametrize(
     ("effect", "expected"),
     [
-        (effects.beats("PRS", "CRS"), 1),
-        (effects.beats("PRS", "CRS", "GSS"), -4),
-        (effects.gains("PRS", "CRS"), 2),
-        (effects.times("PRS", "EWC"), 120),
-        (effects.runner_up("PRS", "CRS", "GSS", "EWC"), 1),
-        (effects.runner_up("EWC", "CRS", "GSS", "PRS"), -30),
-        (effects.above_floor("EWC", "CRS", "GSS"), 20),
-        (effects.above_floor("CRS", "PRS", "GSS"), -7),
+        (statistics.beats("PRS", "CRS"), 1),
+        (statistics.beats("PRS", "CRS", "GSS"), -4),
+        (statistics.gains("PRS", "CRS"), 2),
+        (statistics.times("PRS", "EWC"), 120),
+        (statistics.runner_up("PRS", "CRS", "GSS", "EWC"), 1),
+        (statistics.runner_up("EWC", "CRS", "GSS", "PRS"), -30),
+        (statistics.above_floor("EWC", "CRS", "GSS"), 20),
+        (statistics.above_floor("CRS", "PRS", "GSS"), -7),
     ],
 )
 def test_leads(effect, expected):
@@ -254,7 +254,7 @@ def test_leads(effect, expected):
 
 def test_runner_up_takes_the_second_best_of_each_cell():
     lower = {**LEVEL, ("PRS", "C-F1"): 39.0}  # third in C-F1, where CRS and GSS are ahead
-    assert value(effects.runner_up("PRS", "CRS", "GSS", "EWC"), means(lower)) == -1
+    assert value(statistics.runner_up("PRS", "CRS", "GSS", "EWC"), means(lower)) == -1
 
 
 def of_methods(levels, **scores):
@@ -268,12 +268,12 @@ def of_methods(levels, **scores):
 
 def test_groups():
     row = of_methods([("majority",), ("minority",)], PRS=(70.0, 50.0), CRS=(75.0, 35.0))
-    assert value(effects.gap_closes("PRS", "CRS", "majority", "minority"), row) == 40 - 20
+    assert value(statistics.gap_closes("PRS", "CRS", "majority", "minority"), row) == 40 - 20
 
 
 def test_steadier_compares_variances_over_schedules():
     row = of_methods(["a", "b", "c"], CRS=(40.0, 50.0, 60.0), PRS=(52.0, 54.0, 56.0))
-    assert value(effects.steadier("PRS", "CRS"), row) == 10**2 - 2**2
+    assert value(statistics.steadier("PRS", "CRS"), row) == 10**2 - 2**2
 
 
 def test_steadier_leaves_the_noise_of_the_seeds_out():
@@ -281,19 +281,19 @@ def test_steadier_leaves_the_noise_of_the_seeds_out():
     table = pd.concat([means({("CRS", s, "mAP"): v * s for s in (-1, 0, 1)}) for v in (1.0, 3.0)])
     steady = pd.concat([means({("PRS", s, "mAP"): 5.0 for s in (-1, 0, 1)})] * 2)
     both = pd.concat([table, steady], axis=1).reset_index(drop=True)
-    assert value(effects.steadier("PRS", "CRS"), both) == 1 * 3
+    assert value(statistics.steadier("PRS", "CRS"), both) == 1 * 3
 
 
 def test_two_that_differ_by_less_than_a_share_are_alike():
-    assert value(effects.alike("PRS", "CRS", 0.1), means(LEVEL)) == 0.1 * 47 - 3
-    assert value(effects.falls(), means({("a", "mAP"): 20.0, ("b", "mAP"): -5.0})) == -20
+    assert value(statistics.alike("PRS", "CRS", 0.1), means(LEVEL)) == 0.1 * 47 - 3
+    assert value(statistics.falls(), means({("a", "mAP"): 20.0, ("b", "mAP"): -5.0})) == -20
 
 
 def test_lead_grows_and_flattens():
     row = of_methods([(1,), (2,), (4,)], PRS=(60.0, 57.0, 50.0), CRS=(59.0, 50.0, 45.0))
-    assert value(effects.lead_grows("PRS", "CRS"), row) == 5 - 1
+    assert value(statistics.lead_grows("PRS", "CRS"), row) == 5 - 1
     sizes = {(0.5, "mAP"): 50.0, (1.0, "mAP"): 56.0, (1.5, "mAP"): 58.0}
-    assert value(effects.flattens(0.5, 1.0, 1.5), means(sizes)) == 6 - 2
+    assert value(statistics.flattens(0.5, 1.0, 1.5), means(sizes)) == 6 - 2
 
 
 RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 56.0)}
@@ -301,22 +301,22 @@ RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 5
 
 def test_rho():
     cells = {(rho, m): v for rho, row in RHOS.items() for m, v in zip("ab", row, strict=True)}
-    assert value(effects.near_balance(), means(cells)) == 55 - 56
-    assert value(effects.declines(), means(cells)) == 55 - 56
+    assert value(statistics.near_balance(), means(cells)) == 55 - 56
+    assert value(statistics.declines(), means(cells)) == 55 - 56
     cells[0.5, "b"] = 54.5
-    assert value(effects.near_balance(), means(cells)) == 0.5
-    assert value(effects.declines(), means(cells)) == 0.5
+    assert value(statistics.near_balance(), means(cells)) == 0.5
+    assert value(statistics.declines(), means(cells)) == 0.5
 
 
 def test_the_first_task_can_be_left_out():
     row, effect = (
         of_methods("123", PRS=(-5.0, 3.0, 4.0), CRS=(0.0,) * 3),
-        effects.beats("PRS", "CRS"),
+        statistics.beats("PRS", "CRS"),
     )
     assert value(effect, row) == -5
-    assert value(effects.after_the_first(effect), row) == 3
+    assert value(statistics.after_the_first(effect), row) == 3
 
 
 def test_near_balance_needs_values_on_both_sides():
     inside = {(rho, "mAP"): 1.0 for rho in (-0.1, 0.1)}
-    assert np.nan == value(effects.near_balance(), means(inside))
+    assert np.nan == value(statistics.near_balance(), means(inside))

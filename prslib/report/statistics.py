@@ -168,7 +168,7 @@ def compared(row: pd.Series | dict, method: str, than: str) -> str:
     return f"{method} is {word} {than}{by} ({spread(row)})"
 
 
-# The effects. Each is called with what it compares and then with a table (seeds, cells), and
+# The statistics. Each is called with what it compares and then with a table (seeds, cells), and
 # returns parts above 0 where a claim is right. The columns are what is compared (methods, sizes,
 # values of rho), perhaps a group or a task, and the metric.
 
