@@ -29,6 +29,7 @@ TESTED = {
         name + also for name in ("frozen_stages", *ATTENTIVE) for also in ("", ",test_set")
     ),
 }
+FREEZING = ("frozen_stages,pretrained_stages", "pretrained_stages")  # of EWC, and of nothing
 ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
 IMBALANCED = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
 ANY_RHO = {"varied": ("", "rho"), "method": ("PRS",), "power": None}
@@ -281,6 +282,15 @@ CLAIMS: dict[str, Claim] = {
         "least lead of any other method over Finetune in any of C-F1, O-F1, mAP; overall",
         statistics.above_floor("Finetune", *ALL[1:], "PRS"),
         where={"method": (*ALL, "PRS")},
+    ),
+    "ewc_frozen": Claim(
+        "EWC works poorly unless the network is frozen up to its last layer",
+        "Sec. 6.1, Baselines",
+        "least lead of EWC with only the last layer in training over EWC with all layers in "
+        "training, in any of C-F1, O-F1, mAP; overall; one strength of the penalty",
+        statistics.beats(*FREEZING),
+        columns=("varied", "metric"),
+        where={"method": ("EWC",), "varied": FREEZING},
     ),
     "upper_bound": leads(
         "Multitask is the upper bound",
