@@ -227,9 +227,10 @@ def contrast_panels(
     shape = {"figsize": (11, height), "sharex": True, "sharey": "row", "squeeze": False}
     figure, axes = plt.subplots(len(rows), len(columns), **shape)
     parts = dict(list(frame.groupby([down, across])))
+    between = ":\n" if len(columns) > 3 else ": "  # of many panels each has little width
     for row, line in zip(rows, axes, strict=True):
         for column, ax in zip(columns, line, strict=True):
-            plot_contrasts(parts[row, column], ax, y).set_title(f"{row}: {column}")
+            plot_contrasts(parts[row, column], ax, y).set_title(f"{row}{between}{column}")
             ax.label_outer()
     join_panels(figure, f"{title}, with 95 % intervals")
     return figure

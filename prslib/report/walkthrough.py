@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
 from PIL import Image
 
 from prslib.checks import whole
-from prslib.report.style import COLOURS, STYLE
+from prslib.report.style import COLOURS, HUES, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
 
@@ -29,7 +29,6 @@ ROLES = {  # of a sample when another takes a slot
     "in K": ("#56B4E9", "s"),
     "not in K": ("#999999", "D"),
 }
-RHO_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 RHO_MARKERS = "oDs^vP"
 
 
@@ -256,7 +255,7 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, own) in enumerate(frame.groupby("rho")):
-        colour, marker = RHO_COLOURS[k % len(RHO_COLOURS)], RHO_MARKERS[k % len(RHO_MARKERS)]
+        colour, marker = HUES[k % len(HUES)], RHO_MARKERS[k % len(RHO_MARKERS)]
         rank = own["class"] + (0.08 * (k - middle) if letters else 1)  # few marks: side by side
         ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
         held = own["in_memory"] if letters else own["in_memory"].replace(0, np.nan)
