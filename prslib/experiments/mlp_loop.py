@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import task_name, tasks_together
 from prslib.paths import ending_with_us
+from prslib.training import CHOICES
 from prslib.training.config import RunConfig, check_all
-from prslib.training.portable import CHOICES
 from prslib.training.replay import plan
 from prslib.training.run import initial_model
 

@@ -14,8 +14,8 @@ from prslib.experiments.sweep import run_all
 from prslib.paths import figures_dir, project_root
 from prslib.report.notebook import wanted
 from prslib.report.tables import final, scores_of
+from prslib.training import versions
 from prslib.training.config import RunConfig
-from prslib.training.portable import versions
 
 NOTEBOOK, TABLE = "main_results", "main_results_groups_{}"  # a row a seed, method and score
 METHODS = ("EWC", "CRS", "ExStream", "PRS")  # one of each kind that trains fast

@@ -16,13 +16,13 @@ from prslib.datasets.curation import feature_rows
 from prslib.memory import Memory
 from prslib.models.networks import make_model
 from prslib.models.weights import of_seed
+from prslib.training import round_alike
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Images, Precision, check_device, place
 from prslib.training.gradients import measured, memory_variance
 from prslib.training.learner import SAMPLER_NEEDS, Learner, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
-from prslib.training.portable import round_alike
 from prslib.training.replay import labels_in, make_replay, new_samples, seeds_of, stream_of
 
 RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # columns of `Run.resampled`
@@ -65,7 +65,7 @@ def run(
     Notes
     -----
     A run takes one thread. On a CPU the same configuration gives the same bytes on every machine
-    with the same packages (`prslib.training.portable`), and many runs side by side are faster in
+    with the same packages (`prslib.training.round_alike`), and many runs side by side are faster in
     total than one run on all cores.
     """
     return run_at_once([config], device, checkpoint, save_every)[0]
