@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +22,7 @@ RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"  # it names the a
 TEST_PER_CLASS = 200  # of the stand-ins
 MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
 SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
-# MATLAB's types of numbers, by their code in a file
-MATLAB = {1: "i1", 2: "u1", 3: "<i2", 4: "<u2", 5: "<i4", 6: "<u4", 7: "<f4", 9: "<f8", 12: "<i8"}
-COMPRESSED, MATRIX = 15, 14
+COMPRESSED = 15  # MATLAB's code of such a variable
 
 
 def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
@@ -95,43 +92,21 @@ def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
     return _checked(parts, folder, (32, 32, 3))
 
 
-def _read_mat(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Read arrays of numbers from a MATLAB 5 file, little endian.
+def _read_mat(path: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """Read variables of a compressed MATLAB 5 file once all checksums are right."""
+    # scipy's reader ends the process where the sizes in a damaged file are wrong.
+    from scipy.io import loadmat
 
-    scipy's reader ends the process where the sizes in a damaged file are wrong.
-    """
-    content, found = memoryview(path.read_bytes()), {}
+    content, start = memoryview(path.read_bytes()), 128
     if content[124:128] != b"\0\1IM":
         raise ValueError("no MATLAB 5 file")
-    for kind, body in _elements(content[128:]):
-        if kind == COMPRESSED:
-            name = _name(zlib.decompressobj().decompress(body, 200)[8:])
-            ((kind, body),) = _elements(zlib.decompress(body)) if name in names else ((0, b""),)
-        if kind == MATRIX and (name := _name(body)) in names:
-            _, (_, sizes), _, (kind, values) = islice(_elements(body), 4)
-            array = np.frombuffer(values, MATLAB[kind])
-            found[name] = array.reshape(np.frombuffer(sizes, "<i4"), order="F")
-    return found
-
-
-def _name(matrix: bytes) -> str:
-    return bytes(next(islice(_elements(matrix), 2, None))[1]).decode()
-
-
-def _elements(content: bytes) -> Iterator[tuple[int, memoryview]]:
-    """Yield the type and the bytes of each element of a MATLAB file."""
-    content = memoryview(content)
-    while len(content):
-        kind, size = np.frombuffer(content[:8], "<u4").tolist()
-        start, end = 8, 8 + size
-        if kind >> 16:  # a small one, within eight bytes
-            kind, size, start, end = kind & 0xFFFF, kind >> 16, 4, 8
-        elif kind != COMPRESSED:
-            end += -size % 8
-        if start + size > len(content):
-            raise ValueError(f"{len(content) - start} bytes of {size}")
-        yield kind, content[start : start + size]
-        content = content[end:]
+    while start < len(content):
+        kind, size = np.frombuffer(content[start : start + 8], "<u4").tolist()
+        start += 8 + size
+        if kind != COMPRESSED or start > len(content):
+            raise ValueError("not compressed, or cut off")
+        zlib.decompress(content[start - size : start])
+    return loadmat(path, variable_names=names)
 
 
 def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> dict[str, Part]:
