@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
+import math
 import os
 import shutil
 import warnings
@@ -208,22 +208,11 @@ class ImageArray:
 
     def finish(self) -> None:
         """Cut the array to the rows that stay and give it its name."""
-        kept = np.load(self._kept)
-        before = np.lib.format.open_memmap(self._array, mode="r")
-        header = io.BytesIO()
-        shape = (int(kept.sum()), *before.shape[1:])
-        description = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(header, description)
-        offset = before.offset
-        del before
-        if header.tell() != offset:
-            raise RuntimeError(
-                f"expected a header of {offset} bytes, got {header.tell()}; numpy changed between "
-                f"two runs, delete {self._array} and start again"
-            )
+        shape = (int(np.load(self._kept).sum()), *self.shape[1:])
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
         with open(self._array, "r+b") as file:
-            file.write(header.getvalue())
-            file.truncate(offset + int(np.prod(shape)))
+            np.lib.format.write_array_header_1_0(file, header)  # numpy pads it to one length
+            file.truncate(file.tell() + math.prod(shape))
         self.close()
         self._kept.unlink()
 

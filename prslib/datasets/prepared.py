@@ -298,25 +298,38 @@ class PreparedSet:
         made = self._selection("derived", corpus, rows, labels, task, names, class_task[kept])
         return made, left_out
 
-    def _select_released(
+    def _released_rows(
         self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
-    ) -> tuple[Selection, dict[str, int]]:
-        """Pick the published split's images and check that their labels agree."""
-        rows, task = {}, np.full(len(corpus.key), -1, dtype=np.int64)
+    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Find the images of the id files; return the rows of each part, and every row's task."""
+        rows, task = {part: [] for part in ids}, np.full(len(corpus.key), -1, dtype=np.int64)
         for part, lists in ids.items():
-            found = [
-                _look_up(corpus, wanted, self.id_halves[part], f"{ID_FILES[part]}_task{t}")
-                for t, wanted in enumerate(lists)
-            ]
-            rows[part] = np.concatenate(found)
-            for t, of_task in enumerate(found):
-                _set_task(task, of_task, t, part, corpus)
+            for t, wanted in enumerate(lists):
+                file = f"{ID_FILES[part]}_task{t}"
+                found = _look_up(corpus, wanted, self.id_halves[part], file)
+                other = found[(task[found] >= 0) & (task[found] != t)]
+                if len(other):
+                    raise ValueError(
+                        f"expected each image in one task, got {len(other)} of {file} in another "
+                        f"as well, the first with id {corpus.key[other[0]]}; download the id files "
+                        "again"
+                    )
+                task[found] = t
+                rows[part].append(found)
+        rows = {part: np.concatenate(found) for part, found in rows.items()}
         both = np.intersect1d(rows["train"], np.concatenate([rows["balanced"], rows["imbalanced"]]))
         if len(both):
             raise ValueError(
                 f"expected no training image in a test set, got {len(both)}, the first with id "
                 f"{corpus.key[both[0]]}; the id files are not of one split"
             )
+        return rows, task
+
+    def _select_released(
+        self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
+    ) -> tuple[Selection, dict[str, int]]:
+        """Pick the published split's images and check that their labels agree."""
+        rows, task = self._released_rows(corpus, ids)
         names = [name for name in self.classes(corpus.names) if name not in self.dropped]
         labels = corpus.columns(names)
         used = labels[rows["train"]].any(axis=0)  # a class without a training image is left out
@@ -334,7 +347,16 @@ class PreparedSet:
         # the task of a class is the one that most of its images are in
         counts = [labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(len(ids["train"]))]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
-        _check_labels_in_task(corpus, labels, task, chosen, class_task, names)
+        foreign = labels[chosen] & (class_task[None, :] != task[chosen][:, None])  # (chosen, C)
+        wrong = np.flatnonzero(foreign.any(axis=1))
+        if len(wrong):
+            first, label = chosen[wrong[0]], int(foreign[wrong[0]].argmax())
+            raise ValueError(
+                f"expected only labels of its own task for every image, but {len(wrong)} of "
+                f"{len(chosen)} have others, the first with id {corpus.key[first]}: task "
+                f"{task[first]} with {str(names[label])!r} of task {class_task[label]}; the id "
+                "files do not match these annotations, get both anew"
+            )
         selection = self._selection("released", corpus, rows, labels, task, names, class_task)
         return selection, left_out if empty else {}
 
@@ -386,38 +408,6 @@ def _look_up(corpus: Corpus, wanted: np.ndarray, halves: tuple[bool, ...], file:
             "not match these annotations, get both anew"
         )
     return rows
-
-
-def _set_task(task: np.ndarray, rows: np.ndarray, t: int, part: str, corpus: Corpus) -> None:
-    other = rows[(task[rows] >= 0) & (task[rows] != t)]
-    if len(other):
-        raise ValueError(
-            f"expected each image in one task, got {len(other)} of {ID_FILES[part]}_task{t} in "
-            f"another as well, the first with id {corpus.key[other[0]]}; download the id files "
-            "again"
-        )
-    task[rows] = t
-
-
-def _check_labels_in_task(
-    corpus: Corpus,
-    labels: np.ndarray,
-    task: np.ndarray,
-    rows: np.ndarray,
-    class_task: np.ndarray,
-    names: np.ndarray,
-) -> None:
-    foreign = labels[rows] & (class_task[None, :] != task[rows][:, None])  # (rows, C)
-    wrong = np.flatnonzero(foreign.any(axis=1))
-    if len(wrong):
-        first = rows[wrong[0]]
-        label = int(foreign[wrong[0]].argmax())
-        raise ValueError(
-            f"expected only labels of its own task for every image, but {len(wrong)} of "
-            f"{len(rows)} have others, the first with id {corpus.key[first]}: task {task[first]} "
-            f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match "
-            "these annotations, get both anew"
-        )
 
 
 def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
