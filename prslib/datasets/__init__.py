@@ -81,10 +81,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash labels and tasks, and what gave features, so that two sets of one name are told apart.
-
-    The hash of a run contains these twelve hexadecimal digits.
-    """
+    """Hash labels, tasks, and what gave features, into twelve digits: part of a run's identity."""
     dataset = load_dataset(name, images=False)
     digest = hashlib.sha256(dataset.class_task.tobytes())
     digest.update(DATASETS[name].identity().encode())

@@ -27,10 +27,7 @@ def cached_arrays(
     makers: tuple[ModuleType, ...],
     make: Callable[[], dict[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """Load the arrays of all parts from the cache, or make them and store them there.
-
-    A hash of the makers' source is part of the file's name, so other code makes them again.
-    """
+    """Load the arrays of all parts from the cache, or make them and store them there."""
     path = cache_dir() / "datasets" / f"{name}-{_fingerprint(makers)}.npz"
     remove_parts(path)
     try:
@@ -53,6 +50,7 @@ def cached_arrays(
 
 
 def _fingerprint(makers: tuple[ModuleType, ...]) -> str:
+    """Hash the source of what makes arrays: other code makes them again."""
     digest = hashlib.sha256(np.__version__.encode())
     for module in makers:
         digest.update(Path(module.__file__).read_bytes())
@@ -77,11 +75,9 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
 class ImageArray:
     """Fill ``images.npy`` in a folder, a row an image; an interrupted run is resumed.
 
-    The files are relative to the folder of images, one a row. A stem, shape and type of its own
-    make an array of something else, such as features. The unfinished array has files beside it:
-    the status of every row, the fingerprint of the files asked for, and, once decoded rows are
-    moved together, which rows stay. It is written in place and not through `replacing`, as it has
-    gigabytes and is to be resumed.
+    The files are relative to the folder of images. The unfinished array has files beside it: the
+    status of every row, the fingerprint of the files asked for, and, once decoded rows are moved
+    together, which rows stay. It is written in place, as it has gigabytes and is to be resumed.
     """
 
     def __init__(
@@ -139,10 +135,8 @@ class ImageArray:
     def fill(
         self, items: Sequence, workers: int | None, doing: str, read, compute=np.stack, at_once=1
     ) -> dict[int, str]:
-        """Fill waiting rows with what is read or computed; return those that failed, and why.
-
-        Worker processes send their rows here: only this one, which holds the lock, writes.
-        """
+        """Fill waiting rows with what is read or computed; return those that failed, and why."""
+        # Worker processes send their rows here: only this one, which holds the lock, writes.
         from joblib import Parallel, cpu_count, delayed  # here, as loading labels needs neither
         from tqdm import tqdm
 

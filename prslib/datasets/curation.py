@@ -22,10 +22,7 @@ class Merge(NamedTuple):
 def cluster_classes(
     labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
 ) -> np.ndarray:
-    """Join classes into groups that cut few images apart; Appendix, Algorithm 2.
-
-    The result is the group of each class, int64 (C,). Groups are numbered by their lowest class.
-    """
+    """Join classes into groups, int64 (C,), that cut few images apart; Appendix, Algorithm 2."""
     merges = class_merges(labels, n_groups, beta, min_classes)
     group_of_class = np.arange(labels.shape[1])
     for merge in merges:

@@ -22,11 +22,8 @@ class TaskProfile:
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
     def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return both counts of a stream that is `divisor` times smaller.
-
-        Where `connected`, at least C - 1 images have two labels: a tree that joins the classes,
-        which their clustering needs.
-        """
+        """Return both counts of a stream that is `divisor` times smaller."""
+        # connected: a tree of C - 1 images with two labels joins the classes, for their clustering
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
         counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards

@@ -200,10 +200,7 @@ class PreparedSet:
     def load(
         self, images: bool, open_rows: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
-        """Load the prepared set or, for labels alone, split the table of labels now.
-
-        A derived split comes with a warning.
-        """
+        """Load the prepared set or, for labels alone, split the table of labels now."""
         folder = data_dir() / self.name
         array = None
         if (folder / "labels.npz").is_file():
@@ -265,10 +262,7 @@ class PreparedSet:
     def select(
         self, corpus: Corpus, ids: Path | None, per_class: int | None = None
     ) -> tuple[Selection, dict[str, int]]:
-        """Choose the images by the released ids in a folder, or derive a split; Sec. 4.
-
-        The counts say how many images are in no part, by reason.
-        """
+        """Choose images by the released ids, or derive a split; count those in no part; Sec. 4."""
         if ids is None:
             return self._derive(corpus, self.per_class if per_class is None else per_class)
         return self._select_released(corpus, read_ids(ids, self.id_ending))

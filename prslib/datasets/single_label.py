@@ -32,11 +32,12 @@ def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
     raw = folder / "MNIST" / "raw"
     parts = {}
     for part, prefix in (("train", "train"), ("test", "t10k")):
-        paths = [
-            _idx_file(raw, f"{prefix}-{what}", folder) for what in ("images-idx3", "labels-idx1")
-        ]
-        pixels = _read_idx(paths[0], 3)[..., None] if images else None
-        parts[part] = pixels, _read_idx(paths[1], 1)
+        files = [f"{prefix}-{what}-ubyte" for what in ("images-idx3", "labels-idx1")]
+        pixels, digits = (
+            _first_of([raw / name, raw / f"{name}.gz"], folder, "imbal-mnistseq", MNIST_FILES)
+            for name in files
+        )
+        parts[part] = _read_idx(pixels, 3)[..., None] if images else None, _read_idx(digits, 1)
     return _checked(parts, folder, (28, 28, 1))
 
 
@@ -51,11 +52,15 @@ def _from_keras(path: Path, images: bool) -> dict[str, Part]:
         raise _damaged(path, error) from error
 
 
-def _idx_file(raw: Path, name: str, folder: Path) -> Path:
-    for path in (raw / f"{name}-ubyte", raw / f"{name}-ubyte.gz"):
+def _first_of(paths: list[Path], folder: Path, dataset: str, files: str) -> Path:
+    for path in paths:
         if path.is_file():
             return path
-    raise _missing(f"MNIST/raw/{name}-ubyte", folder, "imbal-mnistseq", MNIST_FILES)
+    name = paths[0].relative_to(folder)
+    raise FileNotFoundError(
+        f"{name.as_posix()} is missing in {folder}; put there {files}, or run "
+        f"`python -m prslib prepare {dataset} --download`"
+    )
 
 
 def _read_idx(path: Path, dimensions: int) -> np.ndarray:
@@ -79,9 +84,8 @@ def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
     parts = {}
     for part in ("train", "test"):
         name = f"{part}_32x32.mat"
-        path = next((p for p in (folder / name, folder / "SVHN" / name) if p.is_file()), None)
-        if path is None:
-            raise _missing(name, folder, "imbal-svhnseq", SVHN_FILES)
+        paths = [folder / name, folder / "SVHN" / name]
+        path = _first_of(paths, folder, "imbal-svhnseq", SVHN_FILES)
         try:
             content = _read_mat(path, ["X", "y"] if images else ["y"])
             pixels = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2)) if images else None
@@ -128,13 +132,6 @@ def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> di
                 f"one a label, got {pixels.dtype} {pixels.shape}; download the data set again"
             )
     return {part: (pixels, digits.astype(np.int64)) for part, (pixels, digits) in parts.items()}
-
-
-def _missing(name: str, folder: Path, dataset: str, files: str) -> FileNotFoundError:
-    return FileNotFoundError(
-        f"{name} is missing in {folder}; put there {files}, or run "
-        f"`python -m prslib prepare {dataset} --download`"
-    )
 
 
 def _damaged(path: Path, why: object) -> ValueError:
@@ -262,19 +259,13 @@ def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> Seq
 def load_stand_in(
     source: Source, colour: bool, divisor: int, name: str, images: bool
 ) -> SequentialDataset:
-    """Make the stand-in for a downloaded data set, both parts `divisor` times smaller.
-
-    It has the source's class counts and a test set with equally many images of every digit.
-    """
-    counts = {
-        "train": source.train_counts // divisor,
-        "test": np.full(CLASSES, TEST_PER_CLASS // divisor),
+    """Make a stand-in, `divisor` times smaller than its source, with a balanced test set."""
+    counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
+    digits = {
+        part: np.repeat(np.arange(CLASSES), count // divisor) for part, count in counts.items()
     }
-    digits = {part: np.repeat(np.arange(CLASSES), count) for part, count in counts.items()}
-    pixels = dict.fromkeys(digits)
-    if images:
-        pixels = scenes.cached_pictures(name, digits, colour)
-    train, test = ((pixels[part], digits[part]) for part in ("train", "test"))
+    pixels = scenes.cached_pictures(name, digits, colour) if images else dict.fromkeys(digits)
+    train, test = ((pixels[part], digits[part]) for part in digits)
     return one_class_a_task(name, train, test, source.stands_for)
 
 

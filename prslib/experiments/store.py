@@ -149,18 +149,7 @@ class Store:
 
     @contextmanager
     def lock(self, config: RunConfig, wait: bool = True) -> Iterator[None]:
-        """Hold a run, so that no other process trains it meanwhile.
-
-        It is held within the context, or until the process ends. ``wait`` says whether to wait
-        while another process holds it.
-
-        Raises
-        ------
-        TimeoutError
-            If another process holds it and ``wait`` is False.
-        OSError
-            If the folder cannot be written.
-        """
+        """Hold a run, so that no other process trains it; without wait TimeoutError if one does."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.path(config, LOCK)
         with FileLock(path, timeout=-1 if wait else 0, poll_interval=POLL):
