@@ -29,18 +29,11 @@ __all__ = [
 ]
 
 DATASETS: dict[str, Entry] = {
-    "digits70seq": digits.DIGITS70SEQ,
-    "digits49seq": digits.DIGITS49SEQ,
-    "digits70tiny": digits.DIGITS70TINY,
-    "digits49tiny": digits.DIGITS49TINY,
+    **digits.ENTRIES,
     "cocoseq": coco.COCOSEQ,
     "nuswideseq": nuswide.NUSWIDESEQ,
     **features.ENTRIES,
-    **single_label.DOWNLOADED,
-    "imbal-digits": single_label.IMBAL_DIGITS,
-    "imbal-colour-digits": single_label.IMBAL_COLOUR_DIGITS,
-    "imbal-digits-tiny": single_label.IMBAL_DIGITS_TINY,
-    "imbal-colour-digits-tiny": single_label.IMBAL_COLOUR_DIGITS_TINY,
+    **single_label.ENTRIES,
 }
 
 

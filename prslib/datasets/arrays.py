@@ -92,18 +92,14 @@ class ImageArray:
         self._kept = folder / f"{stem}.kept.npy"
         self._asked = folder / f"{stem}.files.txt"
         self._fingerprint = hashlib.sha256("\n".join(self.files).encode()).hexdigest()
-        self._refuse_other_work()
-
-    def _refuse_other_work(self) -> None:
-        if not self._asked.is_file():
-            return
-        if self._asked.read_text().strip() != self._fingerprint:
+        begun = self._asked.is_file()
+        if begun and self._asked.read_text().strip() != self._fingerprint:
             raise ValueError(
                 f"expected {self.folder} to be empty or to hold these {len(self.files)} images, "
                 "got the work on another selection (other ids, another seed or other "
                 "annotations); move it away or delete it"
             )
-        if self._array.is_file():
+        if begun and self._array.is_file():
             check_rows(_open(self._array, "r"), self._array, self.shape[1:], self.dtype)
 
     @property

@@ -24,14 +24,10 @@ MOST_MISSING = 0.01  # share of the images that may be left out without --allow-
 TIMEOUT = 60  # seconds
 WORKERS = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
 HELP = {
-    "cocoseq": (
-        "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations the instances "
-        "files"
-    ),
-    "nuswideseq": (
-        "NUS-WIDEseq: --images has a folder a concept, as in the image lists, --annotations "
-        "ImageList/ and Groundtruth/"
-    ),
+    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations the "
+    "instances files",
+    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as in the image lists, "
+    "--annotations ImageList/ and Groundtruth/",
 }
 
 
@@ -197,15 +193,22 @@ def prepare(
         print(f"  {count} images {reason}")
     folder.mkdir(exist_ok=True)
     with _alone(folder):
-        _check_origin(folder, selection)
+        labels = folder / "labels.npz"
+        held = Selection.load(labels).origin if labels.is_file() else selection.origin
+        if held != selection.origin:
+            before = "pass --ids DIR" if held == "released" else "leave the ids out"
+            raise ValueError(
+                f"expected the {selection.origin} split in {labels}, as asked for, got the {held} "
+                f"one; {before}, as before, to go on with it, or delete {folder}"
+            )
         array = ImageArray(folder, selection.files.tolist())
         if array.is_finished:
             print(f"nothing to do: {array.finished} is there; delete {folder} to make it again")
-            return Selection.load(folder / "labels.npz")
+            return Selection.load(labels)
         if images is not None and len(array.waiting) == len(selection):
             require_an_image(images, array.files)
         corpus.save(folder / "corpus.npz")
-        selection.save(folder / "labels.npz")  # studies of labels can begin
+        selection.save(labels)  # studies of labels can begin
         if images is None:
             print(f"labels only, in {folder}; give --images to decode the images")
             return selection
@@ -213,7 +216,7 @@ def prepare(
         if not array.is_decoded:
             _report(folder, selection, problems, allow_missing)
         kept = selection.keep(array.move_together())
-        kept.save(folder / "labels.npz")
+        kept.save(labels)
         array.finish()
     print(f"{folder}: {_describe(kept)}")
     return kept
@@ -251,22 +254,10 @@ def _check_folders(
         )
 
 
-def _check_origin(folder: Path, selection: Selection) -> None:
-    file = folder / "labels.npz"
-    held = Selection.load(file).origin if file.is_file() else selection.origin
-    if held != selection.origin:
-        before = "pass --ids DIR" if held == "released" else "leave the ids out"
-        raise ValueError(
-            f"expected the {selection.origin} split in {file}, as asked for, got the {held} one; "
-            f"{before}, as before, to go on with it, or delete {folder}"
-        )
-
-
 def _describe(selection: Selection) -> str:
-    sizes = [
-        f"{np.ptp(bounds)} {part}" for part, bounds in zip(PARTS, selection.bounds, strict=True)
-    ]
-    return f"{len(selection)} images ({', '.join(sizes)}), {len(selection.class_names)} classes"
+    counts = zip(np.ptp(selection.bounds, axis=1), PARTS, strict=True)
+    sizes = ", ".join(f"{count} {part}" for count, part in counts)
+    return f"{len(selection)} images ({sizes}), {len(selection.class_names)} classes"
 
 
 def _report(

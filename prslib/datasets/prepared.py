@@ -151,14 +151,11 @@ class Selection:
 
     def dataset(self, name: str, stands_for: str, images: np.ndarray | None) -> SequentialDataset:
         """Return the data set, with the rows' images or without any."""
-        splits = {
-            part: Split(
-                None if images is None else images[self.part(part)],
-                self.labels[self.part(part)],
-                self.task[self.part(part)],
-            )
-            for part in PARTS
-        }
+        splits = {}
+        for part in PARTS:
+            rows = self.part(part)
+            pixels = None if images is None else images[rows]
+            splits[part] = Split(pixels, self.labels[rows], self.task[rows])
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),
@@ -201,8 +198,7 @@ class PreparedSet:
         self, images: bool, open_rows: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
         """Load the prepared set or, for labels alone, split the table of labels now."""
-        folder = data_dir() / self.name
-        array = None
+        folder, array = data_dir() / self.name, None
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
             if images:
@@ -225,12 +221,11 @@ class PreparedSet:
 
     def load_clustering(self) -> Clustering:
         """Load what the classes are clustered from: the training half's labels."""
-        places = (data_dir() / self.name / "corpus.npz", data_dir() / self.table)
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
-            raise self.not_prepared()
-        labels, names = self._labels_to_cluster(read_table(found, not self.ids_are_rows))
-        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+        for table in (data_dir() / self.name / "corpus.npz", data_dir() / self.table):
+            if table.is_file():
+                labels, names = self._labels_to_cluster(read_table(table, not self.ids_are_rows))
+                return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+        raise self.not_prepared()
 
     def not_prepared(self) -> FileNotFoundError:
         """Return the error that says how to prepare the set."""
@@ -282,8 +277,7 @@ class PreparedSet:
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
         names = np.array(names)[kept]
-        drawn = self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)
-        balanced = pool[drawn]
+        balanced = pool[self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)]
         rows = {
             "train": np.setdiff1d(pool[~is_test], balanced),
             "balanced": balanced,
@@ -301,8 +295,7 @@ class PreparedSet:
             for t, wanted in enumerate(lists):
                 file = f"{ID_FILES[part]}_task{t}"
                 found = _look_up(corpus, wanted, self.id_halves[part], file)
-                other = found[(task[found] >= 0) & (task[found] != t)]
-                if len(other):
+                if len(other := found[(task[found] >= 0) & (task[found] != t)]):
                     raise ValueError(
                         f"expected each image in one task, got {len(other)} of {file} in another "
                         f"as well, the first with id {corpus.key[other[0]]}; download the id files "
@@ -342,8 +335,7 @@ class PreparedSet:
         counts = [labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(len(ids["train"]))]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
         foreign = labels[chosen] & (class_task[None, :] != task[chosen][:, None])  # (chosen, C)
-        wrong = np.flatnonzero(foreign.any(axis=1))
-        if len(wrong):
+        if len(wrong := np.flatnonzero(foreign.any(axis=1))):
             first, label = chosen[wrong[0]], int(foreign[wrong[0]].argmax())
             raise ValueError(
                 f"expected only labels of its own task for every image, but {len(wrong)} of "
@@ -385,23 +377,17 @@ class PreparedSet:
 
 def _look_up(corpus: Corpus, wanted: np.ndarray, halves: tuple[bool, ...], file: str) -> np.ndarray:
     """Return the rows of ids; the halves are searched in their order."""
-    rows = np.full(len(wanted), -1, dtype=np.int64)
-    for is_test in halves:
+    row = {}
+    for is_test in reversed(halves):  # what the first one has counts
         half = np.flatnonzero(corpus.is_test == is_test)
-        order = half[np.argsort(corpus.key[half])]
-        if not len(order):
-            continue
-        place = np.searchsorted(corpus.key[order], wanted).clip(max=len(order) - 1)
-        hit = (corpus.key[order[place]] == wanted) & (rows < 0)
-        rows[hit] = order[place[hit]]
-    missing = wanted[rows < 0]
-    if len(missing):
+        row |= zip(corpus.key[half].tolist(), half.tolist(), strict=True)
+    if missing := [key for key in wanted.tolist() if key not in row]:
         raise ValueError(
             f"expected every id of {file} among the labelled images, but "
             f"{len(missing)} of {len(wanted)} are not, the first is {missing[0]}; the id files do "
             "not match these annotations, get both anew"
         )
-    return rows
+    return np.array([row[key] for key in wanted.tolist()], dtype=np.int64)
 
 
 def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:

@@ -278,30 +278,27 @@ PAIRS = {
     "norm_penalty": 1e-5,
     "test_set": "full",
 }
-SGD = {"optimizer": "sgd", "learning_rate": 0.01}
-
-
-def _stand_in(source: Source, colour: bool, divisor: int, name: str, **recipe) -> Entry:
-    load = partial(load_stand_in, source, colour, divisor, name)
-    # its split of the originals into training and test is not the scenes'
-    return Entry(load, Recipe(**PAIRS, **recipe), tests_on_pretrained=True)
-
-
+ON_MLP = Recipe(model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS)
+ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
 RECIPES = {
-    "MNIST": Recipe(model="mlp", memory_size=300, **SGD, **PAIRS),
+    "MNIST": ON_MLP,
     "SVHN": Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
 }
-DOWNLOADED = {
+
+
+def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
+    load = partial(load_stand_in, source, source is SVHN, divisor, name)
+    recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
+    # its split of the originals into training and test is not the scenes'
+    return Entry(load, recipe, tests_on_pretrained=True)
+
+
+ENTRIES = {
     name: Entry(partial(load_source, source), RECIPES[source.torchvision])
     for name, source in SOURCES.items()
+} | {
+    "imbal-digits": _stand_in("imbal-digits", MNIST, 1, ON_MLP),
+    "imbal-colour-digits": _stand_in("imbal-colour-digits", SVHN, 1, ON_CONVNET),
+    "imbal-digits-tiny": _stand_in("imbal-digits-tiny", MNIST, 10, ON_MLP),
+    "imbal-colour-digits-tiny": _stand_in("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
 }
-IMBAL_DIGITS = _stand_in(MNIST, False, 1, "imbal-digits", model="mlp", memory_size=300, **SGD)
-IMBAL_DIGITS_TINY = _stand_in(
-    MNIST, False, 10, "imbal-digits-tiny", model="mlp", memory_size=30, **SGD
-)
-IMBAL_COLOUR_DIGITS = _stand_in(
-    SVHN, True, 1, "imbal-colour-digits", model="convnet", memory_size=500
-)
-IMBAL_COLOUR_DIGITS_TINY = _stand_in(
-    SVHN, True, 20, "imbal-colour-digits-tiny", model="convnet", memory_size=25
-)

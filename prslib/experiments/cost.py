@@ -131,14 +131,14 @@ def in_hours(hours: float) -> str:
 
 
 class Work(NamedTuple):
-    """Count a run's training steps and scored images."""
+    """A run's training steps and scored images."""
 
     steps: int  # a measurement of the gradient variance counts one for each batch of the memory
     scored: int  # test images that go through the network, after all tasks together
 
 
 class Pace(NamedTuple):
-    """Hold the seconds of a training step and of scoring one image."""
+    """Seconds of a training step and of scoring one image."""
 
     step: float
     image: float
@@ -241,10 +241,8 @@ def _random_images(config: RunConfig) -> SequentialDataset:
 
 
 def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace:
-    settings, train = config.resolved, dataset.train
-    model = make_model(
-        settings["model"], train.images.shape[1:], dataset.num_classes, seed=0, weights=NONE
-    )
+    name, train = config.resolved["model"], dataset.train
+    model = make_model(name, train.images.shape[1:], dataset.num_classes, seed=0, weights=NONE)
     learner = make_learner(config, dataset, device, model)
     images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
 
@@ -344,14 +342,9 @@ def blank_dataset(name: str) -> SequentialDataset:
     class_task = np.repeat(np.arange(len(tasks)), sizes)
     train = _blank(class_task, [sum(task.labels_per_image) for task in tasks])
     test = _blank(class_task, per_class * sizes)
-    return SequentialDataset(
-        name=name,
-        train=train,
-        tests={"balanced": test, "imbalanced": test},  # the latter is larger
-        class_names=tuple(map(str, range(len(class_task)))),
-        class_task=class_task,
-        class_group=("majority",) * len(class_task),
-    )
+    tests = {"balanced": test, "imbalanced": test}  # the latter is larger
+    names, groups = tuple(map(str, range(len(class_task)))), ("majority",) * len(class_task)
+    return SequentialDataset(name, train, tests, names, class_task, groups)
 
 
 def _blank(class_task: np.ndarray, images: list[int]) -> Split:

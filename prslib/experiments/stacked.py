@@ -111,10 +111,10 @@ def side_by_side(streams: Sequence[Sequence[Part]]) -> list[np.ndarray]:
     joined = []
     for step in range(max(map(len, plans))):
         batches = [plan[min(step, len(plan) - 1)] for plan in plans]
-        if len({len(batch) for batch in batches}) > 1:
+        if len(lengths := {len(batch) for batch in batches}) > 1:
             raise ValueError(
                 f"side_by_side: expected batches of one length at step {step}, got "
-                f"{sorted({len(batch) for batch in batches})}; train these runs one by one"
+                f"{sorted(lengths)}; train these runs one by one"
             )
         joined.append(np.concatenate(batches))
     return joined

@@ -418,8 +418,7 @@ def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
                     f"which {len(found) or 'no'} hashes begin; `python -m prslib runs` lists them"
                 )
         chosen |= {entry.hash: entry for entry in found}
-    held = [entry.hash for entry in chosen.values() if entry.state == "running"]
-    if held:
+    if held := [entry.hash for entry in chosen.values() if entry.state == "running"]:
         raise ValueError(f"{', '.join(held)} running; stop the process first")
     return list(chosen.values())
 

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -37,10 +37,6 @@ PLAIN |= {"macro_auc": False}
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points", "macro_auc")
 
 
-def _without_minus_zero(check: Callable) -> Callable:
-    return lambda name, value: check(name, value) + 0.0
-
-
 COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
 NUMBERS = {  # each check refuses a wrong value and returns Python's int or float
     "seed": COUNT,
@@ -51,9 +47,9 @@ NUMBERS = {  # each check refuses a wrong value and returns Python's int or floa
     "memory_size": SIZE,
     "batch_size": SIZE,
     "replay_batch_size": SIZE,
-    "rho": _without_minus_zero(power),
-    "ewc_lambda": _without_minus_zero(finite),
-    "learning_rate": _without_minus_zero(finite),
+    "rho": power,
+    "ewc_lambda": finite,
+    "learning_rate": finite,
 }
 
 
@@ -174,7 +170,7 @@ class RunConfig:
         for name, check in NUMBERS.items():
             value = getattr(self, name)
             if value is not None or getattr(RunConfig, name) is not None:  # else None is allowed
-                object.__setattr__(self, name, check(name, value))
+                object.__setattr__(self, name, check(name, value) + 0)  # -0.0 becomes 0.0
         if self.ewc_lambda is not None and self.ewc_lambda < 0:
             raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
         if self.learning_rate is not None and self.learning_rate <= 0:
@@ -352,8 +348,7 @@ def configs(**fields) -> list[RunConfig]:
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
     known = [field.name for field in dataclasses.fields(RunConfig)]
-    unknown = sorted(set(fields) - set(known))
-    if unknown:
+    if unknown := sorted(set(fields) - set(known)):
         raise ValueError(
             f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
         )

@@ -136,20 +136,15 @@ def _run(
     )
     known = max((row["images"] for row in progress.variances), default=0)
     left = marks[marks * settings["batch_size"] > known] if progress.replay else ()
-    for part in measured(parts, left, measure, _steps_taken(config, dataset, progress)):
+    finished_parts, steps = progress.position
+    taken = sum(_lengths(config, dataset)[:finished_parts]) + steps
+    for part in measured(parts, left, measure, taken):
         learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
         groups = tasks_together(part.seen, settings["tasks_at_once"])
+        more = groups, settings["test_resamples"], any(config.macro_auc for config in configs)
         progress.finish_part(
             {
-                name: score_tasks(
-                    learner,
-                    test_images[name],
-                    test,
-                    dataset,
-                    groups,
-                    settings["test_resamples"],
-                    any(config.macro_auc for config in configs),
-                )
+                name: score_tasks(learner, test_images[name], test, dataset, *more)
                 for name, test in tests.items()
             }
         )
@@ -187,8 +182,7 @@ def finished(
     if shown is not None:
         extras["features"] = progress.learner.features(test_images, shown)
     asked = set(variance_marks([config], dataset) * config.resolved["batch_size"])
-    variances = [row for row in progress.variances if row["images"] in asked]
-    if variances:
+    if variances := [row for row in progress.variances if row["images"] in asked]:
         extras["gradient_variance"] = with_run_columns(config, pd.DataFrame(variances))
     return Run(config, frame, labels_in(progress.replay, dataset), **extras)
 
@@ -216,11 +210,6 @@ def variance_marks(configs: Sequence[RunConfig], dataset: SequentialDataset) -> 
     steps = sum(_lengths(configs[0], dataset))
     marks = [np.linspace(0, steps, c.variance_points + 1).round().astype(int)[1:] for c in configs]
     return np.unique(np.concatenate(marks))
-
-
-def _steps_taken(config: RunConfig, dataset: SequentialDataset, progress: Progress) -> int:
-    finished, steps = progress.position
-    return sum(_lengths(config, dataset)[:finished]) + steps
 
 
 def _lengths(config: RunConfig, dataset: SequentialDataset) -> list[int]:
