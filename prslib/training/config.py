@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
@@ -83,9 +83,8 @@ class RunConfig:
     model : str or None
         A key of `MODELS`.
     weights : str or None
-        The model's first weights: "none", a name of its `Architecture.published_weights`
-        (ImageNet's are fetched once), or a file with its state dict. "digits" are five
-        pretrainings, one a seed in turn: "digits-0" for the seeds 0, 5, ... The default is what
+        The model's first weights: "none", one of its `Architecture.published_weights`, or a file
+        with its state dict. "digits" are five pretrainings, one a seed in turn. The default is what
         the data set's recipe names, if the model has it, else `Architecture.default_weights`.
         Models without published weights ignore it.
     frozen_stages : int
@@ -145,12 +144,10 @@ class RunConfig:
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
-        one_of("dataset", self.dataset, DATASETS)
-        one_of("method", self.method, METHODS)
-        one_of("variant", self.variant, VARIANTS)
-        known = {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
+        known = {"dataset": DATASETS, "method": METHODS, "variant": VARIANTS}
+        known |= {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
         for name, names in known.items():
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
                 one_of(name, getattr(self, name), names)
         self._check_numbers()
         if not isinstance(self.macro_auc, bool):
@@ -363,11 +360,9 @@ def configs(**fields) -> list[RunConfig]:
 
 def check_all(configs: Iterable[RunConfig]) -> None:
     """Raise ValueError where a configuration does not fit its data set, before work starts."""
-    datasets = {}
+    load = lru_cache(partial(load_dataset, images=False))
     for config in configs:
-        if config.dataset not in datasets:
-            datasets[config.dataset] = load_dataset(config.dataset, images=False)
-        config.check(datasets[config.dataset])
+        config.check(load(config.dataset))
 
 
 def configs_of(
