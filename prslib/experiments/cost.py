@@ -42,11 +42,8 @@ IMAGE_SHAPES = {  # height, width, channels; or the width of frozen features
     **{name + FEATURES: (1280,) for name in MULTI_LABEL},
     **{name: source.shape for name, source in single_label.SOURCES.items()},
 }
-NOTHING = "labels and images"
-REMARKS = {
-    NOTHING: "labels and images missing; all its runs count as missing, at the published size",
-    "images": "images missing, so that its runs cannot be trained yet",
-}
+NOTHING = "labels and images missing; all its runs count as missing, at the published size"
+LABELS = "images missing, so that its runs cannot be trained yet"
 
 COMPARED = "gradient_products"  # what GSS asks of the network,
 FILL = 100  # and the samples that it compares a batch with: in memory before the first step
@@ -89,7 +86,7 @@ def plan(
     rows = [(name, n, *_total(costs[costs["notebook"] == name])) for name, n in counts.items()]
     rows.append(("all, each run once", len(datasets), *_total(each)))
     named = set(datasets.values())
-    remarks += [f"{name}: {REMARKS[what]}" for name, what in absent.items() if name in named]
+    remarks += [f"{name}: {what}" for name, what in absent.items() if name in named]
     hours = [_side_by_side(each)] if len(each) else []
     return pd.DataFrame(rows, columns=COLUMNS), [*hours, *remarks, *dict.fromkeys(paces.remarks)]
 
@@ -311,7 +308,7 @@ def blanks_for_missing() -> Iterator[dict[str, str]]:
     entries, sources = dict(DATASETS), dict(single_label.SOURCES)
     missing = {}
     for name in IMAGE_SHAPES:
-        for images, what in ((True, "images"), (False, NOTHING)):
+        for images, what in ((True, LABELS), (False, NOTHING)):
             try:
                 load_dataset(name, images)
                 break

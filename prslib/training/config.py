@@ -192,10 +192,9 @@ class RunConfig:
                 f"weights {settings['weights']!r} have learned from images that {self.dataset} "
                 f"tests on; choose weights {NONE!r} or another data set"
             )
+        asking = self.method if method.looks_at_gradients else "variance_points"
         if method.looks_at_gradients or self.variance_points:
-            row.check_gradients(
-                name, self.method if method.looks_at_gradients else "variance_points"
-            )
+            row.check_gradients(name, asking)
         row.check_frozen(name, self.frozen_stages)
 
     @property
@@ -217,11 +216,8 @@ class RunConfig:
         """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        fields = {
-            name: value
-            for name, value in self.resolved.items()
-            if name not in others and (name, value) not in PLAIN.items()
-        }
+        told = [pair for pair in self.resolved.items() if pair not in PLAIN.items()]
+        fields = {name: value for name, value in told if name not in others}
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
@@ -264,13 +260,11 @@ class RunConfig:
 
     def _check_batch(self, dataset: SequentialDataset) -> None:
         """Refuse batches that a part of the stream cannot fill: training would leave it out."""
-        settings, offline = self.resolved, METHODS[self.method].offline
-        tasks = dataset.train.task
-        sizes = np.bincount(tasks, minlength=len(settings["schedule"]))
-        together = tasks_together(settings["schedule"], settings["tasks_at_once"])
-        images, part = min((int(sizes[list(group)].sum()), group) for group in together)
-        if offline:
-            images, part = len(tasks), settings["schedule"]
+        settings, tasks = self.resolved, dataset.train.task
+        groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
+        if METHODS[self.method].offline:
+            groups = [settings["schedule"]]
+        images, part = min((int(np.isin(tasks, group).sum()), group) for group in groups)
         if settings["batch_size"] > images:
             raise ValueError(
                 f"batch_size must be at most the smallest part of the stream, {images} images of "
