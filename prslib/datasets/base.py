@@ -46,9 +46,11 @@ class Split:
         """Check types and shapes."""
         check_labels(self.labels)
         _check_array("task", self.task, np.int64, "(images,)")
-        if getattr(self.images, "dtype", None) == np.float32:
+        if self.images is None:
+            pass
+        elif getattr(self.images, "dtype", None) == np.float32:
             _check_array("features", self.images, np.float32, "(images, width)")
-        elif self.images is not None:
+        else:
             _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
         for what, found in (("task", self.task), ("image", self.images)):
             if found is not None and len(found) != len(self.labels):

@@ -144,7 +144,7 @@ class RunConfig:
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
-        known = {"dataset": DATASETS, "method": METHODS, "variant": VARIANTS}
+        known: dict[str, Iterable] = {"dataset": DATASETS, "method": METHODS, "variant": VARIANTS}
         known |= {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
         for name, names in known.items():
             if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
