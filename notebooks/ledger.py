@@ -158,7 +158,7 @@ display(Markdown(ledger.as_markdown(ledger.disagreements(decided))))
 # All of it was drawn with:
 
 # %%
-from prslib.training.portable import versions
+from prslib.training import versions
 
 settings.save(None, versions(), "versions")
 display(versions())

@@ -13,7 +13,7 @@ from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles, project_root
 from prslib.report.build import compiling, execute, stale
-from prslib.training.portable import round_alike
+from prslib.training import round_alike
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -168,10 +168,10 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     0.5
     """
     probabilities, labels = _checked(probabilities, labels)
-    several = np.flatnonzero(labels.sum(axis=1) != 1)
-    if len(several):
-        found = labels[several[0]].sum()
-        raise ValueError(f"expected one label an image, image {several[0]} has {found}")
+    found = labels.sum(axis=1)
+    if (found != 1).any():
+        image = (found != 1).argmax()
+        raise ValueError(f"expected one label an image, image {image} has {found[image]}")
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
@@ -395,9 +395,8 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 def anytime_average(scores: pd.DataFrame) -> pd.DataFrame:
     """Average each run's scores on all tasks seen over the samples of the stream; not in the paper.
 
-    It is the area under the score as a function of samples seen, where each evaluation stands for
-    the samples since the one before it (Koh et al., ICLR 2022). Takes a frame as `forgetting` does,
-    with a column samples: how many were seen at the evaluation.
+    Each evaluation stands for the samples since the one before it (Koh et al., ICLR 2022). Takes a
+    frame as `forgetting` does, with a column samples: how many were seen at the evaluation.
     """
     _require(scores, ["trained_tasks", "samples", "task", "group", "metric", "value"])
     keys = [column for column in scores if column not in ("trained_tasks", "samples", "value")]

@@ -29,18 +29,11 @@ __all__ = [
 ]
 
 DATASETS: dict[str, Entry] = {
-    "digits70seq": digits.DIGITS70SEQ,
-    "digits49seq": digits.DIGITS49SEQ,
-    "digits70tiny": digits.DIGITS70TINY,
-    "digits49tiny": digits.DIGITS49TINY,
+    **digits.ENTRIES,
     "cocoseq": coco.COCOSEQ,
     "nuswideseq": nuswide.NUSWIDESEQ,
     **features.ENTRIES,
-    **single_label.DOWNLOADED,
-    "imbal-digits": single_label.IMBAL_DIGITS,
-    "imbal-colour-digits": single_label.IMBAL_COLOUR_DIGITS,
-    "imbal-digits-tiny": single_label.IMBAL_DIGITS_TINY,
-    "imbal-colour-digits-tiny": single_label.IMBAL_COLOUR_DIGITS_TINY,
+    **single_label.ENTRIES,
 }
 
 
@@ -81,10 +74,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash labels and tasks, and what gave features, so that two sets of one name are told apart.
-
-    The hash of a run contains these twelve hexadecimal digits.
-    """
+    """Hash labels, tasks, and what gave features, into twelve digits: part of a run's identity."""
     dataset = load_dataset(name, images=False)
     digest = hashlib.sha256(dataset.class_task.tobytes())
     digest.update(DATASETS[name].identity().encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
+import math
 import os
 import shutil
 import warnings
@@ -27,10 +27,7 @@ def cached_arrays(
     makers: tuple[ModuleType, ...],
     make: Callable[[], dict[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """Load the arrays of all parts from the cache, or make them and store them there.
-
-    A hash of the makers' source is part of the file's name, so other code makes them again.
-    """
+    """Load the arrays of all parts from the cache, or make them and store them there."""
     path = cache_dir() / "datasets" / f"{name}-{_fingerprint(makers)}.npz"
     remove_parts(path)
     try:
@@ -53,6 +50,7 @@ def cached_arrays(
 
 
 def _fingerprint(makers: tuple[ModuleType, ...]) -> str:
+    """Hash the source of what makes arrays: other code makes them again."""
     digest = hashlib.sha256(np.__version__.encode())
     for module in makers:
         digest.update(Path(module.__file__).read_bytes())
@@ -77,11 +75,9 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
 class ImageArray:
     """Fill ``images.npy`` in a folder, a row an image; an interrupted run is resumed.
 
-    The files are relative to the folder of images, one a row. A stem, shape and type of its own
-    make an array of something else, such as features. The unfinished array has files beside it:
-    the status of every row, the fingerprint of the files asked for, and, once decoded rows are
-    moved together, which rows stay. It is written in place and not through `replacing`, as it has
-    gigabytes and is to be resumed.
+    The files are relative to the folder of images. The unfinished array has files beside it: the
+    status of every row, the fingerprint of the files asked for, and, once decoded rows are moved
+    together, which rows stay. It is written in place, as it has gigabytes and is to be resumed.
     """
 
     def __init__(
@@ -96,18 +92,14 @@ class ImageArray:
         self._kept = folder / f"{stem}.kept.npy"
         self._asked = folder / f"{stem}.files.txt"
         self._fingerprint = hashlib.sha256("\n".join(self.files).encode()).hexdigest()
-        self._refuse_other_work()
-
-    def _refuse_other_work(self) -> None:
-        if not self._asked.is_file():
-            return
-        if self._asked.read_text().strip() != self._fingerprint:
+        begun = self._asked.is_file()
+        if begun and self._asked.read_text().strip() != self._fingerprint:
             raise ValueError(
                 f"expected {self.folder} to be empty or to hold these {len(self.files)} images, "
                 "got the work on another selection (other ids, another seed or other "
                 "annotations); move it away or delete it"
             )
-        if self._array.is_file():
+        if begun and self._array.is_file():
             check_rows(_open(self._array, "r"), self._array, self.shape[1:], self.dtype)
 
     @property
@@ -139,10 +131,8 @@ class ImageArray:
     def fill(
         self, items: Sequence, workers: int | None, doing: str, read, compute=np.stack, at_once=1
     ) -> dict[int, str]:
-        """Fill waiting rows with what is read or computed; return those that failed, and why.
-
-        Worker processes send their rows here: only this one, which holds the lock, writes.
-        """
+        """Fill waiting rows with what is read or computed; return those that failed, and why."""
+        # Worker processes send their rows here: only this one, which holds the lock, writes.
         from joblib import Parallel, cpu_count, delayed  # here, as loading labels needs neither
         from tqdm import tqdm
 
@@ -208,22 +198,11 @@ class ImageArray:
 
     def finish(self) -> None:
         """Cut the array to the rows that stay and give it its name."""
-        kept = np.load(self._kept)
-        before = np.lib.format.open_memmap(self._array, mode="r")
-        header = io.BytesIO()
-        shape = (int(kept.sum()), *before.shape[1:])
-        description = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(header, description)
-        offset = before.offset
-        del before
-        if header.tell() != offset:
-            raise RuntimeError(
-                f"expected a header of {offset} bytes, got {header.tell()}; numpy changed between "
-                f"two runs, delete {self._array} and start again"
-            )
+        shape = (int(np.load(self._kept).sum()), *self.shape[1:])
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
         with open(self._array, "r+b") as file:
-            file.write(header.getvalue())
-            file.truncate(offset + int(np.prod(shape)))
+            np.lib.format.write_array_header_1_0(file, header)  # numpy pads it to one length
+            file.truncate(file.tell() + math.prod(shape))
         self.close()
         self._kept.unlink()
 

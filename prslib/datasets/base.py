@@ -145,15 +145,13 @@ class SequentialDataset:
                 f"expected {self.num_classes} columns in the labels of {split_name!r}, one a "
                 f"class, got {split.labels.shape[1]}"
             )
-        outside = np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))
-        if len(outside):
+        if len(outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))):
             raise ValueError(
                 f"expected tasks 0 to {self.num_tasks - 1} in {split_name!r}, got "
                 f"{split.task[outside[0]]} for image {outside[0]}; leave out images of no task"
             )
         foreign = split.labels & (self.class_task[None, :] != split.task[:, None])  # (N, C)
-        images = np.flatnonzero(foreign.any(axis=1))
-        if len(images):
+        if len(images := np.flatnonzero(foreign.any(axis=1))):
             first = images[0]
             label = self.class_names[int(foreign[first].argmax())]
             raise ValueError(
@@ -306,8 +304,7 @@ def task_name(group: Iterable[int]) -> str:
 def check_labels(labels: np.ndarray) -> None:
     """Raise unless the labels are a bool matrix with at least one label in every row."""
     _check_array("labels", labels, np.bool_, "(images, classes)")
-    empty = np.flatnonzero(~labels.any(axis=1))
-    if len(empty):
+    if len(empty := np.flatnonzero(~labels.any(axis=1))):
         raise ValueError(
             f"expected at least one label for every image, got {len(empty)} without any, the "
             f"first at index {empty[0]}; leave them out: labels[labels.any(axis=1)]"

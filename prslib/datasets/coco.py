@@ -40,14 +40,9 @@ ID_CHECKSUMS = {  # SHA-256
 
 
 def read_annotations(folder: Path) -> Corpus:
-    """Read the two instances files in the folder ``annotations`` of COCO's download; Sec. 4.1.
-
-    The corpus has all images with at least one annotation, in the order of the files. An image
-    that is listed twice counts once.
-    """
+    """Read the images with annotations of both instances files of COCO's download; Sec. 4.1."""
     halves = [_read_half(folder / f"instances_{half}.json", half) for half in HALVES]
-    shared = np.intersect1d(halves[0].key, halves[1].key)
-    if len(shared):
+    if len(shared := np.intersect1d(halves[0].key, halves[1].key)):
         raise ValueError(
             f"expected no image in both {' and '.join(HALVES)}, got {len(shared)}, the first with "
             f"id {shared[0]}; download the annotations again"
@@ -58,14 +53,11 @@ def read_annotations(folder: Path) -> Corpus:
             f"and {len(halves[1].names)} that differ; download the annotations again"
         )
     left_out = Counter(halves[0].left_out) + Counter(halves[1].left_out)
-    return Corpus(
-        key=np.concatenate([half.key for half in halves]),
-        is_test=np.concatenate([half.is_test for half in halves]),
-        files=np.concatenate([half.files for half in halves]),
-        labels=np.concatenate([half.labels for half in halves]),
-        names=halves[0].names,
-        left_out=dict(left_out),
-    )
+    columns = {
+        name: np.concatenate([getattr(half, name) for half in halves])
+        for name in ("key", "is_test", "files", "labels")
+    }
+    return Corpus(**columns, names=halves[0].names, left_out=dict(left_out))
 
 
 def _read_half(file: Path, half: str) -> Corpus:
@@ -125,8 +117,7 @@ def _read_instances(file: Path) -> dict:
             f"expected whole JSON in {file}, got {error}; the file is cut off or spoilt, download "
             "it again"
         ) from error
-    missing = [key for key in ("images", "annotations", "categories") if key not in content]
-    if missing:
+    if missing := [k for k in ("images", "annotations", "categories") if k not in content]:
         raise ValueError(
             f"expected images, annotations and categories in {file}, got no {', '.join(missing)}; "
             "take the instances files, not those of captions or key points"

@@ -22,10 +22,7 @@ class Merge(NamedTuple):
 def cluster_classes(
     labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
 ) -> np.ndarray:
-    """Join classes into groups that cut few images apart; Appendix, Algorithm 2.
-
-    The result is the group of each class, int64 (C,). Groups are numbered by their lowest class.
-    """
+    """Join classes into groups, int64 (C,), that cut few images apart; Appendix, Algorithm 2."""
     merges = class_merges(labels, n_groups, beta, min_classes)
     group_of_class = np.arange(labels.shape[1])
     for merge in merges:
@@ -44,8 +41,19 @@ def class_merges(
     # end short of the minimum, which is an error.
     check_labels(labels)
     num_classes = labels.shape[1]
-    _check_request(num_classes, n_groups, beta, min_classes)
-    touched, images = _unique_rows(labels)  # (rows, groups), (rows,)
+    if not 1 <= n_groups <= num_classes:
+        raise ValueError(f"expected n_groups from 1 to {num_classes} classes, got {n_groups}")
+    if not 0 <= beta < np.inf:
+        raise ValueError(f"expected a finite beta of 0 or more, got {beta}")
+    if min_classes < 1 or min_classes * n_groups > num_classes:
+        raise ValueError(
+            f"expected min_classes from 1 to {num_classes // n_groups}, as {num_classes} classes "
+            f"make {n_groups} groups, got {min_classes}"
+        )
+    _, first, images = np.unique(
+        np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
+    )
+    touched = labels[first]  # (rows, groups), the distinct rows; images (rows,) have each
     groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
     merges = []
     while len(groups) > n_groups:
@@ -92,26 +100,6 @@ def _merge_scores(
     both = elem[:, None] + elem[None, :]
     score[met] = np.log(co[met]) - beta * both[met].astype(np.float64) ** 2
     return score, co, both
-
-
-def _unique_rows(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows and how often each occurs."""
-    packed = np.ascontiguousarray(np.packbits(labels, axis=1))
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, images = np.unique(keys, return_index=True, return_counts=True)
-    return labels[first], images
-
-
-def _check_request(num_classes: int, n_groups: int, beta: float, min_classes: int) -> None:
-    if not 1 <= n_groups <= num_classes:
-        raise ValueError(f"expected n_groups from 1 to {num_classes} classes, got {n_groups}")
-    if not 0 <= beta < np.inf:
-        raise ValueError(f"expected a finite beta of 0 or more, got {beta}")
-    if min_classes < 1 or min_classes * n_groups > num_classes:
-        raise ValueError(
-            f"expected min_classes from 1 to {num_classes // n_groups}, as {num_classes} classes "
-            f"make {n_groups} groups, got {min_classes}"
-        )
 
 
 def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
@@ -183,8 +171,7 @@ def balanced_test(
             if (counts[labels[image]] < per_class).all():
                 counts += labels[image]
                 drawn.append(image)
-    short = np.flatnonzero(counts < per_class)
-    if len(short):
+    if len(short := np.flatnonzero(counts < per_class)):
         raise ValueError(
             f"expected {per_class} test images of every class, but {len(short)} classes have "
             f"fewer, class {names[short[0]] if names else short[0]} only "

@@ -22,11 +22,8 @@ class TaskProfile:
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
     def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return both counts of a stream that is `divisor` times smaller.
-
-        Where `connected`, at least C - 1 images have two labels: a tree that joins the classes,
-        which their clustering needs.
-        """
+        """Return both counts of a stream that is `divisor` times smaller."""
+        # connected: a tree of C - 1 images with two labels joins the classes, for their clustering
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
         counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards
@@ -112,16 +109,13 @@ def draw_labels(
     rng: np.random.Generator,
     connected: bool = False,
 ) -> np.ndarray:
-    """Draw labels, bool (N, C), with exactly these class frequencies and labels per image.
-
-    Where `connected`, the first C - 1 two-label images are a random tree over the classes.
-    """
+    """Draw labels, bool (N, C), with exactly these class frequencies and labels per image."""
     # Images with many labels are drawn first. An image's classes are drawn without replacement,
     # weighted by the images that each class still lacks; those with one label take what is left.
     left = class_freq.copy()  # (C,) images that each class still lacks
     counts = labels_per_image.copy()
     rows = []
-    if connected:
+    if connected:  # the first C - 1 two-label images are a random tree over the classes
         rows = _draw_tree(left, rng)
         counts[1] -= len(rows)
         left -= np.bincount(np.concatenate(rows), minlength=len(left))
@@ -189,10 +183,7 @@ def draw_bridges(
 
 
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labels of all images before any split, bool (N, C).
-
-    The classes of the first task come first, the most frequent of a task first.
-    """
+    """Draw the labels of all images before any split, bool (N, C), task after task of classes."""
     scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
     blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
     stream = join_tasks(blocks, plan.planted_task, rng)
@@ -272,11 +263,6 @@ def _render(labels: dict[str, np.ndarray], identity: np.ndarray) -> dict[str, np
     }
 
 
-DIGITS70 = Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50)
-DIGITS49 = Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50)
-DIGITS70_TINY = Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4)
-DIGITS49_TINY = Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4)
-
 COCO_SCHEDULE = (0, 3, 1, 2)
 NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
 EWC_LAMBDA = 0.15  # the best of 15000, 1500, ... 0.15 in figures/bench/ewc_strength.csv
@@ -288,7 +274,12 @@ def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
     return Entry(partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan))
 
 
-DIGITS70SEQ = _entry(DIGITS70, 500, COCO_SCHEDULE)
-DIGITS49SEQ = _entry(DIGITS49, 333, NUS_SCHEDULE)
-DIGITS70TINY = _entry(DIGITS70_TINY, 50, COCO_SCHEDULE)
-DIGITS49TINY = _entry(DIGITS49_TINY, 33, NUS_SCHEDULE)
+ENTRIES = {
+    plan.name: _entry(plan, memory_size, schedule)
+    for plan, memory_size, schedule in (
+        (Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50), 500, COCO_SCHEDULE),
+        (Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50), 333, NUS_SCHEDULE),
+        (Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4), 50, COCO_SCHEDULE),
+        (Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4), 33, NUS_SCHEDULE),
+    )
+}

@@ -39,14 +39,10 @@ SEED = 20200826  # of the thinned streams, not of a run
 
 @dataclass(frozen=True)
 class Backbone:
-    """Compute a frozen network's pooled features of images, the same ones on a machine always.
+    """Compute a frozen network's pooled features of images, the same ones on a machine always."""
 
-    The weights are a file's or, by default, the published ones: EfficientNet-Lite0's come with a
-    package, those of a torchvision classifier are fetched.
-    """
-
-    name: str = DEFAULT
-    weights: str | None = None
+    name: str = DEFAULT  # whose weights come with a package; or a classifier of torchvision
+    weights: str | None = None  # a file; else the published ones, fetched for torchvision
 
     def __call__(self, images: Sequence[np.ndarray]) -> np.ndarray:
         """Return float32 (N, D) of uint8 images (256, 256, 3)."""
@@ -134,8 +130,7 @@ def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
     """Read the embedded images' labels and tasks, and features, uint8 (N, D), with their scale."""
     wanted = ("features", "scale", "about") if images else ()
     try:
-        stored = read_arrays(EMBEDDED, wanted, "features")
-        return Selection.load(EMBEDDED), stored
+        return Selection.load(EMBEDDED), read_arrays(EMBEDDED, wanted, "features")
     except (OSError, ValueError) as error:
         raise ValueError(
             f"expected the whole of {EMBEDDED}, which comes with prslib, but it cannot be read "

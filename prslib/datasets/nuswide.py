@@ -51,7 +51,7 @@ def read_annotations(folder: Path) -> Corpus:
     for half in HALVES:
         listed = _read_list(folder / "ImageList" / f"{half}Imagelist.txt")
         files += listed
-        is_test += [np.full(len(listed), half == "Test")]
+        is_test.append(np.full(len(listed), half == "Test"))
         names = [labels_folder / f"Labels_{concept}_{half}.txt" for concept in CLASSES]
         columns.append(np.stack([_read_labels(name, len(listed)) for name in names], axis=1))
     return Corpus(

@@ -16,7 +16,7 @@ import numpy as np
 from prslib.checks import naming_extra
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import ImageArray, require_an_image
-from prslib.datasets.prepared import PARTS, Corpus, PreparedSet, Selection
+from prslib.datasets.prepared import PARTS, PreparedSet, Selection
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
@@ -24,14 +24,10 @@ MOST_MISSING = 0.01  # share of the images that may be left out without --allow-
 TIMEOUT = 60  # seconds
 WORKERS = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
 HELP = {
-    "cocoseq": (
-        "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations the instances "
-        "files"
-    ),
-    "nuswideseq": (
-        "NUS-WIDEseq: --images has a folder a concept, as in the image lists, --annotations "
-        "ImageList/ and Groundtruth/"
-    ),
+    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations the "
+    "instances files",
+    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as in the image lists, "
+    "--annotations ImageList/ and Groundtruth/",
 }
 
 
@@ -197,7 +193,33 @@ def prepare(
         print(f"  {count} images {reason}")
     folder.mkdir(exist_ok=True)
     with _alone(folder):
-        return _make(folder, corpus, selection, images, allow_missing, workers)
+        labels = folder / "labels.npz"
+        held = Selection.load(labels).origin if labels.is_file() else selection.origin
+        if held != selection.origin:
+            before = "pass --ids DIR" if held == "released" else "leave the ids out"
+            raise ValueError(
+                f"expected the {selection.origin} split in {labels}, as asked for, got the {held} "
+                f"one; {before}, as before, to go on with it, or delete {folder}"
+            )
+        array = ImageArray(folder, selection.files.tolist())
+        if array.is_finished:
+            print(f"nothing to do: {array.finished} is there; delete {folder} to make it again")
+            return Selection.load(labels)
+        if images is not None and len(array.waiting) == len(selection):
+            require_an_image(images, array.files)
+        corpus.save(folder / "corpus.npz")
+        selection.save(labels)  # studies of labels can begin
+        if images is None:
+            print(f"labels only, in {folder}; give --images to decode the images")
+            return selection
+        problems = array.decode(images, workers)
+        if not array.is_decoded:
+            _report(folder, selection, problems, allow_missing)
+        kept = selection.keep(array.move_together())
+        kept.save(labels)
+        array.finish()
+    print(f"{folder}: {_describe(kept)}")
+    return kept
 
 
 @contextmanager
@@ -212,38 +234,6 @@ def _alone(folder: Path) -> Iterator[None]:
         raise TimeoutError(
             f"another prepare is at work in {folder}; run the command again when it has ended"
         ) from error
-
-
-def _make(
-    folder: Path,
-    corpus: Corpus,
-    selection: Selection,
-    images: Path | None,
-    allow_missing: bool,
-    workers: int | None,
-) -> Selection:
-    """Write labels and images into a folder that no other process writes to."""
-    _check_origin(folder, selection)
-    array = ImageArray(folder, selection.files.tolist())
-    if array.is_finished:
-        print(f"nothing to do: {array.finished} is there; delete {folder} to make it again")
-        return Selection.load(folder / "labels.npz")
-    if images is not None and len(array.waiting) == len(selection):
-        require_an_image(images, array.files)
-    corpus.save(folder / "corpus.npz")
-    selection.save(folder / "labels.npz")  # studies of labels can begin
-    if images is None:
-        print(f"labels only, in {folder}; give --images to decode the images")
-        return selection
-    problems = array.decode(images, workers)
-    if not array.is_decoded:
-        _report(folder, selection, problems)
-        _check_problems(folder, problems, len(selection), allow_missing)
-    kept = selection.keep(array.move_together())
-    kept.save(folder / "labels.npz")
-    array.finish()
-    print(f"{folder}: {_describe(kept)}")
-    return kept
 
 
 def _check_folders(
@@ -264,32 +254,23 @@ def _check_folders(
         )
 
 
-def _check_origin(folder: Path, selection: Selection) -> None:
-    file = folder / "labels.npz"
-    held = Selection.load(file).origin if file.is_file() else selection.origin
-    if held != selection.origin:
-        before = "pass --ids DIR" if held == "released" else "leave the ids out"
-        raise ValueError(
-            f"expected the {selection.origin} split in {file}, as asked for, got the {held} one; "
-            f"{before}, as before, to go on with it, or delete {folder}"
-        )
-
-
 def _describe(selection: Selection) -> str:
-    sizes = [
-        f"{np.ptp(bounds)} {part}" for part, bounds in zip(PARTS, selection.bounds, strict=True)
-    ]
-    return f"{len(selection)} images ({', '.join(sizes)}), {len(selection.class_names)} classes"
+    counts = zip(np.ptp(selection.bounds, axis=1), PARTS, strict=True)
+    sizes = ", ".join(f"{count} {part}" for count, part in counts)
+    return f"{len(selection)} images ({sizes}), {len(selection.class_names)} classes"
 
 
-def _report(folder: Path, selection: Selection, problems: dict[int, str]) -> None:
-    """Write left_out.csv, an image a row, and counts.csv, a part and task a row."""
+def _report(
+    folder: Path, selection: Selection, problems: dict[int, str], allow_missing: bool
+) -> None:
+    """Write left_out.csv and counts.csv; raise ValueError where too many images are left out."""
     with open(folder / "left_out.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["file", "part", "task", "reason"])
         for row, reason in problems.items():
-            parts = [name for name in PARTS if row in range(*selection.part(name).indices(10**9))]
-            writer.writerow([selection.files[row], "+".join(parts), selection.task[row], reason])
+            inside = (selection.bounds[:, 0] <= row) & (row < selection.bounds[:, 1])
+            parts = "+".join(np.array(PARTS)[inside])
+            writer.writerow([selection.files[row], parts, selection.task[row], reason])
     kept = np.ones(len(selection), dtype=bool)
     kept[list(problems)] = False
     with open(folder / "counts.csv", "w", newline="", encoding="utf-8") as file:
@@ -300,14 +281,7 @@ def _report(folder: Path, selection: Selection, problems: dict[int, str]) -> Non
             for task in range(selection.class_task.max() + 1):
                 of_task = selection.task[rows] == task
                 writer.writerow([part, task, of_task.sum(), (of_task & kept[rows]).sum()])
-
-
-def _check_problems(
-    folder: Path, problems: dict[int, str], count: int, allow_missing: bool
-) -> None:
-    if not problems:
-        return
-    missing = sum(reason == "missing" for reason in problems.values())
+    missing, count = sum(reason == "missing" for reason in problems.values()), len(selection)
     said = (
         f"{len(problems)} of {count} images left out, {missing} missing and "
         f"{len(problems) - missing} broken: {folder / 'left_out.csv'}"
@@ -318,7 +292,8 @@ def _check_problems(
             "them in place and run the command again (what is decoded stays), or pass "
             "--allow-missing"
         )
-    print(said)
+    if problems:
+        print(said)
 
 
 def run_single_label(options: argparse.Namespace) -> None:

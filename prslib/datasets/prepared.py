@@ -151,14 +151,11 @@ class Selection:
 
     def dataset(self, name: str, stands_for: str, images: np.ndarray | None) -> SequentialDataset:
         """Return the data set, with the rows' images or without any."""
-        splits = {
-            part: Split(
-                None if images is None else images[self.part(part)],
-                self.labels[self.part(part)],
-                self.task[self.part(part)],
-            )
-            for part in PARTS
-        }
+        splits = {}
+        for part in PARTS:
+            rows = self.part(part)
+            pixels = None if images is None else images[rows]
+            splits[part] = Split(pixels, self.labels[rows], self.task[rows])
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),
@@ -200,12 +197,8 @@ class PreparedSet:
     def load(
         self, images: bool, open_rows: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
-        """Load the prepared set or, for labels alone, split the table of labels now.
-
-        A derived split comes with a warning.
-        """
-        folder = data_dir() / self.name
-        array = None
+        """Load the prepared set or, for labels alone, split the table of labels now."""
+        folder, array = data_dir() / self.name, None
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
             if images:
@@ -228,12 +221,11 @@ class PreparedSet:
 
     def load_clustering(self) -> Clustering:
         """Load what the classes are clustered from: the training half's labels."""
-        places = (data_dir() / self.name / "corpus.npz", data_dir() / self.table)
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
-            raise self.not_prepared()
-        labels, names = self._labels_to_cluster(read_table(found, not self.ids_are_rows))
-        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+        for table in (data_dir() / self.name / "corpus.npz", data_dir() / self.table):
+            if table.is_file():
+                labels, names = self._labels_to_cluster(read_table(table, not self.ids_are_rows))
+                return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+        raise self.not_prepared()
 
     def not_prepared(self) -> FileNotFoundError:
         """Return the error that says how to prepare the set."""
@@ -265,10 +257,7 @@ class PreparedSet:
     def select(
         self, corpus: Corpus, ids: Path | None, per_class: int | None = None
     ) -> tuple[Selection, dict[str, int]]:
-        """Choose the images by the released ids in a folder, or derive a split; Sec. 4.
-
-        The counts say how many images are in no part, by reason.
-        """
+        """Choose images by the released ids, or derive a split; count those in no part; Sec. 4."""
         if ids is None:
             return self._derive(corpus, self.per_class if per_class is None else per_class)
         return self._select_released(corpus, read_ids(ids, self.id_ending))
@@ -288,8 +277,7 @@ class PreparedSet:
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
         names = np.array(names)[kept]
-        drawn = self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)
-        balanced = pool[drawn]
+        balanced = pool[self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)]
         rows = {
             "train": np.setdiff1d(pool[~is_test], balanced),
             "balanced": balanced,
@@ -298,25 +286,37 @@ class PreparedSet:
         made = self._selection("derived", corpus, rows, labels, task, names, class_task[kept])
         return made, left_out
 
-    def _select_released(
+    def _released_rows(
         self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
-    ) -> tuple[Selection, dict[str, int]]:
-        """Pick the published split's images and check that their labels agree."""
-        rows, task = {}, np.full(len(corpus.key), -1, dtype=np.int64)
+    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Find the images of the id files; return the rows of each part, and every row's task."""
+        rows, task = {part: [] for part in ids}, np.full(len(corpus.key), -1, dtype=np.int64)
         for part, lists in ids.items():
-            found = [
-                _look_up(corpus, wanted, self.id_halves[part], f"{ID_FILES[part]}_task{t}")
-                for t, wanted in enumerate(lists)
-            ]
-            rows[part] = np.concatenate(found)
-            for t, of_task in enumerate(found):
-                _set_task(task, of_task, t, part, corpus)
+            for t, wanted in enumerate(lists):
+                file = f"{ID_FILES[part]}_task{t}"
+                found = _look_up(corpus, wanted, self.id_halves[part], file)
+                if len(other := found[(task[found] >= 0) & (task[found] != t)]):
+                    raise ValueError(
+                        f"expected each image in one task, got {len(other)} of {file} in another "
+                        f"as well, the first with id {corpus.key[other[0]]}; download the id files "
+                        "again"
+                    )
+                task[found] = t
+                rows[part].append(found)
+        rows = {part: np.concatenate(found) for part, found in rows.items()}
         both = np.intersect1d(rows["train"], np.concatenate([rows["balanced"], rows["imbalanced"]]))
         if len(both):
             raise ValueError(
                 f"expected no training image in a test set, got {len(both)}, the first with id "
                 f"{corpus.key[both[0]]}; the id files are not of one split"
             )
+        return rows, task
+
+    def _select_released(
+        self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
+    ) -> tuple[Selection, dict[str, int]]:
+        """Pick the published split's images and check that their labels agree."""
+        rows, task = self._released_rows(corpus, ids)
         names = [name for name in self.classes(corpus.names) if name not in self.dropped]
         labels = corpus.columns(names)
         used = labels[rows["train"]].any(axis=0)  # a class without a training image is left out
@@ -334,7 +334,15 @@ class PreparedSet:
         # the task of a class is the one that most of its images are in
         counts = [labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(len(ids["train"]))]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
-        _check_labels_in_task(corpus, labels, task, chosen, class_task, names)
+        foreign = labels[chosen] & (class_task[None, :] != task[chosen][:, None])  # (chosen, C)
+        if len(wrong := np.flatnonzero(foreign.any(axis=1))):
+            first, label = chosen[wrong[0]], int(foreign[wrong[0]].argmax())
+            raise ValueError(
+                f"expected only labels of its own task for every image, but {len(wrong)} of "
+                f"{len(chosen)} have others, the first with id {corpus.key[first]}: task "
+                f"{task[first]} with {str(names[label])!r} of task {class_task[label]}; the id "
+                "files do not match these annotations, get both anew"
+            )
         selection = self._selection("released", corpus, rows, labels, task, names, class_task)
         return selection, left_out if empty else {}
 
@@ -369,55 +377,17 @@ class PreparedSet:
 
 def _look_up(corpus: Corpus, wanted: np.ndarray, halves: tuple[bool, ...], file: str) -> np.ndarray:
     """Return the rows of ids; the halves are searched in their order."""
-    rows = np.full(len(wanted), -1, dtype=np.int64)
-    for is_test in halves:
+    row = {}
+    for is_test in reversed(halves):  # what the first one has counts
         half = np.flatnonzero(corpus.is_test == is_test)
-        order = half[np.argsort(corpus.key[half])]
-        if not len(order):
-            continue
-        place = np.searchsorted(corpus.key[order], wanted).clip(max=len(order) - 1)
-        hit = (corpus.key[order[place]] == wanted) & (rows < 0)
-        rows[hit] = order[place[hit]]
-    missing = wanted[rows < 0]
-    if len(missing):
+        row |= zip(corpus.key[half].tolist(), half.tolist(), strict=True)
+    if missing := [key for key in wanted.tolist() if key not in row]:
         raise ValueError(
             f"expected every id of {file} among the labelled images, but "
             f"{len(missing)} of {len(wanted)} are not, the first is {missing[0]}; the id files do "
             "not match these annotations, get both anew"
         )
-    return rows
-
-
-def _set_task(task: np.ndarray, rows: np.ndarray, t: int, part: str, corpus: Corpus) -> None:
-    other = rows[(task[rows] >= 0) & (task[rows] != t)]
-    if len(other):
-        raise ValueError(
-            f"expected each image in one task, got {len(other)} of {ID_FILES[part]}_task{t} in "
-            f"another as well, the first with id {corpus.key[other[0]]}; download the id files "
-            "again"
-        )
-    task[rows] = t
-
-
-def _check_labels_in_task(
-    corpus: Corpus,
-    labels: np.ndarray,
-    task: np.ndarray,
-    rows: np.ndarray,
-    class_task: np.ndarray,
-    names: np.ndarray,
-) -> None:
-    foreign = labels[rows] & (class_task[None, :] != task[rows][:, None])  # (rows, C)
-    wrong = np.flatnonzero(foreign.any(axis=1))
-    if len(wrong):
-        first = rows[wrong[0]]
-        label = int(foreign[wrong[0]].argmax())
-        raise ValueError(
-            f"expected only labels of its own task for every image, but {len(wrong)} of "
-            f"{len(rows)} have others, the first with id {corpus.key[first]}: task {task[first]} "
-            f"with {str(names[label])!r} of task {class_task[label]}; the id files do not match "
-            "these annotations, get both anew"
-        )
+    return np.array([row[key] for key in wanted.tolist()], dtype=np.int64)
 
 
 def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:

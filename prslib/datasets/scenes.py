@@ -73,11 +73,9 @@ def digit_originals(part: str) -> Originals:
 def draw_scenes(
     name: str, images: int, rng: np.random.Generator, part: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scenes to pretrain on, all `CLASS_NAMES` equally frequent; `name` is a key of `TURNS`.
-
-    The scenes are uint8 (images, 32, 32, 3), the labels bool (images, 70). The digits are turned
-    and coloured otherwise than in the streams; "train" uses none of the streams' test originals.
-    """
+    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and labels, bool (images, 70)."""
+    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the streams.
+    # "train" uses none of the streams' test originals.
     digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
     colour = np.tile(np.array(list(OTHER_COLOURS.values()), dtype=np.uint8), (10, 1))
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
@@ -145,10 +143,7 @@ def _square(top: np.ndarray, left: np.ndarray, side: int) -> tuple[np.ndarray, n
 
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
-    """Resize square pictures (M, S, S) by bilinear interpolation, pixel centres aligned.
-
-    Returns integers (M, size, size) and the one that stands for the brightest pixel.
-    """
+    """Resize square pictures (M, S, S) bilinearly; return integers and that of full brightness."""
     side, unit = originals.shape[1], 2 * size  # positions are in pixels / unit
     centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
     low = np.minimum(centre // unit, side - 2)

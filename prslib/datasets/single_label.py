@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +22,7 @@ RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"  # it names the a
 TEST_PER_CLASS = 200  # of the stand-ins
 MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
 SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
-# MATLAB's types of numbers, by their code in a file
-MATLAB = {1: "i1", 2: "u1", 3: "<i2", 4: "<u2", 5: "<i4", 6: "<u4", 7: "<f4", 9: "<f8", 12: "<i8"}
-COMPRESSED, MATRIX = 15, 14
+COMPRESSED = 15  # MATLAB's code of such a variable
 
 
 def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
@@ -35,11 +32,12 @@ def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
     raw = folder / "MNIST" / "raw"
     parts = {}
     for part, prefix in (("train", "train"), ("test", "t10k")):
-        paths = [
-            _idx_file(raw, f"{prefix}-{what}", folder) for what in ("images-idx3", "labels-idx1")
-        ]
-        pixels = _read_idx(paths[0], 3)[..., None] if images else None
-        parts[part] = pixels, _read_idx(paths[1], 1)
+        files = [f"{prefix}-{what}-ubyte" for what in ("images-idx3", "labels-idx1")]
+        pixels, digits = (
+            _first_of([raw / name, raw / f"{name}.gz"], folder, "imbal-mnistseq", MNIST_FILES)
+            for name in files
+        )
+        parts[part] = _read_idx(pixels, 3)[..., None] if images else None, _read_idx(digits, 1)
     return _checked(parts, folder, (28, 28, 1))
 
 
@@ -54,11 +52,15 @@ def _from_keras(path: Path, images: bool) -> dict[str, Part]:
         raise _damaged(path, error) from error
 
 
-def _idx_file(raw: Path, name: str, folder: Path) -> Path:
-    for path in (raw / f"{name}-ubyte", raw / f"{name}-ubyte.gz"):
+def _first_of(paths: list[Path], folder: Path, dataset: str, files: str) -> Path:
+    for path in paths:
         if path.is_file():
             return path
-    raise _missing(f"MNIST/raw/{name}-ubyte", folder, "imbal-mnistseq", MNIST_FILES)
+    name = paths[0].relative_to(folder)
+    raise FileNotFoundError(
+        f"{name.as_posix()} is missing in {folder}; put there {files}, or run "
+        f"`python -m prslib prepare {dataset} --download`"
+    )
 
 
 def _read_idx(path: Path, dimensions: int) -> np.ndarray:
@@ -82,9 +84,8 @@ def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
     parts = {}
     for part in ("train", "test"):
         name = f"{part}_32x32.mat"
-        path = next((p for p in (folder / name, folder / "SVHN" / name) if p.is_file()), None)
-        if path is None:
-            raise _missing(name, folder, "imbal-svhnseq", SVHN_FILES)
+        paths = [folder / name, folder / "SVHN" / name]
+        path = _first_of(paths, folder, "imbal-svhnseq", SVHN_FILES)
         try:
             content = _read_mat(path, ["X", "y"] if images else ["y"])
             pixels = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2)) if images else None
@@ -95,43 +96,21 @@ def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
     return _checked(parts, folder, (32, 32, 3))
 
 
-def _read_mat(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Read arrays of numbers from a MATLAB 5 file, little endian.
+def _read_mat(path: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """Read variables of a compressed MATLAB 5 file once all checksums are right."""
+    # scipy's reader ends the process where the sizes in a damaged file are wrong.
+    from scipy.io import loadmat
 
-    scipy's reader ends the process where the sizes in a damaged file are wrong.
-    """
-    content, found = memoryview(path.read_bytes()), {}
+    content, start = memoryview(path.read_bytes()), 128
     if content[124:128] != b"\0\1IM":
         raise ValueError("no MATLAB 5 file")
-    for kind, body in _elements(content[128:]):
-        if kind == COMPRESSED:
-            name = _name(zlib.decompressobj().decompress(body, 200)[8:])
-            ((kind, body),) = _elements(zlib.decompress(body)) if name in names else ((0, b""),)
-        if kind == MATRIX and (name := _name(body)) in names:
-            _, (_, sizes), _, (kind, values) = islice(_elements(body), 4)
-            array = np.frombuffer(values, MATLAB[kind])
-            found[name] = array.reshape(np.frombuffer(sizes, "<i4"), order="F")
-    return found
-
-
-def _name(matrix: bytes) -> str:
-    return bytes(next(islice(_elements(matrix), 2, None))[1]).decode()
-
-
-def _elements(content: bytes) -> Iterator[tuple[int, memoryview]]:
-    """Yield the type and the bytes of each element of a MATLAB file."""
-    content = memoryview(content)
-    while len(content):
-        kind, size = np.frombuffer(content[:8], "<u4").tolist()
-        start, end = 8, 8 + size
-        if kind >> 16:  # a small one, within eight bytes
-            kind, size, start, end = kind & 0xFFFF, kind >> 16, 4, 8
-        elif kind != COMPRESSED:
-            end += -size % 8
-        if start + size > len(content):
-            raise ValueError(f"{len(content) - start} bytes of {size}")
-        yield kind, content[start : start + size]
-        content = content[end:]
+    while start < len(content):
+        kind, size = np.frombuffer(content[start : start + 8], "<u4").tolist()
+        start += 8 + size
+        if kind != COMPRESSED or start > len(content):
+            raise ValueError("not compressed, or cut off")
+        zlib.decompress(content[start - size : start])
+    return loadmat(path, variable_names=names)
 
 
 def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> dict[str, Part]:
@@ -153,13 +132,6 @@ def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> di
                 f"one a label, got {pixels.dtype} {pixels.shape}; download the data set again"
             )
     return {part: (pixels, digits.astype(np.int64)) for part, (pixels, digits) in parts.items()}
-
-
-def _missing(name: str, folder: Path, dataset: str, files: str) -> FileNotFoundError:
-    return FileNotFoundError(
-        f"{name} is missing in {folder}; put there {files}, or run "
-        f"`python -m prslib prepare {dataset} --download`"
-    )
 
 
 def _damaged(path: Path, why: object) -> ValueError:
@@ -287,19 +259,13 @@ def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> Seq
 def load_stand_in(
     source: Source, colour: bool, divisor: int, name: str, images: bool
 ) -> SequentialDataset:
-    """Make the stand-in for a downloaded data set, both parts `divisor` times smaller.
-
-    It has the source's class counts and a test set with equally many images of every digit.
-    """
-    counts = {
-        "train": source.train_counts // divisor,
-        "test": np.full(CLASSES, TEST_PER_CLASS // divisor),
+    """Make a stand-in, `divisor` times smaller than its source, with a balanced test set."""
+    counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
+    digits = {
+        part: np.repeat(np.arange(CLASSES), count // divisor) for part, count in counts.items()
     }
-    digits = {part: np.repeat(np.arange(CLASSES), count) for part, count in counts.items()}
-    pixels = dict.fromkeys(digits)
-    if images:
-        pixels = scenes.cached_pictures(name, digits, colour)
-    train, test = ((pixels[part], digits[part]) for part in ("train", "test"))
+    pixels = scenes.cached_pictures(name, digits, colour) if images else dict.fromkeys(digits)
+    train, test = ((pixels[part], digits[part]) for part in digits)
     return one_class_a_task(name, train, test, source.stands_for)
 
 
@@ -312,30 +278,27 @@ PAIRS = {
     "norm_penalty": 1e-5,
     "test_set": "full",
 }
-SGD = {"optimizer": "sgd", "learning_rate": 0.01}
-
-
-def _stand_in(source: Source, colour: bool, divisor: int, name: str, **recipe) -> Entry:
-    load = partial(load_stand_in, source, colour, divisor, name)
-    # its split of the originals into training and test is not the scenes'
-    return Entry(load, Recipe(**PAIRS, **recipe), tests_on_pretrained=True)
-
-
+ON_MLP = Recipe(model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS)
+ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
 RECIPES = {
-    "MNIST": Recipe(model="mlp", memory_size=300, **SGD, **PAIRS),
+    "MNIST": ON_MLP,
     "SVHN": Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
 }
-DOWNLOADED = {
+
+
+def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
+    load = partial(load_stand_in, source, source is SVHN, divisor, name)
+    recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
+    # its split of the originals into training and test is not the scenes'
+    return Entry(load, recipe, tests_on_pretrained=True)
+
+
+ENTRIES = {
     name: Entry(partial(load_source, source), RECIPES[source.torchvision])
     for name, source in SOURCES.items()
+} | {
+    "imbal-digits": _stand_in("imbal-digits", MNIST, 1, ON_MLP),
+    "imbal-colour-digits": _stand_in("imbal-colour-digits", SVHN, 1, ON_CONVNET),
+    "imbal-digits-tiny": _stand_in("imbal-digits-tiny", MNIST, 10, ON_MLP),
+    "imbal-colour-digits-tiny": _stand_in("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
 }
-IMBAL_DIGITS = _stand_in(MNIST, False, 1, "imbal-digits", model="mlp", memory_size=300, **SGD)
-IMBAL_DIGITS_TINY = _stand_in(
-    MNIST, False, 10, "imbal-digits-tiny", model="mlp", memory_size=30, **SGD
-)
-IMBAL_COLOUR_DIGITS = _stand_in(
-    SVHN, True, 1, "imbal-colour-digits", model="convnet", memory_size=500
-)
-IMBAL_COLOUR_DIGITS_TINY = _stand_in(
-    SVHN, True, 20, "imbal-colour-digits-tiny", model="convnet", memory_size=25
-)

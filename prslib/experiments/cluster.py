@@ -84,11 +84,8 @@ def _check_machines(ray: ModuleType, groups: Sequence[Sequence[RunConfig]], devi
     configs = [config for group in groups for config in group]
     share = gpu_share(configs, device)
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    fit = [
-        node
-        for node in nodes
-        if node["Resources"].get("CPU", 0) >= 1 and node["Resources"].get("GPU", 0) >= share
-    ]
+    needed = {"CPU": 1, "GPU": share}
+    fit = [n for n in nodes if all(n["Resources"].get(k, 0) >= v for k, v in needed.items())]
     if not fit:
         raise ClusterError(
             f"expected a machine with a CPU{' and a GPU' if share else ''} in the cluster, got "
@@ -96,16 +93,15 @@ def _check_machines(ray: ModuleType, groups: Sequence[Sequence[RunConfig]], devi
             "choose another device"
         )
     expected = {name: fingerprint(name) for name in {config.dataset for config in configs}}
-    answers = {}
+    answers, faults = [], []
     for node in fit:
         there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], False)
         task = ray.remote(with_registered).options(
             num_cpus=0, max_retries=0, scheduling_strategy=there, name="prslib data sets"
         )
         answer = task.remote(registered(), data_set_faults, expected)
-        answers[node["NodeManagerAddress"], node["NodeID"]] = answer
-    faults = []
-    for (host, _), answer in answers.items():
+        answers.append((node["NodeManagerAddress"], answer))
+    for host, answer in answers:
         try:
             faults += [f"{host}: {line}" for line in ray.get(answer)]
         except ray.exceptions.RayTaskError as error:  # no prslib there, or another version
@@ -171,14 +167,9 @@ def _failures(error: Exception, group: Sequence[RunConfig], store: Store, waitin
 
 
 def _submit(ray: ModuleType, configs: Sequence[RunConfig], device: str):
-    task = ray.remote(with_registered).options(
-        num_cpus=1,
-        num_gpus=gpu_share(configs, device),
-        max_retries=RETRIES,
-        retry_exceptions=False,
-        name=f"prslib {configs[0].hash}",
-    )
-    hashes = tuple(config.hash for config in configs)
+    hashes, share = tuple(config.hash for config in configs), gpu_share(configs, device)
+    how = {"num_cpus": 1, "num_gpus": share, "max_retries": RETRIES, "retry_exceptions": False}
+    task = ray.remote(with_registered).options(**how, name=f"prslib {hashes[0]}")
     return task.remote(registered(), train_there, tuple(configs), hashes, device)
 
 
@@ -202,8 +193,7 @@ def _fetch(ray: ModuleType, answer) -> tuple[list[Run], float]:
     try:
         return ray.get(answer)
     except Exception as raised:
-        error = getattr(raised, "cause", None)
-        if error is None:
+        if (error := getattr(raised, "cause", None)) is None:
             raise
         error.add_note(str(raised))
         raise error from None

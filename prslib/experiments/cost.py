@@ -42,24 +42,16 @@ IMAGE_SHAPES = {  # height, width, channels; or the width of frozen features
     **{name + FEATURES: (1280,) for name in MULTI_LABEL},
     **{name: source.shape for name, source in single_label.SOURCES.items()},
 }
-NOTHING = "labels and images"
-REMARKS = {
-    NOTHING: "labels and images missing; all its runs count as missing, at the published size",
-    "images": "images missing, so that its runs cannot be trained yet",
-}
+NOTHING = "labels and images missing; all its runs count as missing, at the published size"
+LABELS = "images missing, so that its runs cannot be trained yet"
 
 COMPARED = "gradient_products"  # what GSS asks of the network,
 FILL = 100  # and the samples that it compares a batch with: in memory before the first step
-SLOW = 2.0  # seconds a step from which one step is measured, after one to warm up,
-SLOWEST = 10.0  # and from which none is, only steps on a few images, by which it is extrapolated
-FEW = (2, 2, 4, 4)  # images; the first step of each length warms up
+FEW = (2, 2, 4, 4)  # images of the first steps; the first of each length warms up
+SLOW = 2.0  # seconds a step from which these alone are measured: longer ones follow from them
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 IDLE = 10  # seconds without work after which the measuring process ends
-KIND = (  # settings that a run's pace depends on
-    *("model", "frozen_stages", "pretrained_stages", "batch_size", "replay_batch_size"),
-    "precision",
-)
 
 COLUMNS = ["notebook", "wanted", "missing", "steps", "hours"]
 
@@ -70,7 +62,7 @@ def plan(
     store: Store,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Count the missing runs of notebooks and their hours in a table; add remarks for readers."""
-    rows, remarks, missing, datasets, paces = [], [], {}, {}, Paces()
+    remarks, counts, datasets, missing, paces = [], {}, {}, [], Paces()
     with blanks_for_missing() as absent:
         for name in names:
             try:
@@ -79,47 +71,41 @@ def plan(
             except Exception as error:  # whatever is wrong with it, the others can be counted
                 remarks.append(f"{name} cannot say what it wants: {type(error).__name__}: {error}")
                 continue
+            counts[name] = len(runs)
             datasets |= {key: config.dataset for key, config in runs.items()}
-            missing[name] = (
-                len(runs),
-                {
-                    key: (config, device)
-                    for key, config in runs.items()
-                    if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
-                },
-            )
-        paces.measure(run for _, runs in missing.values() for run in runs.values())
-        costs, devices = {}, {}
-        for name, (count, runs) in missing.items():
-            new = {key: (run[0].training, paces.cost(*run)) for key, run in runs.items()}
-            rows.append((name, count, len(new), *_total(new.values())))
-            costs |= new
-            devices |= {key: (config, paces.here(device)) for key, (config, device) in runs.items()}
-    rows.append(("all, each run once", len(datasets), len(costs), *_total(costs.values())))
+            missing += [
+                (name, key, config, paces.here(device))
+                for key, config in runs.items()
+                if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
+            ]
+        paces.measure((config, device) for *_, config, device in missing)
+        costs = [(*row, row[2].training, *paces.cost(*row[2:])) for row in missing]
+    columns = ["notebook", "hash", "config", "device", "training", "steps", "hours"]
+    costs = pd.DataFrame(costs, columns=columns)
+    each = costs.drop_duplicates("hash", keep="last")
+    rows = [(name, n, *_total(costs[costs["notebook"] == name])) for name, n in counts.items()]
+    rows.append(("all, each run once", len(datasets), *_total(each)))
     named = set(datasets.values())
-    remarks += [f"{name}: {REMARKS[what]}" for name, what in absent.items() if name in named]
-    hours = [_side_by_side(costs, devices)] if costs else []
+    remarks += [f"{name}: {what}" for name, what in absent.items() if name in named]
+    hours = [_side_by_side(each)] if len(each) else []
     return pd.DataFrame(rows, columns=COLUMNS), [*hours, *remarks, *dict.fromkeys(paces.remarks)]
 
 
-def _total(costs: Iterable[tuple[str, tuple[int, float]]]) -> tuple[int, float]:
-    """Add up steps and hours; runs of one training count once, with the longest."""
-    trainings = {}
-    for training, cost in costs:
-        trainings[training] = np.maximum(trainings.get(training, 0), cost)
-    steps, hours = sum(trainings.values(), np.zeros(2))
-    return int(steps), hours
+def _total(costs: pd.DataFrame) -> tuple[int, int, float]:
+    """Return number, steps and hours of runs; those of one training take as long as the longest."""
+    longest = costs.groupby("training")[["steps", "hours"]].max()
+    return len(costs), int(longest["steps"].sum()), longest["hours"].sum(skipna=False)
 
 
-def _side_by_side(costs: dict, devices: dict) -> str:
+def _side_by_side(costs: pd.DataFrame) -> str:
     """Return a sentence on the hours with as many processes on each device as a sweep begins."""
     hours, parts = 0.0, []
     for device, name in (("cpu", "the CPU"), ("cuda", "the GPU")):
-        configs = {key: config for key, (config, where) in devices.items() if where == device}
-        if configs:
-            count = process_count(gpu_share(list(configs.values()), device))
-            count = min(count, len({costs[key][0] for key in configs}))
-            hours += _total(costs[key] for key in configs)[1] / count
+        runs = costs[costs["device"] == device]
+        if len(runs):
+            count = process_count(gpu_share(runs["config"], device))
+            count = min(count, runs["training"].nunique())
+            hours += _total(runs)[-1] / count
             parts.append(f"{count} side by side on {name}")
     return (
         f"Hours are for one run after another; with {' and then '.join(parts)}, in all: "
@@ -142,14 +128,14 @@ def in_hours(hours: float) -> str:
 
 
 class Work(NamedTuple):
-    """Count a run's training steps and scored images."""
+    """A run's training steps and scored images."""
 
     steps: int  # a measurement of the gradient variance counts one for each batch of the memory
     scored: int  # test images that go through the network, after all tasks together
 
 
 class Pace(NamedTuple):
-    """Hold the seconds of a training step and of scoring one image."""
+    """Seconds of a training step and of scoring one image."""
 
     step: float
     image: float
@@ -168,11 +154,12 @@ def work_of(config: RunConfig) -> Work:
 
 
 def kind_of(config: RunConfig) -> tuple:
-    """Return what a run's pace depends on: size of an image, method, and the settings of `KIND`."""
+    """Return what a run's pace depends on: size of an image, method, network and batches."""
     settings, method = config.resolved, METHODS[config.method]
     # choosing slots by labels takes a few hundredths of a step: such methods have one pace
     own = config.method if method.ewc or method.looks_at_model else method.sampler is not None
-    return image_shape(config.dataset), own, *(settings[name] for name in KIND)
+    names = ("model", "frozen_stages", "pretrained_stages", "batch_size", "replay_batch_size")
+    return image_shape(config.dataset), own, *(settings[k] for k in (*names, "precision"))
 
 
 @lru_cache
@@ -193,10 +180,7 @@ class Paces:
         """Measure a pace for every kind among runs and their devices, with a progress bar."""
         kinds = {}
         for config, device in runs:
-            here = self.here(device)
-            if here != device:
-                self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
-            kinds.setdefault((*kind_of(config), here), (config, here))
+            kinds.setdefault((*kind_of(config), device), (config, device))
         with tqdm(kinds.items(), desc="measuring", unit="kind", disable=not kinds) as bar:
             for kind, (config, device) in bar:
                 bar.set_postfix_str(_describe(config))
@@ -207,13 +191,16 @@ class Paces:
 
     def cost(self, config: RunConfig, device: str) -> tuple[int, float]:
         """Return a run's steps and its hours; NaN where its pace could not be measured."""
-        pace, work = self.known[*kind_of(config), self.here(device)], work_of(config)
+        pace, work = self.known[*kind_of(config), device], work_of(config)
         step, image = pace or (math.nan, math.nan)
         return work.steps, (step * work.steps + image * work.scored) / 3600
 
     def here(self, device: str) -> str:
         """Return the device to measure on: the CPU where there is no GPU."""
-        return device if device == "cpu" or torch.cuda.is_available() else "cpu"
+        if device == "cpu" or torch.cuda.is_available():
+            return device
+        self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
+        return "cpu"
 
     def _measure(self, config: RunConfig, device: str) -> Pace | None:
         try:
@@ -251,30 +238,25 @@ def _random_images(config: RunConfig) -> SequentialDataset:
 
 
 def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace:
-    settings, train = config.resolved, dataset.train
-    model = make_model(
-        settings["model"], train.images.shape[1:], dataset.num_classes, seed=0, weights=NONE
-    )
+    name, train = config.resolved["model"], dataset.train
+    model = make_model(name, train.images.shape[1:], dataset.num_classes, seed=0, weights=NONE)
     learner = make_learner(config, dataset, device, model)
     images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
 
     def time_steps(batches) -> np.ndarray:
         return _intervals(lambda tick: learner.fit(images, labels, batches, tick), device)
 
-    def time_real_steps(count: int) -> np.ndarray:
-        return time_steps(_batches(config, dataset, learner, images, labels, count))[1:]
-
     few = time_steps([np.arange(length) for length in FEW])
-    steps = few[1:2] + (few[3] - few[1]) / 2 * (_images_in_a_step(config, dataset) - 2)
-    slowest = steps[0] >= SLOWEST
-    if not slowest:
-        steps = time_real_steps(2)
-        if steps[0] < SLOW:
-            steps = time_real_steps(int(np.clip(AIM / steps[0], 3, MOST)))
+    step = few[1] + (few[3] - few[1]) / 2 * (_images_in_a_step(config, dataset) - 2)
+    slow = step >= SLOW
+    if not slow:
+        count = int(np.clip(AIM / max(step, 1e-6), 3, MOST))
+        batches = _batches(config, dataset, learner, images, labels, count)
+        step = np.median(time_steps(batches)[1:])
     # a GPU scores many images in the time of few
-    rows = np.arange(1 if slowest else 8 if learner.device.type == "cpu" else len(train))
+    rows = np.arange(1 if slow else 8 if learner.device.type == "cpu" else len(train))
     score = _intervals(lambda tick: [(learner.probabilities(images, rows), tick()) for _ in "12"])
-    return Pace(float(np.median(steps)), min(score) / len(rows))
+    return Pace(float(step), min(score) / len(rows))
 
 
 def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
@@ -326,7 +308,7 @@ def blanks_for_missing() -> Iterator[dict[str, str]]:
     entries, sources = dict(DATASETS), dict(single_label.SOURCES)
     missing = {}
     for name in IMAGE_SHAPES:
-        for images, what in ((True, "images"), (False, NOTHING)):
+        for images, what in ((True, LABELS), (False, NOTHING)):
             try:
                 load_dataset(name, images)
                 break
@@ -357,14 +339,9 @@ def blank_dataset(name: str) -> SequentialDataset:
     class_task = np.repeat(np.arange(len(tasks)), sizes)
     train = _blank(class_task, [sum(task.labels_per_image) for task in tasks])
     test = _blank(class_task, per_class * sizes)
-    return SequentialDataset(
-        name=name,
-        train=train,
-        tests={"balanced": test, "imbalanced": test},  # the latter is larger
-        class_names=tuple(map(str, range(len(class_task)))),
-        class_task=class_task,
-        class_group=("majority",) * len(class_task),
-    )
+    tests = {"balanced": test, "imbalanced": test}  # the latter is larger
+    names, groups = tuple(map(str, range(len(class_task)))), ("majority",) * len(class_task)
+    return SequentialDataset(name, train, tests, names, class_task, groups)
 
 
 def _blank(class_task: np.ndarray, images: list[int]) -> Split:

@@ -1,9 +1,8 @@
 """Train the MLP in plain numpy, for the search over thousands of class orders.
 
-`prslib.run` trains the same run with torch and takes about five times as long on one core; stacked
-runs take about twice as long (`bench/many.py` measures all three). A stack also takes every step
-of every run, while here runs that begin with the same tasks share these steps. A test holds the
-loop against the learner. It returns the accuracy after every task and nothing else.
+`prslib.run` takes about five times as long on one core, stacked runs about twice as long
+(`bench/many.py`). Runs that begin with the same tasks share these steps here. A test holds the loop
+against the learner.
 """
 
 import os
@@ -18,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import task_name, tasks_together
 from prslib.paths import ending_with_us
+from prslib.training import CHOICES
 from prslib.training.config import RunConfig, check_all
-from prslib.training.portable import CHOICES
 from prslib.training.replay import plan
 from prslib.training.run import initial_model
 

@@ -29,7 +29,6 @@ from prslib.training.methods import METHODS
 
 FORMAT = 1  # of the files; raised when an older version could misread them
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member, so that equal runs are equal bytes
-RESAMPLED = "resampled.npy"
 INTEGERS = {"memory_size", "seed", "trained_tasks", "images", "samples"}  # columns
 LEAST_FREE = 16 * 2**20  # bytes on the disk without which no run begins
 POLL = 0.5  # seconds between two looks at a lock that another process holds
@@ -101,20 +100,24 @@ class Store:
         try:
             with zipfile.ZipFile(path) as file:
                 identity = json.loads(file.read("config.json"))
-                _check_format(path, identity)
-                expected = json.loads(_json(config.identity))
-                if identity | {"format": FORMAT} != expected | {"format": FORMAT}:
+                if (written := identity.pop("format", FORMAT)) > FORMAT:  # the first said none
+                    raise NewerStoreError(
+                        f"the stored run {path} has format {written}, expected at most {FORMAT}: a "
+                        "newer version of prslib wrote it. Update prslib, or set PRSLIB_CACHE to "
+                        "another folder; the file stays as it is"
+                    )
+                if identity != json.loads(_json(config.identity)):
                     raise ValueError("its config.json is another run's")
                 scores = _read_rows(file.read("scores.csv"))
                 labels = _read_array(file.read("memory_labels.npy"))
                 _check_content(config, scores, labels)
                 extras = {
-                    name: read(file.read(f"{name}{ending}"))
-                    for name, field, ending, read in EXTRAS
+                    name: read(file.read(member))
+                    for name, (field, member, read, _) in EXTRAS.items()
                     if field in config.identity
                 }
-                if "test_resamples" in config.identity:
-                    extras["resampled"] = with_draws(scores, _read_array(file.read(RESAMPLED)))
+                if "resampled" in extras:
+                    extras["resampled"] = with_draws(scores, extras["resampled"])
         except FileNotFoundError:
             return None
         except NewerStoreError:
@@ -131,16 +134,12 @@ class Store:
         """Write a run atomically and return its file."""
         members = {
             "config.json": _json(run.config.identity | {"format": FORMAT}),
-            "scores.csv": run.scores.to_csv(index=False),
+            "scores.csv": _csv(run.scores),
             "memory_labels.npy": _array_bytes(run.memory_labels),
         }
-        if run.features is not None:
-            members["features.npy"] = _array_bytes(run.features)
-        if run.resampled is not None:
-            draws = np.array(run.resampled["draws"].tolist(), np.float32)
-            members[RESAMPLED] = _array_bytes(draws)
-        if run.gradient_variance is not None:
-            members["gradient_variance.csv"] = run.gradient_variance.to_csv(index=False)
+        for name, (_, member, _, content) in EXTRAS.items():
+            if (extra := getattr(run, name)) is not None:
+                members[member] = content(extra)
         path = self.path(run.config)
         with self._advice(), replacing(path) as raw, zipfile.ZipFile(raw, "w") as file:
             for name, content in members.items():
@@ -150,18 +149,7 @@ class Store:
 
     @contextmanager
     def lock(self, config: RunConfig, wait: bool = True) -> Iterator[None]:
-        """Hold a run, so that no other process trains it meanwhile.
-
-        It is held within the context, or until the process ends. ``wait`` says whether to wait
-        while another process holds it.
-
-        Raises
-        ------
-        TimeoutError
-            If another process holds it and ``wait`` is False.
-        OSError
-            If the folder cannot be written.
-        """
+        """Hold a run, so that no other process trains it; without wait TimeoutError if one does."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.path(config, LOCK)
         with FileLock(path, timeout=-1 if wait else 0, poll_interval=POLL):
@@ -227,16 +215,6 @@ def _json(content: dict) -> str:
     return json.dumps(content, indent=2, sort_keys=True)
 
 
-def _check_format(path: Path, config: dict) -> None:
-    written = config.get("format", FORMAT)  # the first files did not say
-    if written > FORMAT:
-        raise NewerStoreError(
-            f"the stored run {path} has format {written}, expected at most {FORMAT}: a newer "
-            "version of prslib wrote it. Update prslib, or set PRSLIB_CACHE to another folder; the "
-            "file stays as it is"
-        )
-
-
 def _read_rows(content: bytes) -> pd.DataFrame:
     rows = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     for name in INTEGERS & set(rows):
@@ -287,11 +265,19 @@ def _array_bytes(array: np.ndarray) -> bytes:
     return content.getvalue()
 
 
-# optional results: the run's attribute, the field that asks for it, the member's ending and reader
-EXTRAS = (
-    ("features", "features_per_class", ".npy", _read_array),
-    ("gradient_variance", "variance_points", ".csv", _read_rows),
-)
+def _csv(rows: pd.DataFrame) -> str:
+    return rows.to_csv(index=False)
+
+
+def _draws_bytes(resampled: pd.DataFrame) -> bytes:
+    return _array_bytes(np.array(resampled["draws"].tolist(), np.float32))
+
+
+EXTRAS = {  # optional results: the field that asks for one, its file, and how it is read, written
+    "features": ("features_per_class", "features.npy", _read_array, _array_bytes),
+    "resampled": ("test_resamples", "resampled.npy", _read_array, _draws_bytes),
+    "gradient_variance": ("variance_points", "gradient_variance.csv", _read_rows, _csv),
+}
 
 
 def describe(identity: dict) -> str:
@@ -316,10 +302,8 @@ def inventory(store: Store) -> list[Entry]:
     store.settle()
     entries = []
     for name, paths in _files(store.folder, "*").items():
-        try:
+        with suppress(FileNotFoundError):  # another process has just finished or removed it
             entries.append(_entry(store.folder, name, paths))
-        except FileNotFoundError:  # another process has just finished or removed it
-            continue
     order = list(STATES)
     return sorted(entries, key=lambda entry: (order.index(entry.state), entry.changed))
 
@@ -348,25 +332,21 @@ def _state(folder: Path, name: str, held: bool) -> tuple[str, dict, str]:
     """Return a run's state, its identity ({} where no file says) and its error."""
     result, failure = (folder / f"{name}{kind}" for kind in (RESULT, FAILURE))
     if result.exists():
-        return *_read_result(result), ""
+        try:
+            with zipfile.ZipFile(result) as file:
+                identity = json.loads(file.read("config.json"))
+                newer = identity.get("format", FORMAT) > FORMAT
+        except FileNotFoundError:
+            raise
+        except Exception:  # whatever a damaged file leads to
+            return "damaged", {}, ""
+        return ("newer" if newer else "stored"), identity, ""
     if held:
         return "running", {}, ""
     if failure.exists():
         record = _read_json(failure)
         return "failed", record.get("config", {}), str(record.get("error", ""))
     return "interrupted", {}, ""
-
-
-def _read_result(path: Path) -> tuple[str, dict]:
-    try:
-        with zipfile.ZipFile(path) as file:
-            identity = json.loads(file.read("config.json"))
-            newer = identity.get("format", FORMAT) > FORMAT
-    except FileNotFoundError:
-        raise
-    except Exception:  # whatever a damaged file leads to
-        return "damaged", {}
-    return ("newer" if newer else "stored"), identity
 
 
 def _read_json(path: Path) -> dict:
@@ -438,8 +418,7 @@ def select(entries: Sequence[Entry], wanted: Sequence[str]) -> list[Entry]:
                     f"which {len(found) or 'no'} hashes begin; `python -m prslib runs` lists them"
                 )
         chosen |= {entry.hash: entry for entry in found}
-    held = [entry.hash for entry in chosen.values() if entry.state == "running"]
-    if held:
+    if held := [entry.hash for entry in chosen.values() if entry.state == "running"]:
         raise ValueError(f"{', '.join(held)} running; stop the process first")
     return list(chosen.values())
 

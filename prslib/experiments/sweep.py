@@ -85,15 +85,13 @@ def run_all(
     check_all(configs)
     store.settle()
     found = {config.hash: store.load(config) for config in configs}
-    missing = list({c.hash: c for c in configs if found[c.hash] is None}.values())
-    if missing:
+    if missing := list({c.hash: c for c in configs if found[c.hash] is None}.values()):
         from prslib.experiments.workers import train_missing  # loads torch
 
         store.check_writable()
         train_missing(missing, store, workers, device, save_every, address)
         found |= {config.hash: store.load(config) for config in missing}
-        gone = [config.hash for config in missing if found[config.hash] is None]
-        if gone:
+        if gone := [config.hash for config in missing if found[config.hash] is None]:
             raise RuntimeError(
                 f"expected {', '.join(gone)} in {store.folder}, where they were stored, and they "
                 "can no longer be read: someone has removed or changed the files; ask again to "

@@ -56,8 +56,7 @@ def train_missing(
     outcomes = {}
     with tqdm(total=len(configs), desc="training", unit="run", smoothing=0) as bar:
         for wait in (False, True):  # at first runs of other processes are left out
-            left = [config for config in configs if config.hash not in outcomes]
-            if not left:
+            if not (left := [config for config in configs if config.hash not in outcomes]):
                 break
             # processes that wait take single runs in one order, so that none waits in a circle
             in_order = [(config,) for config in sorted(left, key=lambda config: config.hash)]
@@ -74,8 +73,7 @@ def train_missing(
                         done = f"{describe(outcome.config.identity)}: {outcome.seconds:.0f} s"
                         bar.set_postfix_str(done, refresh=False)
                         bar.update()
-    failed = [outcome for outcome in outcomes.values() if outcome.error is not None]
-    if failed:
+    if failed := [outcome for outcome in outcomes.values() if outcome.error is not None]:
         lines = [f"{describe(o.config.identity)} ({o.config.hash}): {o.error}" for o in failed]
         raise RuntimeError(
             f"{len(failed)} of {len(outcomes)} runs failed, the others are stored; "
@@ -116,11 +114,8 @@ def _train_here(groups, store, workers, device, save_every, wait) -> Iterator[Ou
                         left.pop(outcome.config.hash, None)
                         yield outcome
         except BrokenProcessPool:  # a process was killed, which ends the others too
-            begun = [
-                key
-                for key, group in left.items()
-                if any(store.path(config, LOCK).exists() for config in group)
-            ]
+            locked = {path.stem for path in store.folder.glob(f"*{LOCK}")}
+            begun = [k for k, group in left.items() if locked & {config.hash for config in group}]
             for key in begun or list(left):
                 yield from _train_apart(left.pop(key), *options)
 
@@ -146,7 +141,7 @@ def train_and_store(
 ) -> list[Outcome]:
     """Train and store the runs of a group that are not stored yet; errors go into the outcomes."""
     start = time.perf_counter()
-    missing, outcomes = list(group), []
+    missing, outcomes, options = list(group), [], (store, device, save_every, wait)
     try:
         with ExitStack() as locks:
             missing, outcomes = lock_missing(group, store, wait, locks)
@@ -156,7 +151,6 @@ def train_and_store(
                 outcomes += store_runs(runs, store, time.perf_counter() - start)
     except Exception as error:
         if len(missing) > 1:  # each is trained again for itself
-            options = store, device, save_every, wait
             return outcomes + [train_and_store((config,), *options)[0] for config in missing]
         return [*outcomes, failure(missing[0], store, error, time.perf_counter() - start)]
     return outcomes

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from prslib.checks import naming_extra, one_of
@@ -101,7 +100,7 @@ class ResNet18(Staged):
     """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...").
 
     The paper says ResNet18. The stem without max-pool and the first stage's width are the released
-    code's. Torchvision's width is fixed at 64, so this one is written out; nothing is pretrained.
+    code's. Torchvision's width is fixed at 64, so its blocks are put together here.
     """
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128):
@@ -122,31 +121,13 @@ class ResNet18(Staged):
 
 
 def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(Block(before, after, stride), Block(after, after, 1))
-
-
-class Block(nn.Module):
-    """Two 3x3 convolutions and a shortcut (He et al. 2016)."""
-
-    def __init__(self, before: int, after: int, stride: int):
-        super().__init__()
-        self.path = nn.Sequential(
-            nn.Conv2d(before, after, kernel_size=3, stride=stride, padding=1, bias=False),
-            nn.BatchNorm2d(after),
-            nn.ReLU(),
-            nn.Conv2d(after, after, kernel_size=3, padding=1, bias=False),
-            nn.BatchNorm2d(after),
-        )
-        self.shortcut = nn.Identity()
-        if before != after:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(before, after, kernel_size=1, stride=stride, bias=False),
-                nn.BatchNorm2d(after),
-            )
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return (B, after, H / stride, W / stride) of (B, before, H, W)."""
-        return F.relu(self.path(images) + self.shortcut(images))
+    with naming_extra("training", " for resnet18"):
+        from torchvision.models.resnet import BasicBlock
+    first = BasicBlock(before, after, stride)
+    if before != after:
+        shortcut = nn.Conv2d(before, after, kernel_size=1, stride=stride, bias=False)
+        first.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(after))
+    return nn.Sequential(first, BasicBlock(after, after))
 
 
 def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) -> Backbone:

@@ -43,8 +43,7 @@ def file_of(weights: str) -> Path | None:
 
 def identity_of(weights: str) -> str:
     """Return what a run's hash holds: a name, or "sha256:..." of a file's bytes."""
-    path = file_of(weights)
-    if path is None:
+    if (path := file_of(weights)) is None:
         return weights
     stat = path.stat()
     return _digest(str(path.resolve()), stat.st_mtime_ns, stat.st_size)

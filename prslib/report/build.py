@@ -62,7 +62,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train the runs of several notebooks in one sweep, execute these, return errors by name."""
     from tqdm import tqdm
 
-    from prslib.training.portable import round_alike
+    from prslib.training import round_alike
 
     round_alike()  # before the notebooks' processes load numpy
     errors = _train(profile, names)

@@ -23,8 +23,8 @@ from prslib.report.ledger import HEADLINES, account, as_markdown
 from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS, final, scores_of
+from prslib.training import versions
 from prslib.training.config import RunConfig
-from prslib.training.portable import versions
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 LARGE = "resnet101"  # the paper's network

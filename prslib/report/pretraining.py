@@ -109,8 +109,8 @@ def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict:
     import torch
 
     from prslib.models.networks import make_model
+    from prslib.training import round_alike
     from prslib.training.learner import Learner
-    from prslib.training.portable import round_alike
 
     round_alike()
     scenes_name, _, number = name.partition("-")

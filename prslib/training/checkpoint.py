@@ -155,11 +155,9 @@ class Checkpoint:
                 f"{self.training}; give every run a file of its own"
             )
         if content["code"] != self.code:
-            self._starts_over("other code wrote it")
-            return
+            return self._starts_over("other code wrote it")
         if not set(self.hashes) <= set(content["hashes"]):
-            self._starts_over("it was written for runs that look at less")
-            return
+            return self._starts_over("it was written for runs that look at less")
         before = copy.deepcopy(progress.state())
         try:
             progress.restore(content["progress"])
@@ -176,14 +174,9 @@ class Checkpoint:
         """Write the file if its time has come; only warn if it cannot be written."""
         if self.path is None or time.monotonic() < self._due:
             return
-        content = {
-            "training": self.training,
-            "hashes": self.hashes,
-            "code": self.code,
-            "progress": progress.state(),
-        }
+        content = {"training": self.training, "hashes": self.hashes, "code": self.code}
         buffer = io.BytesIO()
-        torch.save(content, buffer)
+        torch.save(content | {"progress": progress.state()}, buffer)
         try:
             with replacing(self.path) as file:
                 file.write(buffer.getbuffer())
@@ -204,8 +197,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except Exception as error:  # whatever a damaged file raises, the run can start over
-            self._starts_over(f"it cannot be read: {error}")
-            return None
+            return self._starts_over(f"it cannot be read: {error}")
 
     def _starts_over(self, why: str) -> None:
         warnings.warn(

@@ -3,9 +3,9 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
@@ -37,10 +37,6 @@ PLAIN |= {"macro_auc": False}
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points", "macro_auc")
 
 
-def _without_minus_zero(check: Callable) -> Callable:
-    return lambda name, value: check(name, value) + 0.0
-
-
 COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
 NUMBERS = {  # each check refuses a wrong value and returns Python's int or float
     "seed": COUNT,
@@ -52,9 +48,9 @@ NUMBERS = {  # each check refuses a wrong value and returns Python's int or floa
     "memory_size": SIZE,
     "batch_size": SIZE,
     "replay_batch_size": SIZE,
-    "rho": _without_minus_zero(power),
-    "ewc_lambda": _without_minus_zero(finite),
-    "learning_rate": _without_minus_zero(finite),
+    "rho": power,
+    "ewc_lambda": finite,
+    "learning_rate": finite,
 }
 
 
@@ -88,9 +84,8 @@ class RunConfig:
     model : str or None
         A key of `MODELS`.
     weights : str or None
-        The model's first weights: "none", a name of its `Architecture.published_weights`
-        (ImageNet's are fetched once), or a file with its state dict. "digits" are five
-        pretrainings, one a seed in turn: "digits-0" for the seeds 0, 5, ... The default is what
+        The model's first weights: "none", one of its `Architecture.published_weights`, or a file
+        with its state dict. "digits" are five pretrainings, one a seed in turn. The default is what
         the data set's recipe names, if the model has it, else `Architecture.default_weights`.
         Models without published weights ignore it.
     frozen_stages : int
@@ -153,12 +148,10 @@ class RunConfig:
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
-        one_of("dataset", self.dataset, DATASETS)
-        one_of("method", self.method, METHODS)
-        one_of("variant", self.variant, VARIANTS)
-        known = {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
+        known: dict[str, Iterable] = {"dataset": DATASETS, "method": METHODS, "variant": VARIANTS}
+        known |= {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
         for name, names in known.items():
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
                 one_of(name, getattr(self, name), names)
         self._check_numbers()
         if not isinstance(self.macro_auc, bool):
@@ -178,7 +171,7 @@ class RunConfig:
         for name, check in NUMBERS.items():
             value = getattr(self, name)
             if value is not None or getattr(RunConfig, name) is not None:  # else None is allowed
-                object.__setattr__(self, name, check(name, value))
+                object.__setattr__(self, name, check(name, value) + 0)  # -0.0 becomes 0.0
         if self.ewc_lambda is not None and self.ewc_lambda < 0:
             raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
         if self.learning_rate is not None and self.learning_rate <= 0:
@@ -203,10 +196,9 @@ class RunConfig:
                 f"weights {settings['weights']!r} have learned from images that {self.dataset} "
                 f"tests on; choose weights {NONE!r} or another data set"
             )
+        asking = self.method if method.looks_at_gradients else "variance_points"
         if method.looks_at_gradients or self.variance_points:
-            row.check_gradients(
-                name, self.method if method.looks_at_gradients else "variance_points"
-            )
+            row.check_gradients(name, asking)
         row.check_frozen(name, max(self.frozen_stages, self.pretrained_stages or 0))
 
     @property
@@ -228,11 +220,8 @@ class RunConfig:
         """The resolved fields that change this run's result, and no others."""
         own = METHODS[self.method].reads
         others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        fields = {
-            name: value
-            for name, value in self.resolved.items()
-            if name not in others and (name, value) not in PLAIN.items()
-        }
+        told = [pair for pair in self.resolved.items() if pair not in PLAIN.items()]
+        fields = {name: value for name, value in told if name not in others}
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
@@ -275,13 +264,11 @@ class RunConfig:
 
     def _check_batch(self, dataset: SequentialDataset) -> None:
         """Refuse batches that a part of the stream cannot fill: training would leave it out."""
-        settings, offline = self.resolved, METHODS[self.method].offline
-        tasks = dataset.train.task
-        sizes = np.bincount(tasks, minlength=len(settings["schedule"]))
-        together = tasks_together(settings["schedule"], settings["tasks_at_once"])
-        images, part = min((int(sizes[list(group)].sum()), group) for group in together)
-        if offline:
-            images, part = len(tasks), settings["schedule"]
+        settings, tasks = self.resolved, dataset.train.task
+        groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
+        if METHODS[self.method].offline:
+            groups = [settings["schedule"]]
+        images, part = min((int(np.isin(tasks, group).sum()), group) for group in groups)
         if settings["batch_size"] > images:
             raise ValueError(
                 f"batch_size must be at most the smallest part of the stream, {images} images of "
@@ -356,8 +343,7 @@ def configs(**fields) -> list[RunConfig]:
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
     known = [field.name for field in dataclasses.fields(RunConfig)]
-    unknown = sorted(set(fields) - set(known))
-    if unknown:
+    if unknown := sorted(set(fields) - set(known)):
         raise ValueError(
             f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
         )
@@ -372,11 +358,9 @@ def configs(**fields) -> list[RunConfig]:
 
 def check_all(configs: Iterable[RunConfig]) -> None:
     """Raise ValueError where a configuration does not fit its data set, before work starts."""
-    datasets = {}
+    load = lru_cache(partial(load_dataset, images=False))
     for config in configs:
-        if config.dataset not in datasets:
-            datasets[config.dataset] = load_dataset(config.dataset, images=False)
-        config.check(datasets[config.dataset])
+        config.check(load(config.dataset))
 
 
 def configs_of(

@@ -59,8 +59,8 @@ def check_device(device: torch.device | str) -> None:
     gpus = torch.cuda.device_count()
     known = ["cpu", *["cuda"][:gpus], *(f"cuda:{i}" for i in range(gpus))]
     if str(wanted) not in known:
-        said = f"devices of this machine: {', '.join(known)}"
-        raise ValueError(f"unknown device {str(device)!r}; {said}")
+        here = ", ".join(known)
+        raise ValueError(f"unknown device {str(device)!r}; devices of this machine: {here}")
 
 
 class Images:
@@ -162,9 +162,8 @@ def on_device(plan: Sequence[np.ndarray], device: torch.device) -> Sequence[Tens
     if not len(plan):
         return ()
     flat = torch.from_numpy(np.concatenate(plan))
-    if device.type == "cuda":
-        flat = flat.pin_memory()  # so that the host does not wait for the copy
-    flat = flat.to(device, non_blocking=True)
+    if device.type == "cuda":  # pinned, so that the host does not wait for the copy
+        flat = flat.pin_memory().to(device, non_blocking=True)
     return flat.split([len(batch) for batch in plan])
 
 

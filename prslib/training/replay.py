@@ -44,10 +44,8 @@ class Part:
 def after(parts: list[Part], position: tuple[int, int]) -> list[Part]:
     """Return the rest of a listed stream, after some parts and some steps of the next one."""
     finished, steps = position
-    return [
-        Part(part.seen, part.batches[0 if i else steps :])
-        for i, part in enumerate(parts[finished:])
-    ]
+    rest = enumerate(parts[finished:])
+    return [Part(part.seen, part.batches[0 if i else steps :]) for i, part in rest]
 
 
 def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1) -> list[Part]:

@@ -16,13 +16,13 @@ from prslib.datasets.curation import feature_rows
 from prslib.memory import Memory
 from prslib.models.networks import make_model
 from prslib.models.weights import of_seed
+from prslib.training import round_alike
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Images, Precision, check_device, place
 from prslib.training.gradients import measured, memory_variance
 from prslib.training.learner import SAMPLER_NEEDS, Learner, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
-from prslib.training.portable import round_alike
 from prslib.training.replay import labels_in, make_replay, new_samples, seeds_of, stream_of
 
 RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # columns of `Run.resampled`
@@ -65,7 +65,7 @@ def run(
     Notes
     -----
     A run takes one thread. On a CPU the same configuration gives the same bytes on every machine
-    with the same packages (`prslib.training.portable`), and many runs side by side are faster in
+    with the same packages (`prslib.training.round_alike`), and many runs side by side are faster in
     total than one run on all cores.
     """
     return run_at_once([config], device, checkpoint, save_every)[0]
@@ -136,20 +136,15 @@ def _run(
     )
     known = max((row["images"] for row in progress.variances), default=0)
     left = marks[marks * settings["batch_size"] > known] if progress.replay else ()
-    for part in measured(parts, left, measure, _steps_taken(config, dataset, progress)):
+    finished_parts, steps = progress.position
+    taken = sum(_lengths(config, dataset)[:finished_parts]) + steps
+    for part in measured(parts, left, measure, taken):
         learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
         groups = tasks_together(part.seen, settings["tasks_at_once"])
+        more = groups, settings["test_resamples"], any(config.macro_auc for config in configs)
         progress.finish_part(
             {
-                name: score_tasks(
-                    learner,
-                    test_images[name],
-                    test,
-                    dataset,
-                    groups,
-                    settings["test_resamples"],
-                    any(config.macro_auc for config in configs),
-                )
+                name: score_tasks(learner, test_images[name], test, dataset, *more)
                 for name, test in tests.items()
             }
         )
@@ -187,8 +182,7 @@ def finished(
     if shown is not None:
         extras["features"] = progress.learner.features(test_images, shown)
     asked = set(variance_marks([config], dataset) * config.resolved["batch_size"])
-    variances = [row for row in progress.variances if row["images"] in asked]
-    if variances:
+    if variances := [row for row in progress.variances if row["images"] in asked]:
         extras["gradient_variance"] = with_run_columns(config, pd.DataFrame(variances))
     return Run(config, frame, labels_in(progress.replay, dataset), **extras)
 
@@ -216,11 +210,6 @@ def variance_marks(configs: Sequence[RunConfig], dataset: SequentialDataset) -> 
     steps = sum(_lengths(configs[0], dataset))
     marks = [np.linspace(0, steps, c.variance_points + 1).round().astype(int)[1:] for c in configs]
     return np.unique(np.concatenate(marks))
-
-
-def _steps_taken(config: RunConfig, dataset: SequentialDataset, progress: Progress) -> int:
-    finished, steps = progress.position
-    return sum(_lengths(config, dataset)[:finished]) + steps
 
 
 def _lengths(config: RunConfig, dataset: SequentialDataset) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prslib.datasets import digits, scenes
-from prslib.training.portable import CHOICES
+from prslib.training import CHOICES
 
 WHITE = np.full((1, 8, 8), 16)
 # Other digests change the results of all runs (`prslib.training.config.PROTOCOL`).

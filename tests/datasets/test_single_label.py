@@ -63,12 +63,12 @@ def write_idx(folder, parts, packed):
     return raw
 
 
-def write_mat(folder, parts, do_compression=True):
+def write_mat(folder, parts):
     folder.mkdir(exist_ok=True)
     for part, (images, digits) in parts.items():
         labels = np.where(digits == 0, 10, digits)[:, None]
         content = {"X": images.transpose(1, 2, 3, 0), "y": labels}
-        scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=do_compression)
+        scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
 
 
 def test_thinning_has_the_papers_sums():
@@ -112,7 +112,7 @@ def test_files_are_read_and_named_where_they_are_cut_short(tmp_path, kind):
 
 
 def test_damage_anywhere_is_named_or_harmless(tmp_path):
-    write_mat(tmp_path, pictures(32, 32, 3), do_compression=False)
+    write_mat(tmp_path, pictures(32, 32, 3))
     write_keras(tmp_path, pictures(28, 28, 1))
     for read, file, named in (
         (read_svhn, tmp_path / "test_32x32.mat", 50),

@@ -7,8 +7,7 @@ import sys
 import pytest
 from llvmlite.binding import get_host_cpu_features
 
-from prslib.training import portable
-from prslib.training.portable import CHOICES, round_alike
+from prslib.training import CHOICES, round_alike
 
 needs_avx2 = pytest.mark.skipif(
     not get_host_cpu_features().get("avx2", False), reason="the processor has no AVX2"
@@ -34,7 +33,7 @@ def fresh_process(code):
 def test_one_order_of_sums_is_chosen_for_all_processors_with_avx2(
     monkeypatch, features, said, left
 ):
-    monkeypatch.setattr(portable, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
     for name in CHOICES:
         monkeypatch.setenv(name, "")  # to be put back afterwards
         monkeypatch.delenv(name)
