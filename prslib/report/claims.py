@@ -290,6 +290,7 @@ CLAIMS: dict[str, Claim] = {
         "training, in any of C-F1, O-F1, mAP; overall; one strength of the penalty",
         statistics.beats(*FREEZING),
         columns=("varied", "metric"),
+        on=(COCO,),
         where={"method": ("EWC",), "varied": FREEZING},
     ),
     "upper_bound": leads(
