@@ -112,13 +112,14 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import join_panels
+from prslib.training.config import seeds_told
 
 for name in settings.dataset:
     shown = architectures.in_order(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         architectures.plot_architectures(shown[shown["metric"] == metric], ax, metric)
-    join_panels(figure, f"{name}: Multitask by network [paper's], seeds: {len(settings.seeds)}")
+    join_panels(figure, f"{name}: Multitask by network [paper's], {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
@@ -159,7 +160,7 @@ for name in settings.dataset:
     parts = architectures.in_order(shown).groupby("network", sort=False)
     for ax, (network, part) in zip(axes, parts, strict=True):
         plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
-    join_panels(figure, f"{name}: mAP by network [paper's], seeds: {len(settings.seeds)}")
+    join_panels(figure, f"{name}: mAP by network [paper's], {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]

@@ -76,7 +76,7 @@ figure, axes = plt.subplots(2, 3, figsize=(10, 7.8))
 for ax, kind in zip(axes.flat, ledger.KINDS, strict=True):
     shown = run[run["kind"] == kind]
     ledger.plot_agreement(shown, ax).set_title(f"{kind}: {len(shown)} cells")
-seeds = f"means over {run['seeds'].min()} to {run['seeds'].max()} seeds"
+seeds = f"means over {' or '.join(map(str, sorted(run['seeds'].unique())))} seeds"
 title = f"{len(run)} of {len(rows)} published cells, ours against the paper's, {seeds}"
 style.join_panels(figure, title)
 settings.save(figure, run, "agreement")

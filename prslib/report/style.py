@@ -201,7 +201,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
-    rows = list(dict.fromkeys(frame[y]))
+    rows = [g for g in GROUPS if g in set(frame[y])] or list(dict.fromkeys(frame[y]))
     place, clear = frame[y].map(rows.index).to_numpy(), (frame["clearly"] != "").to_numpy()
     ax.hlines(place, frame["low"], frame["high"], color="0.35", linewidth=1.8)
     for name, of, fill in (("clear", clear, "0.1"), ("not clear", ~clear, "white")):
