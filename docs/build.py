@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from sphinx.cmd.build import build_main
 
-from prslib.paths import cache_dir, figures_dir
+from prslib.paths import PACKAGE, cache_dir, figures_dir
 from prslib.report.build import executed_file
 from prslib.report.committed import ORDER
 
@@ -42,6 +42,9 @@ def build(profile: str) -> Path:
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab"))
+    shown = place / "prslib" / "samplers" / "reference.py"  # in reference.md
+    shown.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(PACKAGE / "samplers" / "reference.py", shown)
     found = {name: file for name in ORDER if (file := executed(profile, name))}
     if not found:
         raise SystemExit(

@@ -128,7 +128,7 @@ class ReferencePRS(Counted, LabelSampler):
         return members[score == score.max()]
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return sum_i |C_ki - p_i sum_l C_kl| for each k of K, Eq. (5)."""
+        """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
         counts = self._held - self._labels[k]  # (K, C): C_ki, the memory without k
         return np.abs(counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
 
