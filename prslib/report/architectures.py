@@ -13,7 +13,6 @@ from prslib.training.methods import METHODS
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)
 PAPER_EPOCHS = (1, 10)
-METHOD_TABLES = ("main", "attention_consistency", "rnn_attention")
 
 
 def online_configs(networks: Sequence[dict], methods: Sequence[str], **fixed) -> list[RunConfig]:
@@ -72,7 +71,8 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
     chosen = _frozen(rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")], "min")
-    return beside(chosen, *METHOD_TABLES, also=["architecture"])
+    tables = ("main", "attention_consistency", "rnn_attention")
+    return beside(chosen, *tables, also=["architecture"])
 
 
 def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
@@ -88,9 +88,9 @@ def _rank(architecture: str) -> int:
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort rows as in the paper's tables: the plain network and one epoch first."""
-    ranks = rows["architecture"].map(_rank)
-    keys = rows.assign(architecture=ranks)[["architecture", "epochs", "test_set"]]
-    return rows.loc[keys.sort_values(list(keys), kind="stable").index].reset_index(drop=True)
+    keys = rows.assign(architecture=rows["architecture"].map(_rank))
+    keys = keys.sort_values(["architecture", "epochs", "test_set"], kind="stable")
+    return rows.loc[keys.index].reset_index(drop=True)
 
 
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,4 @@
-"""Execute notebooks, and tell which are out of date.
-
-The commands import this module before they know what to do: what is slow to load is imported by
-the functions that need it.
-"""
+"""Execute notebooks, tell which are out of date, and load what is slow only where it is needed."""
 
 import contextlib
 import os

@@ -229,10 +229,7 @@ def renew() -> None:
 
 
 def verify(profile: str) -> tuple[list[str], bool]:
-    """Compare a few runs trained anew, and a profile's CSV files, with HEAD's; nothing is stored.
-
-    Returns the lines to print, and whether all is within `LIMIT`.
-    """
+    """Compare new runs and a profile's CSV files with HEAD's: lines, and if all are in `LIMIT`."""
     here = {file.stem: file.read_text() for file in figures_dir(profile).glob("*.csv")}
     committed = _committed_tables(profile)
     named = dict(versions().itertuples(index=False))

@@ -171,22 +171,19 @@ def decide(
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay the decided claims out as text, a row for each claim and data set."""
-    rows = [
-        {
-            "claim": row.statement,
-            "where": row.source,
-            "data": _data(row),
-            "effect": _effect(row),
-            "p": "" if np.isnan(row.p) else f"{row.p:.2g}",
-            "paper": "" if np.isnan(row.published) else f"{row.published:+.1f}",
-            "seeds": row.seeds or "",
-            "by itself": row.alone,
-            "verdict": row.verdict,
-        }
-        for row in decided.itertuples()
-    ]
-    columns = ["claim", "where", "data", "effect", "p", "paper", "seeds", "by itself", "verdict"]
-    return pd.DataFrame(rows, columns=columns)
+    rows = list(decided.itertuples())
+    columns = {
+        "claim": [row.statement for row in rows],
+        "where": [row.source for row in rows],
+        "data": [_data(row) for row in rows],
+        "effect": [_effect(row) for row in rows],
+        "p": ["" if np.isnan(row.p) else f"{row.p:.2g}" for row in rows],
+        "paper": ["" if np.isnan(row.published) else f"{row.published:+.1f}" for row in rows],
+        "seeds": [row.seeds or "" for row in rows],
+        "by itself": [row.alone for row in rows],
+        "verdict": [row.verdict for row in rows],
+    }
+    return pd.DataFrame(columns)
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:

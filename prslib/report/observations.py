@@ -195,11 +195,7 @@ def _variance(run: Run) -> pd.DataFrame | None:
 
 @cache
 def published_observations() -> pd.DataFrame:
-    """Return every printed cell in the shape of our own rows, in the order of `published.load`.
-
-    The seed is 0; table, memory_size, note and cell (its number) come in addition. What means
-    nothing to a method, such as Multitask's memory, is missing or "".
-    """
+    """Return every printed cell in the shape of our own rows, in the order of `published.load`."""
     cells = published.load().rename(columns={"dataset": "stands_for"})
     standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))
     fields = ("memory_size", "schedule", "rho")

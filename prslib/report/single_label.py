@@ -1,8 +1,4 @@
-"""Compare methods on single-label data, and search for the order of the classes of the paper.
-
-The order is not published, and it changes the scores more than the method does. The table's first
-column limits it: after one task no accuracy can exceed the first pair's share of the test set.
-"""
+"""Compare methods on single-label data, and search for the paper's order of the classes."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -43,6 +39,7 @@ def pair_shares(dataset: SequentialDataset) -> pd.Series:
 
 def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
     """List the orders whose first pair is large enough for the paper's first column."""
+    # after one task no accuracy can exceed the first pair's share of the test set
     cells = published_row(dataset)
     needed = cells.loc[cells["trained_tasks"] == 1, "published"].max()
     shares = pair_shares(dataset)
