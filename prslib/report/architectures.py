@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -12,7 +13,6 @@ from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)
-PAPER_EPOCHS = (1, 10)
 
 
 def online_configs(networks: Sequence[dict], methods: Sequence[str], **fixed) -> list[RunConfig]:
@@ -44,7 +44,7 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
     rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
     names = rows["model"].map(lambda name: MODELS[name].stands_for)
-    paper = (rows["epochs"] > 1).map(dict(zip((False, True), PAPER_EPOCHS, strict=True)))
+    paper = np.where(rows["epochs"] > 1, 10, 1)  # epochs
     settings = zip(rows["epochs"], paper, rows["test_set"], strict=True)
     return rows.assign(
         architecture=names,

@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from io import BytesIO, StringIO
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,6 @@ from prslib.training import versions
 from prslib.training.config import RunConfig
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
-LARGE = "resnet101"  # the paper's network
 # the notebooks in the order of their questions
 ORDER = (
     *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
@@ -35,9 +35,7 @@ ORDER = (
     *("gradient_variance", "architectures", "pretraining", "single_label", "deviations"),
     *("datasets", "ledger"),
 )
-GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
 BESIDE = "CBRS"  # a later sampler that balances the memory too
-BOUND = "Multitask"  # sees all tasks at once, so it is no contestant
 # rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends with
 # ", one piece" where Avalanche gets the whole stream
 CONTESTANTS = {
@@ -71,9 +69,7 @@ def main_table() -> str:
     """Return overall scores and each group's mAP: mean ± s.d. over seeds [the paper's number]."""
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["measure"] == "score"]
-    columns = [("overall", metric) for metric in METRICS] + [
-        (group, "mAP") for group in GROUPS if group != "overall"
-    ]
+    columns = [*product(["overall"], METRICS), *product(GROUPS[:-1], ["mAP"])]
     blocks = []
     for (name, stands_for), part in cells.groupby(["dataset", "stands_for"], sort=False):
         part = part.set_index(["method", "group", "metric"])
@@ -91,7 +87,7 @@ def small_table() -> str:
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
     cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
-    rivals = cells[cells["method"] != BOUND]
+    rivals = cells[cells["method"] != "Multitask"]  # which sees all tasks at once
     best = rivals.loc[rivals.groupby("group")["mean"].idxmax()].index
     found = [f"**{_cell(row)}**" if i in best else _cell(row) for i, row in cells.iterrows()]
     table = cells.assign(cell=found).pivot(index="method", columns="group", values="cell")
@@ -146,8 +142,8 @@ def findings() -> str:
     others = _numbers(REPORTED, "main_results_prs_minus_others").set_index("than").loc[[BESIDE]]
     overall = others[(others["group"] == "overall") & (others["metric"] == "mAP")]
     said = {
-        "What it buys": rows.loc[list(GAINS), "sentence"],
-        "What it costs": rows.loc[list(COSTS), "sentence"],
+        "What it buys": rows.loc[[("overall", "mAP"), ("minority", "mAP")], "sentence"],
+        "What it costs": rows.loc[[("majority", "C-F1")], "sentence"],
         f"Beside {BESIDE}, a later sampler that also balances the memory": overall["sentence"],
     }
     return "\n".join(f"- **{head}.** {' '.join(lines)}" for head, lines in said.items())
@@ -183,7 +179,7 @@ def paper_cost() -> str:
         for name in known_notebooks("paper"):
             for config in wanted(name, "paper"):
                 runs.add(config.hash)
-                trained = steps[LARGE in config.resolved["model"]]
+                trained = steps["resnet101" in config.resolved["model"]]
                 trained[config.training] = max(trained[config.training], work_of(config).steps)
     large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (

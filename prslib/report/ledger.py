@@ -133,8 +133,7 @@ def gather(
     store = store or Store()
     if missing == "train":
         return observe(run_all(wanted, store, device=device), wanted)
-    found = [store.load(config) for config in wanted if store.path(config).exists()]
-    return observe([run for run in found if run is not None], wanted)
+    return observe([run for run in map(store.load, wanted) if run is not None], wanted)
 
 
 def decide(
@@ -144,8 +143,7 @@ def decide(
     claims: dict[str, Claim] = CLAIMS,
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    printed = published_observations()
-    printed = printed.drop_duplicates(MATCH)  # the main table comes first
+    printed = published_observations().drop_duplicates(MATCH)  # the main table comes first
     printed = dict(list(printed.groupby("stands_for")))
     ours, rows = dict(list(observations.groupby("dataset"))), []
     turns = dict(list(in_turn(observations).groupby("stands_for", sort=False)))

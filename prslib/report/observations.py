@@ -42,7 +42,6 @@ from prslib.training.methods import METHODS
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 KINDS = ("paper's", "part", "stand-in")  # of data; the first that was run counts
 FIGURE_1 = ("CRS", "EWC")
-NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
 COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied", "seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
@@ -181,7 +180,7 @@ def _order(run: Run) -> pd.DataFrame | None:
 def _features(run: Run) -> pd.DataFrame | None:
     if run.features is None:
         return None
-    found = separation([run], min(NEIGHBOURS, len(run.features) - 1))
+    found = separation([run], neighbours=min(5, len(run.features) - 1))
     return found[["group", "metric", "value"]].assign(measure="features")
 
 

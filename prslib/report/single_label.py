@@ -17,7 +17,6 @@ from prslib.report.tables import beside, contrasts
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
-PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
 DRAWN = "drawn for each seed"
 
@@ -58,7 +57,7 @@ def random_orders(dataset: SequentialDataset, count: int, seed: int = 0) -> list
     """Draw different orders of the classes, uniformly, each pair ascending."""
     rng, drawn = np.random.default_rng(seed), {}
     while len(drawn) < count:
-        order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, PER_TASK), axis=1)
+        order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, 2), axis=1)
         drawn[tuple(order.ravel().tolist())] = None
     return list(drawn)
 

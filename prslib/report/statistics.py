@@ -241,12 +241,8 @@ def lead_grows(means: pd.Series, first: str, other: str) -> float:
 
 def after_the_first(effect: Effect) -> Effect:
     """Return an effect on all trained tasks but the first."""
-
-    def later(table):  # all methods keep the same of a first task that fits into the memory
-        tasks = table.columns.get_level_values(1)
-        return effect(table.loc[:, tasks > tasks.min()])
-
-    return later
+    # all methods keep the same of a first task that fits into the memory
+    return lambda table: effect(table.drop(columns=table.columns.unique(1).min(), level=1))
 
 
 @_of_means

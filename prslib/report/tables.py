@@ -27,7 +27,6 @@ PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
 _VALUES = ("value", "draws", "published")
 NEXT = "\N{NO-BREAK SPACE}"  # keeps a mean and its deviation in one line
-BOLD = {True: "font-weight: bold", False: ""}
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
@@ -125,8 +124,9 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
         rivals, order = numbers.mul(online, axis=0), "min" if measure == "forget" else "max"
         best = rivals == rivals.groupby([*blocks, sources]).transform(order)
+        bold = np.where(best, "font-weight: bold", "")
         shown = table.style.set_caption(f"{title} in percent, best in bold")
-        tables.append(shown.apply(lambda _, best=best: best.map(BOLD.get), axis=None))
+        tables.append(shown.apply(lambda _, bold=bold: bold, axis=None))
     return tables
 
 
