@@ -45,19 +45,14 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
     names = rows["model"].map(lambda name: MODELS[name].stands_for)
     paper = np.where(rows["epochs"] > 1, 10, 1)  # epochs
-    settings = zip(rows["epochs"], paper, rows["test_set"], strict=True)
+    ours = rows["epochs"].astype(str) + np.where(rows["epochs"] > 1, " epochs", " epoch")
+    theirs = np.where(rows["epochs"] == paper, "", [f" (paper {epochs})" for epochs in paper])
     return rows.assign(
         architecture=names,
         network=rows["model"].str.partition("_")[0] + " [" + names + "]",
         paper_epochs=paper,
-        setting=[_setting(*setting) for setting in settings],
+        setting=ours + theirs + ", " + rows["test_set"],
     )
-
-
-def _setting(epochs: int, paper: int, test_set: str) -> str:
-    """Name a setting, with the paper's number of epochs: "2 epochs (paper 10), balanced"."""
-    theirs = "" if epochs == paper else f" (paper {paper})"
-    return f"{epochs} epoch{'s' * (epochs > 1)}{theirs}, {test_set}"
 
 
 def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:

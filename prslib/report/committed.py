@@ -51,7 +51,6 @@ NOTEBOOK, TABLE = "main_results", "main_results_groups_{}"  # a row a seed, meth
 TRAINED = ("EWC", "CRS", "ExStream", "PRS")  # one of each kind that trains fast
 CELLS = ["method", "group", "metric"]
 LIMIT = 1.0  # s.d. over seeds, root mean square over a table's cells
-MEASURED = ("value", "mean", "difference")  # columns that an s.d. over seeds belongs to
 
 
 def _numbers(folder: str, name: str) -> pd.DataFrame:
@@ -299,7 +298,7 @@ def _apart(then: str, now: str) -> float:
     then, now = (pd.read_csv(StringIO(text)) for text in (then, now))
     if list(then) != list(now) or len(then) != len(now):
         return np.inf
-    column = next((name for name in MEASURED if name in then), None)
+    column = next((name for name in ("value", "mean", "difference") if name in then), None)
     if "sd" not in then and {"seed", "value"} <= set(then):
         keys = [name for name in then if name not in ("seed", "value")]
         then = then.assign(sd=then.groupby(keys, dropna=False)["value"].transform("std"))

@@ -1,7 +1,7 @@
 """Compare methods on single-label data, and search for the paper's order of the classes."""
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -151,8 +151,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     theirs = theirs.assign(order="paper", cell=theirs["published"].map("{:.2f}".format))
     both = pd.concat([theirs, ours])
     table = both.pivot(index=["order", "method"], columns="trained_tasks", values="cell")
-    orders = list(dict.fromkeys(both["order"]))
-    keys = [(order, method) for order in orders for method in METHODS]
+    keys = product(both["order"].unique(), METHODS)
     table = table.reindex([key for key in keys if key in table.index]).fillna("")
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
