@@ -24,11 +24,12 @@ def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
         ) from error
 
 
-def one_of(name: str, value: object, known: Iterable[str]) -> None:
-    """Raise ValueError unless the value is among the known names; the message lists them."""
+def one_of(name: str, value: str, known: Iterable[str]) -> str:
+    """Return a name; raise ValueError, which lists the known ones, unless it is among them."""
     known = list(known)
     if value not in known:
         raise ValueError(f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(known))}")
+    return value
 
 
 def whole(name: str, value: object, least: int) -> int:

@@ -119,8 +119,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
         errors = execute(options.profile, names)
     for name, error in errors.items():
         print(f"{name} stopped: {error}", file=sys.stderr)
-    stopped = [name for name in errors if name in names]
-    if stopped:
+    if stopped := [name for name in errors if name in names]:
         print(f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr)
     return 1 if errors else 0
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -12,8 +13,6 @@ from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)
-PAPER_EPOCHS = (1, 10)
-METHOD_TABLES = ("main", "attention_consistency", "rnn_attention")
 
 
 def online_configs(networks: Sequence[dict], methods: Sequence[str], **fixed) -> list[RunConfig]:
@@ -45,20 +44,15 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
     rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
     names = rows["model"].map(lambda name: MODELS[name].stands_for)
-    paper = (rows["epochs"] > 1).map(dict(zip((False, True), PAPER_EPOCHS, strict=True)))
-    settings = zip(rows["epochs"], paper, rows["test_set"], strict=True)
+    paper = np.where(rows["epochs"] > 1, 10, 1)  # epochs
+    ours = rows["epochs"].astype(str) + np.where(rows["epochs"] > 1, " epochs", " epoch")
+    theirs = np.where(rows["epochs"] == paper, "", [f" (paper {epochs})" for epochs in paper])
     return rows.assign(
         architecture=names,
         network=rows["model"].str.partition("_")[0] + " [" + names + "]",
         paper_epochs=paper,
-        setting=[_setting(*setting) for setting in settings],
+        setting=ours + theirs + ", " + rows["test_set"],
     )
-
-
-def _setting(epochs: int, paper: int, test_set: str) -> str:
-    """Name a setting, with the paper's number of epochs: "2 epochs (paper 10), balanced"."""
-    theirs = "" if epochs == paper else f" (paper {paper})"
-    return f"{epochs} epoch{'s' * (epochs > 1)}{theirs}, {test_set}"
 
 
 def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
@@ -72,7 +66,8 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
     chosen = _frozen(rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")], "min")
-    return beside(chosen, *METHOD_TABLES, also=["architecture"])
+    tables = ("main", "attention_consistency", "rnn_attention")
+    return beside(chosen, *tables, also=["architecture"])
 
 
 def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
@@ -88,9 +83,9 @@ def _rank(architecture: str) -> int:
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort rows as in the paper's tables: the plain network and one epoch first."""
-    ranks = rows["architecture"].map(_rank)
-    keys = rows.assign(architecture=ranks)[["architecture", "epochs", "test_set"]]
-    return rows.loc[keys.sort_values(list(keys), kind="stable").index].reset_index(drop=True)
+    keys = rows.assign(architecture=rows["architecture"].map(_rank))
+    keys = keys.sort_values(["architecture", "epochs", "test_set"], kind="stable")
+    return rows.loc[keys.index].reset_index(drop=True)
 
 
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,4 @@
-"""Execute notebooks, and tell which are out of date.
-
-The commands import this module before they know what to do: what is slow to load is imported by
-the functions that need it.
-"""
+"""Execute notebooks, tell which are out of date, and load what is slow only where it is needed."""
 
 import contextlib
 import os
@@ -67,8 +63,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     round_alike()  # before the notebooks' processes load numpy
     errors = _train(profile, names)
     with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
-        in_order = [name for name in LONGEST if name in names]
-        in_order += [name for name in names if name not in LONGEST]
+        in_order = sorted(names, key=[*LONGEST, *names].index)
         under_way = {pool.submit(_draw, profile, name): name for name in in_order}
         bar = tqdm(as_completed(under_way), total=len(names), desc="drawing", unit="notebook")
         for done in bar:

@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from io import BytesIO, StringIO
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,6 @@ from prslib.training import versions
 from prslib.training.config import RunConfig
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
-LARGE = "resnet101"  # the paper's network
 # the notebooks in the order of their questions
 ORDER = (
     *("walkthrough", "main_results", "precision_recall", "memory_distribution", "rho_sweep"),
@@ -35,9 +35,7 @@ ORDER = (
     *("gradient_variance", "architectures", "pretraining", "single_label", "deviations"),
     *("datasets", "ledger"),
 )
-GAINS, COSTS = (("overall", "mAP"), ("minority", "mAP")), (("majority", "C-F1"),)
 BESIDE = "CBRS"  # a later sampler that balances the memory too
-BOUND = "Multitask"  # sees all tasks at once, so it is no contestant
 # rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends with
 # ", one piece" where Avalanche gets the whole stream
 CONTESTANTS = {
@@ -53,7 +51,6 @@ NOTEBOOK, TABLE = "main_results", "main_results_groups_{}"  # a row a seed, meth
 TRAINED = ("EWC", "CRS", "ExStream", "PRS")  # one of each kind that trains fast
 CELLS = ["method", "group", "metric"]
 LIMIT = 1.0  # s.d. over seeds, root mean square over a table's cells
-MEASURED = ("value", "mean", "difference")  # columns that an s.d. over seeds belongs to
 
 
 def _numbers(folder: str, name: str) -> pd.DataFrame:
@@ -71,9 +68,7 @@ def main_table() -> str:
     """Return overall scores and each group's mAP: mean ± s.d. over seeds [the paper's number]."""
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["measure"] == "score"]
-    columns = [("overall", metric) for metric in METRICS] + [
-        (group, "mAP") for group in GROUPS if group != "overall"
-    ]
+    columns = [*product(["overall"], METRICS), *product(GROUPS[:-1], ["mAP"])]
     blocks = []
     for (name, stands_for), part in cells.groupby(["dataset", "stands_for"], sort=False):
         part = part.set_index(["method", "group", "metric"])
@@ -91,7 +86,7 @@ def small_table() -> str:
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
     cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
-    rivals = cells[cells["method"] != BOUND]
+    rivals = cells[cells["method"] != "Multitask"]  # which sees all tasks at once
     best = rivals.loc[rivals.groupby("group")["mean"].idxmax()].index
     found = [f"**{_cell(row)}**" if i in best else _cell(row) for i, row in cells.iterrows()]
     table = cells.assign(cell=found).pivot(index="method", columns="group", values="cell")
@@ -146,8 +141,8 @@ def findings() -> str:
     others = _numbers(REPORTED, "main_results_prs_minus_others").set_index("than").loc[[BESIDE]]
     overall = others[(others["group"] == "overall") & (others["metric"] == "mAP")]
     said = {
-        "What it buys": rows.loc[list(GAINS), "sentence"],
-        "What it costs": rows.loc[list(COSTS), "sentence"],
+        "What it buys": rows.loc[[("overall", "mAP"), ("minority", "mAP")], "sentence"],
+        "What it costs": rows.loc[[("majority", "C-F1")], "sentence"],
         f"Beside {BESIDE}, a later sampler that also balances the memory": overall["sentence"],
     }
     return "\n".join(f"- **{head}.** {' '.join(lines)}" for head, lines in said.items())
@@ -183,7 +178,7 @@ def paper_cost() -> str:
         for name in known_notebooks("paper"):
             for config in wanted(name, "paper"):
                 runs.add(config.hash)
-                trained = steps[LARGE in config.resolved["model"]]
+                trained = steps["resnet101" in config.resolved["model"]]
                 trained[config.training] = max(trained[config.training], work_of(config).steps)
     large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
@@ -229,10 +224,7 @@ def renew() -> None:
 
 
 def verify(profile: str) -> tuple[list[str], bool]:
-    """Compare a few runs trained anew, and a profile's CSV files, with HEAD's; nothing is stored.
-
-    Returns the lines to print, and whether all is within `LIMIT`.
-    """
+    """Compare new runs and a profile's CSV files with HEAD's: lines, and if all are in `LIMIT`."""
     here = {file.stem: file.read_text() for file in figures_dir(profile).glob("*.csv")}
     committed = _committed_tables(profile)
     named = dict(versions().itertuples(index=False))
@@ -306,7 +298,7 @@ def _apart(then: str, now: str) -> float:
     then, now = (pd.read_csv(StringIO(text)) for text in (then, now))
     if list(then) != list(now) or len(then) != len(now):
         return np.inf
-    column = next((name for name in MEASURED if name in then), None)
+    column = next((name for name in ("value", "mean", "difference") if name in then), None)
     if "sd" not in then and {"seed", "value"} <= set(then):
         keys = [name for name in then if name not in ("seed", "value")]
         then = then.assign(sd=then.groupby(keys, dropna=False)["value"].transform("std"))

@@ -192,11 +192,7 @@ def catalogue() -> pd.DataFrame:
 
 
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
-    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each.
-
-    A deviation costs something where its whole interval is below 0, and does not matter where the
-    interval is within half of the lead that PRS has on CRS. Else these seeds cannot tell.
-    """
+    """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
     groups = {one: [run for run in runs if name_of(run.config) == one] for one in ALL}
     scores = [final(scores_of(own)).assign(method=one) for one, own in groups.items()]
     rows = pd.concat(scores, ignore_index=True)
@@ -205,6 +201,7 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     table = pd.concat(found, ignore_index=True)
     lead = table[table["deviation"] == "CRS"].set_index(["dataset", "group"])["difference"].abs()
     keys = pd.MultiIndex.from_frame(table[["dataset", "group"]])
+    # what does not matter moves less than half of the lead that PRS has on CRS
     inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
     few, clearly = table["seeds"] < DECIDING, table["clearly"]
     cases = [few, clearly == "above", clearly == "below", inside]

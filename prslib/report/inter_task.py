@@ -18,14 +18,13 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     for name, part in rows.groupby("dataset", sort=False):
         dataset = load_dataset(name, images=False)
         images = np.bincount(dataset.train.task)[part["task"].astype(int)]
-        part = part.assign(images=images, stands_for=dataset.stands_for)
-        label = "task " + part["task"] + " (" + part["images"].astype(str) + ")"
-        frames.append(part.assign(label=label))
+        frames.append(part.assign(images=images, stands_for=dataset.stands_for))
     table = pd.concat(frames).sort_values("images", ascending=False, kind="stable")
-    table = table.assign(measure="score", value=100 * table["value"], published=np.nan)
+    label = "task " + table["task"] + " (" + table["images"].astype(str) + ")"
+    values = {"measure": "score", "value": 100 * table["value"], "published": np.nan}
     columns = [*run, "stands_for", "trained_tasks", "last", "task", "images", "label"]
     columns += ["measure", "group", "metric", "value", "published"]
-    return table[columns].reset_index(drop=True)
+    return table.assign(label=label, **values)[columns].reset_index(drop=True)
 
 
 def smallest_task(rows: pd.DataFrame) -> pd.DataFrame:

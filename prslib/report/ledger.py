@@ -133,8 +133,7 @@ def gather(
     store = store or Store()
     if missing == "train":
         return observe(run_all(wanted, store, device=device), wanted)
-    found = [store.load(config) for config in wanted if store.path(config).exists()]
-    return observe([run for run in found if run is not None], wanted)
+    return observe([run for run in map(store.load, wanted) if run is not None], wanted)
 
 
 def decide(
@@ -144,8 +143,7 @@ def decide(
     claims: dict[str, Claim] = CLAIMS,
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    printed = published_observations()
-    printed = printed.drop_duplicates(MATCH)  # the main table comes first
+    printed = published_observations().drop_duplicates(MATCH)  # the main table comes first
     printed = dict(list(printed.groupby("stands_for")))
     ours, rows = dict(list(observations.groupby("dataset"))), []
     turns = dict(list(in_turn(observations).groupby("stands_for", sort=False)))
@@ -171,22 +169,19 @@ def decide(
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay the decided claims out as text, a row for each claim and data set."""
-    rows = [
-        {
-            "claim": row.statement,
-            "where": row.source,
-            "data": _data(row),
-            "effect": _effect(row),
-            "p": "" if np.isnan(row.p) else f"{row.p:.2g}",
-            "paper": "" if np.isnan(row.published) else f"{row.published:+.1f}",
-            "seeds": row.seeds or "",
-            "by itself": row.alone,
-            "verdict": row.verdict,
-        }
-        for row in decided.itertuples()
-    ]
-    columns = ["claim", "where", "data", "effect", "p", "paper", "seeds", "by itself", "verdict"]
-    return pd.DataFrame(rows, columns=columns)
+    rows = list(decided.itertuples())
+    columns = {
+        "claim": [row.statement for row in rows],
+        "where": [row.source for row in rows],
+        "data": [_data(row) for row in rows],
+        "effect": [_effect(row) for row in rows],
+        "p": ["" if np.isnan(row.p) else f"{row.p:.2g}" for row in rows],
+        "paper": ["" if np.isnan(row.published) else f"{row.published:+.1f}" for row in rows],
+        "seeds": [row.seeds or "" for row in rows],
+        "by itself": [row.alone for row in rows],
+        "verdict": [row.verdict for row in rows],
+    }
+    return pd.DataFrame(columns)
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:

@@ -19,8 +19,7 @@ def memory_shares(
     configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    without = sorted({c.method for c in configs if METHODS[c.method].sampler is None})
-    if without:
+    if without := sorted({c.method for c in configs if METHODS[c.method].sampler is None}):
         known = ", ".join(name for name, row in METHODS.items() if row.sampler)
         raise ValueError(
             f"memory_shares: expected methods with a memory ({known}), got {', '.join(without)}"

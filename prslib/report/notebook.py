@@ -20,22 +20,14 @@ from prslib.datasets.base import schedule_of
 from prslib.metrics import GROUP_METRICS
 from prslib.models import MODELS
 from prslib.paths import figures_dir, params_file, project_root
-from prslib.training.config import RunConfig
+from prslib.training.config import COUNT, SIZE, RunConfig
 from prslib.training.methods import METHODS
 
 PROFILES = ("smoke", "quick", "seeds", "laptop", "paper")
 
 
 def _name(known: Iterable[str]) -> Callable:
-    def check(name, value):
-        one_of(name, value, known)
-        return value
-
-    return check
-
-
-def _integer(least: int) -> Callable:
-    return partial(whole, least=least)
+    return partial(one_of, known=known)
 
 
 def _text(name, value):
@@ -111,34 +103,34 @@ PARAMETERS: dict[str, Callable] = {
     "method": _several(_name(METHODS)),
     "metrics": _several(_name((*GROUP_METRICS, "AUC"))),
     "costly": _several(_name((*METHODS, *DATASETS)), least=0),
-    "costly_seeds": _several(_integer(least=0), least=0),
+    "costly_seeds": _several(COUNT, least=0),
     "model": _several(_name(MODELS), least=2),  # networks are compared
     "costly_models": _several(_name(MODELS), least=0),
-    "frozen_stages": _several(_integer(least=0)),
+    "frozen_stages": _several(COUNT),
     "learning_rates": _several(_optional(_positive)),
     "weights": _optional(_text),
     "begun_with": _several(_text),
-    "epochs": _several(_integer(least=1)),
+    "epochs": _several(SIZE),
     "rho": _one_or_several(power),
     "balanced_rho": power,
     "rhos": _several(power),
-    "memory_size": _optional(_integer(least=1)),
-    "samples": _integer(least=0),
-    "per_class": _integer(least=1),
-    "neighbours": _integer(least=1),
-    "shown": _integer(least=1),
-    "others": _integer(least=0),
-    "points": _several(_integer(least=1)),
+    "memory_size": _optional(SIZE),
+    "samples": COUNT,
+    "per_class": SIZE,
+    "neighbours": SIZE,
+    "shown": SIZE,
+    "others": COUNT,
+    "points": _several(SIZE),
     "single_label_only": _several(_name(METHODS), least=0),
-    "seed": _integer(least=0),
-    "seeds": _several(_integer(least=0)),
-    "varied_seeds": _several(_integer(least=0)),
-    "schedules": _integer(least=1),
+    "seed": COUNT,
+    "seeds": _several(COUNT),
+    "varied_seeds": _several(COUNT),
+    "schedules": SIZE,
     "sized": _several(_name(METHODS)),
     "shares": _several(_positive),
     "orders": _several(_order),
-    "spread": _integer(least=2),
-    "search": _optional(_several(_integer(least=1))),
+    "spread": partial(whole, least=2),
+    "search": _optional(_several(SIZE)),
     "level": partial(_positive, below=1),
     "missing": _name(("train", "leave")),
     "device": _name(("cpu", "cuda")),

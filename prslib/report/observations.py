@@ -42,7 +42,6 @@ from prslib.training.methods import METHODS
 EXTRAS = {"features": "features_per_class", "variance": "variance_points"}
 KINDS = ("paper's", "part", "stand-in")  # of data; the first that was run counts
 FIGURE_1 = ("CRS", "EWC")
-NEIGHBOURS = 5  # voters of the k-nearest-neighbour accuracy
 SETTING = ["stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set"]
 COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied", "seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
@@ -181,7 +180,7 @@ def _order(run: Run) -> pd.DataFrame | None:
 def _features(run: Run) -> pd.DataFrame | None:
     if run.features is None:
         return None
-    found = separation([run], min(NEIGHBOURS, len(run.features) - 1))
+    found = separation([run], neighbours=min(5, len(run.features) - 1))
     return found[["group", "metric", "value"]].assign(measure="features")
 
 
@@ -195,11 +194,7 @@ def _variance(run: Run) -> pd.DataFrame | None:
 
 @cache
 def published_observations() -> pd.DataFrame:
-    """Return every printed cell in the shape of our own rows, in the order of `published.load`.
-
-    The seed is 0; table, memory_size, note and cell (its number) come in addition. What means
-    nothing to a method, such as Multitask's memory, is missing or "".
-    """
+    """Return every printed cell in the shape of our own rows, in the order of `published.load`."""
     cells = published.load().rename(columns={"dataset": "stands_for"})
     standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))
     fields = ("memory_size", "schedule", "rho")

@@ -14,8 +14,6 @@ from prslib.report.observations import observe
 from prslib.report.tables import beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
 
-SCENES_SEED = 0  # of the example scenes
-
 # the training of the embedded weights
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
 PRETRAINING_SEED = 20090363
@@ -87,7 +85,7 @@ def example_scenes(
     weights: Sequence[str], dataset: str, count: int
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
-    data, rng = load_dataset(dataset), np.random.default_rng(SCENES_SEED)
+    data, rng = load_dataset(dataset), np.random.default_rng(0)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
     drawn = [(dataset, data.class_names, data.train.images[rows], data.train.labels[rows])]
     for name in dict.fromkeys(weights):

@@ -12,7 +12,6 @@ from prslib.report.tables import beside, final
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard schedule
 # stands in the table of memory sizes, and its forgetting in the main table alone.
 SCHEDULE_TABLES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
-MEMORY_TABLES = ("coco_memory", "nus_memory")
 TABLE_2 = ("memory_and_schedules",)
 
 
@@ -43,7 +42,7 @@ def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     parts = (part for _, part in rows.groupby("dataset", sort=False))
     rows = pd.concat(part.sort_values("memory_size", kind="stable") for part in parts)
     standard = rows["dataset"].map(lambda name: _text(DATASETS[name].recipe.schedule))
-    return _with_published(rows[rows["schedule"] == standard], MEMORY_TABLES)
+    return _with_published(rows[rows["schedule"] == standard], ("coco_memory", "nus_memory"))
 
 
 def _text(schedule: tuple[int, ...]) -> str:

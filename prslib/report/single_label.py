@@ -1,11 +1,7 @@
-"""Compare methods on single-label data, and search for the order of the classes of the paper.
-
-The order is not published, and it changes the scores more than the method does. The table's first
-column limits it: after one task no accuracy can exceed the first pair's share of the test set.
-"""
+"""Compare methods on single-label data, and search for the paper's order of the classes."""
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -21,7 +17,6 @@ from prslib.report.tables import beside, contrasts
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
-PER_TASK = 2
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
 DRAWN = "drawn for each seed"
 
@@ -43,6 +38,7 @@ def pair_shares(dataset: SequentialDataset) -> pd.Series:
 
 def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
     """List the orders whose first pair is large enough for the paper's first column."""
+    # after one task no accuracy can exceed the first pair's share of the test set
     cells = published_row(dataset)
     needed = cells.loc[cells["trained_tasks"] == 1, "published"].max()
     shares = pair_shares(dataset)
@@ -61,7 +57,7 @@ def random_orders(dataset: SequentialDataset, count: int, seed: int = 0) -> list
     """Draw different orders of the classes, uniformly, each pair ascending."""
     rng, drawn = np.random.default_rng(seed), {}
     while len(drawn) < count:
-        order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, PER_TASK), axis=1)
+        order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, 2), axis=1)
         drawn[tuple(order.ravel().tolist())] = None
     return list(drawn)
 
@@ -155,8 +151,7 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     theirs = theirs.assign(order="paper", cell=theirs["published"].map("{:.2f}".format))
     both = pd.concat([theirs, ours])
     table = both.pivot(index=["order", "method"], columns="trained_tasks", values="cell")
-    orders = list(dict.fromkeys(both["order"]))
-    keys = [(order, method) for order in orders for method in METHODS]
+    keys = product(both["order"].unique(), METHODS)
     table = table.reindex([key for key in keys if key in table.index]).fillna("")
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 

@@ -48,15 +48,9 @@ def interval(
     table: pd.DataFrame,
     effect: Effect,
     level: float = 0.95,
-    draws: pd.DataFrame | None = None,
+    draws: pd.DataFrame | None = None,  # a row a resample of the test images, means over seeds
 ) -> Interval:
-    """Return an effect on a table (seeds, cells) with Student's t interval over the seeds.
-
-    Each part of the effect has the standard error that the jackknife over seeds gives it; for a
-    mean that is the ordinary one. All cells of a seed stay together: they share the order of the
-    stream and the initial weights. Rows with a gap are left out. `draws` has a row for each
-    resample of the test images, the mean over these seeds; its variance is added.
-    """
+    """Return an effect on a table (seeds, cells) with Student's t interval over complete seeds."""
     complete = table.dropna()
     seeds, unknown = len(complete), (math.nan,) * 3
     if seeds == 0:
@@ -64,6 +58,7 @@ def interval(
     whole = _parts(effect, complete)
     if seeds == 1:
         return Interval(float(worth(whole)), *unknown, 1, level)
+    # the jackknife, with all cells of a seed together: they share stream and initial weights
     left = np.stack([_parts(effect, complete.drop(index=seed)) for seed in complete.index])
     images = None
     if draws is not None:
@@ -87,14 +82,8 @@ def worth(parts: np.ndarray) -> np.ndarray:
 def ends(
     whole: np.ndarray, seeds: np.ndarray, images: np.ndarray | None = None, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the low and the high end of an interval, and the two-sided p value of an effect of 0.
-
-    `whole` is (..., A, B, C); `seeds` and `images` have another axis in front. Each end misses in
-    at most half of `1 - level`. "Every" needs no correction, whoever tests it: each of its parts
-    must pass (intersection-union). "Some" is tested at a share of the level (Bonferroni). The low
-    end needs some b of B; the high end, at which the claim fails, some a of A and some c of C.
-    """
-    every, some, all_ = whole.shape[-3:]
+    """Return both ends of an interval, and the two-sided p value of an effect of 0."""
+    every, some, all_ = whole.shape[-3:]  # (..., A, B, C); seeds, images: with an axis in front
     whole, count = np.round(whole, EXACT), len(seeds)
     own = np.round(seeds, EXACT).var(axis=0, ddof=1) / count
     freedom, variance = np.full(whole.shape, count - 1.0), own
@@ -103,6 +92,8 @@ def ends(
         variance = own + other
         parts = own**2 / (count - 1) + other**2 / (len(images) - 1)
         np.divide(variance**2, parts, out=freedom, where=parts > 0)
+    # "every" needs no correction, as each of its parts must pass (intersection-union); "some" is
+    # tested at a share of the level (Bonferroni): a claim fails at some a of A and some c of C
     error, tail = np.sqrt(variance), (1 - level) / 2
     low = worth(whole - error * student.isf(tail / some, freedom))
     high = worth(whole + error * student.isf(tail / (every * all_), freedom))
@@ -121,11 +112,7 @@ def holm(p: pd.Series) -> pd.Series:
 
 
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Average the column `value`, a row a seed, over the seeds of each combination of `keys`.
-
-    Adds difference (the mean), sd (of the sample), low and high (of the interval), seeds, and
-    clearly: "above" or "below" where the whole interval of five seeds is, else "".
-    """
+    """Average the column `value`, a row a seed, over the seeds of each combination of `keys`."""
     rows = []
     for key, part in gaps.groupby(list(keys), sort=False, dropna=False):
         values = part["value"].dropna()
@@ -135,6 +122,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
         clearly = WORDS.get(found.verdict, "")
         sd = part["value"].std()
         rows.append((*key, found.effect, sd, found.low, found.high, found.seeds, clearly))
+    # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
@@ -224,11 +212,7 @@ def gap_closes(means: pd.Series, first: str, other: str, high: str, low: str) ->
 
 
 def steadier(first: str, other: str) -> Effect:
-    """Return how much less one method's score varies from schedule to schedule than another's.
-
-    The covariances of different seeds hold none of the seeds' noise, whose variance would speak
-    against the noisier method. One row, as the paper's means are, is taken with its noise.
-    """
+    """Return how much less one method's score varies from schedule to schedule than another's."""
 
     def effect(table):
         schedules = table[first].columns.unique(0)
@@ -243,7 +227,7 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
     seeds, schedules = scores.shape[:2]  # (seeds, schedules, ..., metrics)
     scores = scores - scores.mean(axis=1, keepdims=True)
     total, pairs = (scores.sum(axis=0) ** 2).sum(axis=0), seeds**2
-    if seeds > 1:  # without the pairs of a seed and itself
+    if seeds > 1:  # without the pairs of a seed and itself, which alone hold the seeds' noise
         total, pairs = total - (scores**2).sum(axis=(0, 1)), seeds * (seeds - 1)
     return (total / pairs / (schedules - 1)).mean(axis=-1)
 
@@ -257,12 +241,8 @@ def lead_grows(means: pd.Series, first: str, other: str) -> float:
 
 def after_the_first(effect: Effect) -> Effect:
     """Return an effect on all trained tasks but the first."""
-
-    def later(table):  # all methods keep the same of a first task that fits into the memory
-        tasks = table.columns.get_level_values(1)
-        return effect(table.loc[:, tasks > tasks.min()])
-
-    return later
+    # all methods keep the same of a first task that fits into the memory
+    return lambda table: effect(table.drop(columns=table.columns.unique(1).min(), level=1))
 
 
 @_of_means
@@ -274,10 +254,7 @@ def flattens(means: pd.Series, low: float, middle: float, high: float) -> float:
 
 @_of_means
 def near_balance(means: pd.Series) -> np.ndarray | float:
-    """Return the leads of each rho within [-0.2, 0.2] on each outside: (metrics, within, outside).
-
-    The first level of the columns is rho.
-    """
+    """Return the leads of each rho near 0 on each other: (metrics, within, outside)."""
     means = means.unstack()  # (rho, metrics)
     near = abs(means.index) <= BALANCED
     if near.all() or not near.any():

@@ -27,7 +27,6 @@ PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
 _VALUES = ("value", "draws", "published")
 NEXT = "\N{NO-BREAK SPACE}"  # keeps a mean and its deviation in one line
-BOLD = {True: "font-weight: bold", False: ""}
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
@@ -40,8 +39,8 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
 
 def with_draws(run: Run) -> pd.DataFrame:
     """Return a run's scores, and beside them those under resamples of the test images, if any."""
-    cell = ["trained_tasks", "task", "group", "metric"]
-    return run.scores if run.resampled is None else run.scores.merge(run.resampled, "left", cell)
+    found = run.resampled
+    return run.scores if found is None else run.scores.merge(found, "left", _CELL[:4])
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -52,12 +51,9 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
 def final(
     scores: pd.DataFrame,
     metrics: Sequence[str] = METRICS,
-    measures: Sequence[str] = ("score", "forget"),
+    measures: Sequence[str] = ("score", "forget"),  # keys of `MEASURES`
 ) -> pd.DataFrame:
-    """Pick what Table 1 reports, in percent: scores after the last task, and forgetting.
-
-    Averages over the stream are added where `measures` (keys of `MEASURES`) names them.
-    """
+    """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
@@ -128,8 +124,9 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
         rivals, order = numbers.mul(online, axis=0), "min" if measure == "forget" else "max"
         best = rivals == rivals.groupby([*blocks, sources]).transform(order)
+        bold = np.where(best, "font-weight: bold", "")
         shown = table.style.set_caption(f"{title} in percent, best in bold")
-        tables.append(shown.apply(lambda _, best=best: best.map(BOLD.get), axis=None))
+        tables.append(shown.apply(lambda _, bold=bold: bold, axis=None))
     return tables
 
 
@@ -162,10 +159,7 @@ def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Subtract one method's value, and published, from another's, seed by seed.
-
-    Returns a row for each seed of `method`, NaN where `than` has not got it, without forgetting.
-    """
+    """Return how far one method is above another at each of its seeds; NaN if one is missing."""
     if "measure" in rows:
         rows = rows[rows["measure"] == "score"]
     keys, values = [*_keys(rows, by), "seed"], [name for name in _VALUES if name in rows]
@@ -178,20 +172,14 @@ def contrasts(
     rows: pd.DataFrame,
     method: str,
     than: str,
-    cells: Sequence[tuple[str, str]] | None = None,
-    by: Sequence[str] = (),
+    cells: Sequence[tuple[str, str]] | None = None,  # (group, metric); by default all
+    by: Sequence[str] = (),  # further columns in which the two must agree
     *,
-    over: Sequence[str] = (),
-    place: str | None = None,
+    over: Sequence[str] = (),  # columns over which each seed's differences are averaged
+    place: str | None = None,  # begins a sentence, columns in braces
     paper: str = "in the paper, on {stands_for}, by {published:+.1f}",
 ) -> pd.DataFrame:
-    """Say how far one method is above another, with an interval over seeds and a sentence.
-
-    Takes rows as `beside(final(scores), "main")` makes them, and of these `cells` (group, metric),
-    by default all. `by` names further columns in which the two must agree; `over` columns over
-    which each seed's differences are averaged. `place` and `paper` begin and end a sentence,
-    columns in braces. Adds to `over_seeds` published, the paper's difference, and sentence.
-    """
+    """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
     if cells is not None:
         gaps = gaps[[pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]]
@@ -213,10 +201,7 @@ def contrasts(
 
 
 def in_short(gaps: pd.DataFrame) -> str:
-    """Say how many of `contrasts` are clear, and the most on each side of each data set, Markdown.
-
-    Where some are clear, the most of these; where all are on one side, the most and the least.
-    """
+    """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
     above, below = ((gaps["clearly"] == word).sum() for word in WORDS.values())
     few = "" if gaps["seeds"].max() >= DECIDING else f"; it takes {DECIDING} seeds to be clear"
     lines = [f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below{few}.\n"]

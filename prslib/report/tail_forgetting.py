@@ -57,8 +57,8 @@ def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     """Average the rank correlations over tasks and then over seeds, with a sentence for each."""
     keys = ["dataset", "method", "metric", "measure"]
-    rank = {name: place for place, name in enumerate(METHODS)}
-    correlations = correlations.sort_values("method", key=lambda m: m.map(rank), kind="stable")
+    rank = {"key": lambda column: column.map(list(METHODS).index), "kind": "stable"}
+    correlations = correlations.sort_values("method", **rank)
     by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
     table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="size")
     each = correlations.groupby(keys, sort=False)["correlation"]
