@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from prslib.checks import one_of
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
@@ -57,8 +58,7 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
     >>> make_sampler("crs", size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """
-    if name not in SAMPLERS:
-        raise ValueError(f"unknown sampler {name!r}; known samplers: {', '.join(sorted(SAMPLERS))}")
+    one_of("sampler", name, SAMPLERS)
     known = known_options(name)
     for option in options:
         if option not in known:

@@ -109,11 +109,9 @@ def unpack(integers, floats, size, num_classes):
 
 @intrinsic
 def borrowed(typing_context, array):
-    """Return an array without its owner, so that no use of it is counted.
-
-    numba counts the users of every array of a ``State`` anew in each function that is given one,
-    which takes longer than the work done there. Whoever calls ``place`` keeps the owner alive.
-    """
+    """Return an array without its owner, so that no use of it is counted."""
+    # numba counts the users of every array of a State anew in each function that is given one,
+    # which takes longer than the work done there. Whoever calls ``place`` keeps the owner alive.
 
     def generate(context, builder, signature, arguments):
         value = context.make_array(array)(context, builder, arguments[0])
@@ -340,18 +338,10 @@ def draw_class(state, count, uniform):
 
 @compiled
 def removal_distances(state, chosen, authors):
-    """Find the set K of a class, Eq. (4), and the distance of Eq. (5) without each of its members.
-
-    (not y).q is the sum of q less the sample's own labels with q = 1, so the largest is where a
-    sample has fewest labels that are not in surplus. The samples with the chosen class alone, most
-    of them, are all alike: their distance is returned, and stands for each. The others are the
-    ``crowd``, whose distances are in ``distance`` in the same order. Outside K it is infinite.
-
-    Returns
-    -------
-    count, alone : int, float
-        The number of the crowd and the distance without a sample of the chosen class alone.
-    """
+    """Write Eq. (5) without each of the crowd; return how many they are, and Eq. (5) for the rest."""
+    # Outside the set K of Eq. (4) they are infinite: (not y).q is largest where a sample has fewest
+    # labels that are not in surplus. Most samples have the chosen class alone and share one
+    # distance; the crowd are those of several labels.
     count = crowd_of(state, chosen)
     first = state.start[chosen]
     singles = state.class_counts[chosen] - count
@@ -399,11 +389,9 @@ def distance_without(state, slot, authors):
 
 @compiled
 def removal_distance(state, slot):
-    """Return the distance of Eq. (5) without a slot in the time of its own labels.
-
-    Only the number of its labels matters to the other classes, so their sum is computed once for
-    each number; the classes of the slot itself then differ by one sample.
-    """
+    """Return the distance of Eq. (5) without a slot in the time of its own labels."""
+    # Only the number of its labels matters to the other classes, so their sum is computed once for
+    # each number; the classes of the slot itself then differ by one sample.
     size = state.slot_sizes[slot]
     rest = state.totals[2] - size
     if state.base[size] < 0.0:
