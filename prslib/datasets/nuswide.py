@@ -35,11 +35,7 @@ PER_CLASS = 50  # images of each class in the balanced test set
 
 
 def read_annotations(folder: Path) -> Corpus:
-    """Read the image lists and the label files of the 49 concepts; Sec. 4.2.
-
-    The folder has ``ImageList/{Train,Test}Imagelist.txt`` and, there or in ``Groundtruth/``,
-    ``TrainTestLabels/Labels_<concept>_{Train,Test}.txt``, as NUS-WIDE is distributed.
-    """
+    """Read the image lists and the label files of the 49 concepts, as distributed; Sec. 4.2."""
     places = [folder / "Groundtruth" / "TrainTestLabels", folder / "TrainTestLabels"]
     labels_folder = next((place for place in places if place.is_dir()), None)
     if labels_folder is None:

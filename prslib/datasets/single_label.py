@@ -235,10 +235,7 @@ def at_hand(names: Iterable[str]) -> list[str]:
 
 
 def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> SequentialDataset:
-    """Make a data set in which every class is a task, with the test set "full".
-
-    The groups are the released code's, by n_c / n_0: majority from 0.7, minority below 0.1.
-    """
+    """Make a data set in which every class is a task, with the test set "full"."""
     num_classes = int(train[1].max()) + 1
     splits = [
         Split(pixels, classes[:, None] == np.arange(num_classes), classes)
@@ -251,6 +248,7 @@ def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> Seq
         tests={"full": splits[1]},
         class_names=tuple(map(str, range(num_classes))),
         class_task=np.arange(num_classes),
+        # the released code's groups
         class_group=curation.class_groups(freq, 0.1 * freq[0], 0.7 * freq[0]),
         stands_for=stands_for,
     )

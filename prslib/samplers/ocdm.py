@@ -43,13 +43,9 @@ class OCDM(Compiled):
     - Uniform ties, the rule's plain reading, favour late samples: where a class is at its target
       with l samples of one label set, a new one joins and any of the l + 1 goes, however long the
       stream. The classes are on target, but within each it is no reservoir.
-    - A sample with no label never enters and is not counted.
     - While there are empty slots the batch's first samples take them in order; those that come
       later and stay take the places of what was deleted, in order. A sample of the batch that was
       given a slot and deleted in the same batch is overwritten by a later one of that batch.
-
-    Samples with the same label set leave the same distribution behind. The distance is computed
-    once for each set, in the time of its labels, from sums kept up as samples are deleted.
 
     Examples
     --------

@@ -338,7 +338,7 @@ def draw_class(state, count, uniform):
 
 @compiled
 def removal_distances(state, chosen, authors):
-    """Write Eq. (5) without each of the crowd; return how many they are, and Eq. (5) for the rest."""
+    """Write Eq. (5) without each of the crowd; return their number and that of the rest."""
     # Outside the set K of Eq. (4) they are infinite: (not y).q is largest where a sample has fewest
     # labels that are not in surplus. Most samples have the chosen class alone and share one
     # distance; the crowd are those of several labels.
