@@ -60,8 +60,7 @@ class Memory:
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of what is held: size, filled slots, and columns of all slots by name."""
-        state = {"size": self.size, "filled": self.filled, "columns": self._columns}
-        return copy.deepcopy(state)
+        return copy.deepcopy({"size": self.size, "filled": self.filled, "columns": self._columns})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Hold what ``state_dict`` returned; raise ValueError for a memory of another size."""

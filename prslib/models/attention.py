@@ -22,7 +22,6 @@ FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
 STEPS = 5  # regions that are scored, K
 LARGEST, SMALLEST = 0.5, 0.1  # alpha and beta: sizes of a region, as parts of the map's
 LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
-WIDEST = 512  # of the recurrent state
 
 
 class AttentionConsistency(Staged):
@@ -179,7 +178,7 @@ class RecurrentAttention(nn.Module):
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
         super().__init__()
-        hidden = min(width, WIDEST)
+        hidden = min(width, 512)
         self.pool = pool
         self.read = nn.Linear(width, hidden)
         self.recurrent = nn.LSTMCell(hidden, hidden)

@@ -59,7 +59,8 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
     array([0, 1])
     """
     one_of("sampler", name, SAMPLERS)
-    known = known_options(name)
+    parameters = inspect.signature(SAMPLERS[name]).parameters.values()
+    known = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
     for option in options:
         if option not in known:
             raise TypeError(
@@ -67,9 +68,3 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
                 f"known options: {', '.join(known) or 'none'}"
             )
     return SAMPLERS[name](size, num_classes, seed, **options)
-
-
-def known_options(name: str) -> tuple[str, ...]:
-    """Return the options of a sampler, its keyword-only parameters, in alphabetical order."""
-    parameters = inspect.signature(SAMPLERS[name]).parameters.values()
-    return tuple(sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))

@@ -190,7 +190,8 @@ class LabelSampler(Base):
     def place(self, labels: np.ndarray) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
 
-        Parameters and return value are those of `Sampler.place`.
+        Parameters and return value are those of `Sampler.place`. A sample with no label never
+        enters and counts nowhere.
 
         Raises
         ------
@@ -198,10 +199,6 @@ class LabelSampler(Base):
             If ``labels`` is not boolean.
         ValueError
             If ``labels`` does not have the shape (B, C).
-
-        Notes
-        -----
-        A sample with no label never enters and counts nowhere.
         """
         labels = check_labels(labels, self.num_classes)
         uniforms = self._rng.random((len(labels), self.draws))

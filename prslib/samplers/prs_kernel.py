@@ -338,12 +338,14 @@ def draw_class(state, count, uniform):
 
 @compiled
 def removal_distances(state, chosen, authors):
-    """Write Eq. (5) without each of the crowd; return their number and that of the rest."""
+    """Find the distances of Eq. (5) in K; return the size of the crowd and the others' distance."""
     # Outside the set K of Eq. (4) they are infinite: (not y).q is largest where a sample has fewest
     # labels that are not in surplus. Most samples have the chosen class alone and share one
     # distance; the crowd are those of several labels.
-    count = crowd_of(state, chosen)
-    first = state.start[chosen]
+    first, count = state.start[chosen], 0
+    for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
+        state.crowd[count] = k
+        count += state.members[first + k] < 0
     singles = state.class_counts[chosen] - count
     fewest = len(state.surplus) + 1
     scarce_alone = fewest
@@ -361,37 +363,23 @@ def removal_distances(state, chosen, authors):
         state.distance[k] = np.inf
         if state.scarce[k] == fewest:
             slot = ~state.members[first + state.crowd[k]]
-            state.distance[k] = distance_without(state, slot, authors)
+            state.distance[k] = removal_distance(state, slot, authors)
     alone = np.inf
     if scarce_alone == fewest:
         k = 0
         while k < count and state.crowd[k] == k:
             k += 1
-        alone = distance_without(state, state.members[first + k], authors)
+        alone = removal_distance(state, state.members[first + k], authors)
     return count, alone
 
 
 @compiled
-def crowd_of(state, chosen):
-    """Write where in its row of ``members`` a class has samples of several labels, ascending."""
-    first, count = state.start[chosen], 0
-    for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
-        state.crowd[count] = k
-        count += state.members[first + k] < 0
-    return count
-
-
-@compiled
-def distance_without(state, slot, authors):
-    """Return the distance of Eq. (5) without a slot."""
-    return trial_distance(state, slot) if authors else removal_distance(state, slot)
-
-
-@compiled
-def removal_distance(state, slot):
+def removal_distance(state, slot, authors):
     """Return the distance of Eq. (5) without a slot in the time of its own labels."""
     # Only the number of its labels matters to the other classes, so their sum is computed once for
     # each number; the classes of the slot itself then differ by one sample.
+    if authors:
+        return trial_distance(state, slot)
     size = state.slot_sizes[slot]
     rest = state.totals[2] - size
     if state.base[size] < 0.0:

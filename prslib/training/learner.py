@@ -46,9 +46,8 @@ EVALUATION_PIXELS = 2**24  # and pixels: 256 images of 256x256, a few GB of acti
 class Learner:
     """A network and its optimiser, trained one joined batch at a time (section "Baselines")."""
 
-    # The model maps float images in [0, 1], (B, channels, H, W), to logits (B, C); `Recipe` explains
-    # the settings. On a GPU the step is captured as a CUDA graph. EWC, whose penalty grows, goes
-    # without.
+    # The model maps float images in [0, 1], (B, channels, H, W), to logits (B, C). `Recipe` has the
+    # settings. A GPU's steps are captured as a CUDA graph. EWC, whose penalty grows, goes without.
 
     def __init__(
         self,
