@@ -1,6 +1,7 @@
 """Keep what a batch carries in the slots of a fixed-size memory: images, labels, features."""
 
 import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,7 @@ class Memory:
 
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of what is held: size, filled slots, and columns of all slots by name."""
-        state = {"size": self.size, "filled": self.filled, "columns": self._columns}
-        return copy.deepcopy(state)
+        return copy.deepcopy({"size": self.size, "filled": self.filled, "columns": self._columns})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Hold what ``state_dict`` returned; raise ValueError for a memory of another size."""
@@ -107,7 +107,8 @@ class Memory:
         last = {slot: row for row, slot in enumerate(listed) if slot >= 0}
         for name, column in columns.items():
             if name not in self._columns:
-                self._columns[name] = _allocate(column, self.size)
+                make = getattr(column, "new_zeros", partial(np.zeros, dtype=column.dtype))
+                self._columns[name] = make((self.size, *column.shape[1:]))  # on the same device
             if last:
                 self._columns[name][list(last)] = column[list(last.values())]
         for slot in last:
@@ -222,14 +223,6 @@ def _integers(slots: np.ndarray, source: str) -> np.ndarray:
             f"pass {source}"
         )
     return slots.astype(np.int64, copy=False)
-
-
-def _allocate(column: Any, size: int) -> Any:
-    """Return zeros of ``size`` rows, of the column's kind, dtype and device."""
-    shape = (size, *column.shape[1:])
-    if isinstance(column, np.ndarray):
-        return np.zeros(shape, column.dtype)
-    return column.new_zeros(shape)
 
 
 def _kind(column: Any) -> str:

@@ -183,10 +183,8 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
 
     Parameters
     ----------
-    probabilities : array_like of float, (N, C)
-        Scores; higher means more likely.
-    labels : array_like of bool, (N, C)
-        Multi-hot truth.
+    probabilities, labels
+        As in `score`, but the probabilities may be scores of any range.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 import hashlib
 from functools import lru_cache
 
-from prslib.checks import naming_extra
+from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, digits, features, nuswide, single_label
 from prslib.datasets.base import (
     GROUPS,
@@ -66,8 +66,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     >>> load_dataset("digits70seq", images=False).num_classes
     70
     """
-    if name not in DATASETS:
-        raise ValueError(f"unknown dataset {name!r}; known datasets: {', '.join(sorted(DATASETS))}")
+    one_of("dataset", name, DATASETS)
     with naming_extra("data"):
         return DATASETS[name].load(images)
 

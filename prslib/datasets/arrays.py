@@ -73,12 +73,11 @@ def read_image(file: str | os.PathLike) -> np.ndarray:
 
 
 class ImageArray:
-    """Fill ``images.npy`` in a folder, a row an image; an interrupted run is resumed.
+    """Fill ``images.npy`` in a folder, a row an image; an interrupted run is resumed."""
 
-    The files are relative to the folder of images. The unfinished array has files beside it: the
-    status of every row, the fingerprint of the files asked for, and, once decoded rows are moved
-    together, which rows stay. It is written in place, as it has gigabytes and is to be resumed.
-    """
+    # The unfinished array is written in place, as it has gigabytes. It has files beside it: the
+    # status of every row, the fingerprint of the files asked for, and, once decoded rows are moved
+    # together, which rows stay.
 
     def __init__(
         self, folder: Path, files: Sequence[str], stem="images", shape=PIXELS, dtype=np.uint8

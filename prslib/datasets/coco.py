@@ -130,9 +130,8 @@ def draw_balanced(
 ) -> np.ndarray:
     """Draw half of each class's test images from val2014 and half from train2014."""
     # The paper does not say where its test images come from; in the released files it is so.
-    shares = ((True, (per_class + 1) // 2), (False, per_class // 2))
     drawn = []
-    for half, share in shares:
+    for half, share in ((True, (per_class + 1) // 2), (False, per_class // 2)):
         rows = np.flatnonzero(is_test == half)
         if share:
             drawn.append(rows[curation.balanced_test(labels[rows], share, rng, None, names)])

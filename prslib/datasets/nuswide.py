@@ -12,34 +12,20 @@ from prslib.datasets.prepared import Corpus, PreparedSet, check_inside
 
 HALVES = ("Train", "Test")
 # The released groups; they are not those of one pair of thresholds.
-MAJORITY = (
-    *("flowers", "animal", "person", "grass", "buildings", "plants"),
-    *("sky", "window", "water", "clouds"),
-)
-MODERATE = (
-    *("ocean", "rocks", "boats", "toy", "tree", "snow", "food", "vehicle", "leaf"),
-    *("reflection", "birds", "coral", "lake", "cars", "road", "nighttime", "sign", "statue"),
-)
-MINORITY = (
-    *("beach", "book", "bridge", "computer", "fire", "fish", "flags", "frost", "garden", "house"),
-    *("military", "plane", "police", "railroad", "sand", "sports", "street", "temple", "tower"),
-    *("train", "wedding"),
-)
-GROUP = {
-    name: group
-    for group, names in (("majority", MAJORITY), ("moderate", MODERATE), ("minority", MINORITY))
-    for name in names
+MEMBERS = {
+    "majority": "flowers animal person grass buildings plants sky window water clouds",
+    "moderate": "ocean rocks boats toy tree snow food vehicle leaf reflection birds coral lake "
+    "cars road nighttime sign statue",
+    "minority": "beach book bridge computer fire fish flags frost garden house military plane "
+    "police railroad sand sports street temple tower train wedding",
 }
+GROUP = {name: group for group, names in MEMBERS.items() for name in names.split()}
 CLASSES = tuple(sorted(GROUP))
 PER_CLASS = 50  # images of each class in the balanced test set
 
 
 def read_annotations(folder: Path) -> Corpus:
-    """Read the image lists and the label files of the 49 concepts; Sec. 4.2.
-
-    The folder has ``ImageList/{Train,Test}Imagelist.txt`` and, there or in ``Groundtruth/``,
-    ``TrainTestLabels/Labels_<concept>_{Train,Test}.txt``, as NUS-WIDE is distributed.
-    """
+    """Read the image lists and the label files of the 49 concepts, as distributed; Sec. 4.2."""
     places = [folder / "Groundtruth" / "TrainTestLabels", folder / "TrainTestLabels"]
     labels_folder = next((place for place in places if place.is_dir()), None)
     if labels_folder is None:

@@ -176,10 +176,7 @@ def prepare(
     allow_missing: bool = False,
     workers: int | None = None,
 ) -> Selection:
-    """Write labels.npz, images.npy and what was left out into ``$PRSLIB_DATA/<name>``.
-
-    Without images the labels alone are prepared; without ids a split is derived.
-    """
+    """Write labels.npz, images.npy and what was left out into ``$PRSLIB_DATA/<name>``."""
     if per_class < 1:
         raise ValueError(f"expected --test-per-class of 1 or more, got {per_class}")
     folder = data_dir() / prepared.name

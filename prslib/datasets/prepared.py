@@ -103,12 +103,10 @@ def _write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Hold the rows of a prepared set: its training and test images.
+    """Hold the rows of a prepared set: its training and test images."""
 
-    The test sets share images. Rows are ordered: training, balanced only, both, imbalanced only.
-    So each part is one stretch of the array, and no image is stored twice.
-    """
-
+    # The test sets share images. Rows are ordered: training, balanced only, both, imbalanced only.
+    # So each part is one stretch of the array, and no image is stored twice.
     origin: str  # "released" for the published split, "derived" for our own
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
@@ -240,20 +238,6 @@ class PreparedSet:
         labels = corpus.columns(names)
         return labels[labels.any(axis=1) & ~corpus.is_test], names
 
-    def cluster(self, corpus: Corpus) -> tuple[tuple[str, ...], np.ndarray]:
-        """Cluster the classes; return their names, dropped ones included, and tasks, (C,)."""
-        labels, names = self._labels_to_cluster(corpus)
-        group = curation.cluster_classes(labels, self.num_tasks, self.beta, self.min_classes)
-        return names, curation.number_by_size(group, ~np.isin(names, self.dropped))
-
-    def tasks(self, corpus: Corpus, names: tuple[str, ...], class_task: np.ndarray) -> np.ndarray:
-        """Find the task of every image, (N,); -1 without a kept class or with several tasks."""
-        labels = corpus.columns(names)
-        usable = labels[:, ~np.isin(names, self.dropped)].any(axis=1)
-        task = np.full(len(labels), -1, dtype=np.int64)
-        task[usable] = curation.tasks_of_images(labels[usable], class_task)
-        return task
-
     def select(
         self, corpus: Corpus, ids: Path | None, per_class: int | None = None
     ) -> tuple[Selection, dict[str, int]]:
@@ -264,11 +248,15 @@ class PreparedSet:
 
     def _derive(self, corpus: Corpus, per_class: int) -> tuple[Selection, dict[str, int]]:
         """Derive a split like the published one from the labels alone; Sec. 4 and Appendix."""
-        names, class_task = self.cluster(corpus)
-        task = self.tasks(corpus, names, class_task)
+        to_cluster, names = self._labels_to_cluster(corpus)
+        group = curation.cluster_classes(to_cluster, self.num_tasks, self.beta, self.min_classes)
         kept = ~np.isin(names, self.dropped)
-        labels = corpus.columns(names)[:, kept]
+        class_task = curation.number_by_size(group, kept)
+        with_dropped = corpus.columns(names)
+        labels = with_dropped[:, kept]
         usable = labels.any(axis=1)
+        task = np.full(len(labels), -1, dtype=np.int64)
+        task[usable] = curation.tasks_of_images(with_dropped[usable], class_task)
         left_out = {
             f"without any class of {self.stands_for}": int((~usable).sum()),
             "with classes of several tasks": int((usable & (task < 0)).sum()),

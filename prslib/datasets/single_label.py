@@ -116,11 +116,8 @@ def _read_mat(path: Path, names: list[str]) -> dict[str, np.ndarray]:
 def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> dict[str, Part]:
     """Return the parts with int64 digits once they fit together."""
     for part, (pixels, digits) in parts.items():
-        if (
-            digits.ndim != 1
-            or digits.dtype.kind not in "iuf"
-            or not np.isin(digits, range(10)).all()
-        ):
+        are_digits = digits.dtype.kind in "iuf" and np.isin(digits, range(10)).all()
+        if digits.ndim != 1 or not are_digits:
             raise ValueError(
                 f"expected digits 0 to 9 as labels of {part!r} in {folder}, got others"
             )
@@ -183,10 +180,8 @@ SVHN = Source(
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
     test_freq=(1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595),
 )
-MNIST_FIRST, SVHN_FIRST = (
-    replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVHN)
-)
-SOURCES = {source.name: source for source in (MNIST, SVHN, MNIST_FIRST, SVHN_FIRST)}
+FIRST = [replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVHN)]
+SOURCES = {source.name: source for source in (MNIST, SVHN, *FIRST)}
 
 
 def load_source(source: Source, images: bool) -> SequentialDataset:
@@ -235,10 +230,7 @@ def at_hand(names: Iterable[str]) -> list[str]:
 
 
 def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> SequentialDataset:
-    """Make a data set in which every class is a task, with the test set "full".
-
-    The groups are the released code's, by n_c / n_0: majority from 0.7, minority below 0.1.
-    """
+    """Make a data set in which every class is a task, with the test set "full"."""
     num_classes = int(train[1].max()) + 1
     splits = [
         Split(pixels, classes[:, None] == np.arange(num_classes), classes)
@@ -251,6 +243,7 @@ def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> Seq
         tests={"full": splits[1]},
         class_names=tuple(map(str, range(num_classes))),
         class_task=np.arange(num_classes),
+        # the released code's groups
         class_group=curation.class_groups(freq, 0.1 * freq[0], 0.7 * freq[0]),
         stands_for=stands_for,
     )

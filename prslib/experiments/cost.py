@@ -45,15 +45,12 @@ IMAGE_SHAPES = {  # height, width, channels; or the width of frozen features
 NOTHING = "labels and images missing; all its runs count as missing, at the published size"
 LABELS = "images missing, so that its runs cannot be trained yet"
 
-COMPARED = "gradient_products"  # what GSS asks of the network,
-FILL = 100  # and the samples that it compares a batch with: in memory before the first step
+FILL = 100  # samples in memory before the first step: as many as GSS compares a batch with
 FEW = (2, 2, 4, 4)  # images of the first steps; the first of each length warms up
 SLOW = 2.0  # seconds a step from which these alone are measured: longer ones follow from them
 AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
 MOST = 50  # steps
 IDLE = 10  # seconds without work after which the measuring process ends
-
-COLUMNS = ["notebook", "wanted", "missing", "steps", "hours"]
 
 
 def plan(
@@ -80,15 +77,16 @@ def plan(
             ]
         paces.measure((config, device) for *_, config, device in missing)
         costs = [(*row, row[2].training, *paces.cost(*row[2:])) for row in missing]
-    columns = ["notebook", "hash", "config", "device", "training", "steps", "hours"]
-    costs = pd.DataFrame(costs, columns=columns)
+    fields = ["notebook", "hash", "config", "device", "training", "steps", "hours"]
+    costs = pd.DataFrame(costs, columns=fields)
     each = costs.drop_duplicates("hash", keep="last")
     rows = [(name, n, *_total(costs[costs["notebook"] == name])) for name, n in counts.items()]
     rows.append(("all, each run once", len(datasets), *_total(each)))
     named = set(datasets.values())
     remarks += [f"{name}: {what}" for name, what in absent.items() if name in named]
     hours = [_side_by_side(each)] if len(each) else []
-    return pd.DataFrame(rows, columns=COLUMNS), [*hours, *remarks, *dict.fromkeys(paces.remarks)]
+    columns = ["notebook", "wanted", "missing", "steps", "hours"]
+    return pd.DataFrame(rows, columns=columns), [*hours, *remarks, *dict.fromkeys(paces.remarks)]
 
 
 def _total(costs: pd.DataFrame) -> tuple[int, int, float]:
@@ -261,8 +259,7 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
 
 def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
     """Return some steps' batches, ahead or step by step as in a run, the memory filled before."""
-    size = config.resolved["batch_size"]
-    new = np.arange(FILL, FILL + size)
+    new = np.arange(FILL, FILL + config.resolved["batch_size"])
     replay = make_replay(config, dataset)
     if replay is None:
         return [new] * count
@@ -285,7 +282,8 @@ def _images_in_a_step(config: RunConfig, dataset: SequentialDataset) -> int:
     size, replay = config.resolved["batch_size"], make_replay(config, dataset)
     if replay is None:
         return size
-    compared = FILL + size if COMPARED in replay.sampler.needs else 0  # GSS sees its batch twice
+    twice = "gradient_products" in replay.sampler.needs  # GSS sees its batch twice
+    compared = FILL + size if twice else 0
     return size + config.resolved["replay_batch_size"] + compared
 
 

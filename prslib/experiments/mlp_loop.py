@@ -1,8 +1,7 @@
 """Train the MLP in plain numpy, for the search over thousands of class orders.
 
 `prslib.run` takes about five times as long on one core, stacked runs about twice as long
-(`bench/many.py`). Runs that begin with the same tasks share these steps here. A test holds the loop
-against the learner.
+(`bench/many.py`).
 """
 
 import os

@@ -70,8 +70,7 @@ def run_all(
 
     Processes that ask for the same runs share the work: each trains first what no other one trains,
     then loads what the others have stored. Worker processes are spawned, not forked, so that each
-    may use a GPU. On one GPU every process has its own copy of the images where they fit, and
-    fetches them from the host where they do not.
+    may use a GPU.
     """
     if workers is not None:
         workers = whole("workers", workers, least=1)

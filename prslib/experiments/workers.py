@@ -1,7 +1,4 @@
-"""Train the missing runs of a sweep in worker processes, and store each when it ends.
-
-Runs that differ only in what they look at are trained as one, on a GPU also those of one shape.
-"""
+"""Train the missing runs of a sweep in worker processes, and store each when it ends."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -25,8 +22,6 @@ from prslib.training.device import check_device
 from prslib.training.methods import registered, with_registered
 from prslib.training.run import run_at_once
 
-# A stacked run's bytes depend on the other runs of the stack; on a CPU they must not.
-STACKED_ON = ("cuda",)
 AT_ONCE = 64  # runs in a group, the largest stack that bench/many.py measures
 KILLED = "its process was killed, most likely as the memory did not suffice"
 
@@ -85,8 +80,8 @@ def train_missing(
 def group_runs(configs: Sequence[RunConfig], device: str) -> list[tuple[RunConfig, ...]]:
     """Group runs that one process trains as one: of one training, on a GPU of one shape."""
     groups = {}
-    for config in configs:
-        key = shape(config) if device.split(":")[0] in STACKED_ON else None
+    for config in configs:  # stacked runs' bytes depend on each other, which on a CPU they must not
+        key = shape(config) if device.startswith("cuda") else None
         groups.setdefault(key or config.training, []).append(config)
     return [
         tuple(group[start : start + AT_ONCE])

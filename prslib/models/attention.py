@@ -22,7 +22,6 @@ FLIP_WEIGHT, SCALE_WEIGHT = 0.6, 0.8
 STEPS = 5  # regions that are scored, K
 LARGEST, SMALLEST = 0.5, 0.1  # alpha and beta: sizes of a region, as parts of the map's
 LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
-WIDEST = 512  # of the recurrent state
 
 
 class AttentionConsistency(Staged):
@@ -92,11 +91,10 @@ class Views(nn.Module):
 
 
 class ClassWeighting(nn.Module):
-    """Weigh labels by how rare they are in the stream so far (Li et al. 2015, in Guo et al. 2019).
+    """Weigh labels by how rare they are in the stream so far (Li et al. 2015; Guo et al. 2019)."""
 
-    The original takes the rates of the whole training set, which a stream does not know. Here they
-    are those of all samples trained on so far, replayed ones and this batch included.
-    """
+    # The original takes the rates of the whole training set, which a stream does not know. Here
+    # they are those of all samples trained on so far, replayed ones and this batch included.
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -152,11 +150,9 @@ def flip_disagreement(maps: Tensor) -> Tensor:
 
 
 class RNNAttention(Staged):
-    """A backbone and a recurrent head that moves over its map (Appendix).
+    """A backbone and a recurrent head that moves over its map (Appendix)."""
 
-    The paper pretrains the whole network on ImageNet. Here the backbone takes published weights
-    where there are any, and the recurrent head begins random.
-    """
+    # The paper pretrains the whole network on ImageNet. Here the recurrent head begins random.
 
     def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
@@ -173,19 +169,16 @@ class RNNAttention(Staged):
 
 
 class RecurrentAttention(nn.Module):
-    """Look at the whole map, then at K regions of it, and keep every class's best score.
+    """Look at the whole map, then at K regions of it, and keep every class's best score."""
 
-    As in Wang et al., an LSTM reads one region after another. Its state scores the region and gives
-    the place of the next; the look at the whole map places the first region and is not scored.
-
-    The paper leaves open how a region is read. Here it has half as many places a side as the map,
-    since it covers at most half of it, and it is pooled as the backbone pools. The state is as wide
-    as the map, at most 512.
-    """
+    # As in Wang et al., an LSTM reads one region after another. Its state scores the region and
+    # gives the place of the next; the look at the whole map places the first and is not scored.
+    # The paper leaves open how a region is read. Here it has half as many places a side as the map,
+    # since it covers at most half of it, and it is pooled as the backbone pools.
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
         super().__init__()
-        hidden = min(width, WIDEST)
+        hidden = min(width, 512)
         self.pool = pool
         self.read = nn.Linear(width, hidden)
         self.recurrent = nn.LSTMCell(hidden, hidden)

@@ -67,11 +67,10 @@ head = partial(MLP, widths=(256,))  # on features; `bench/head.py` chose the wid
 
 
 class ConvNet(Staged):
-    """Three convolutions, global max-pool and one linear head, instead of the paper's ResNet-101.
+    """Three convolutions, global max-pool, one linear head, in place of the paper's ResNet-101."""
 
-    It learns in one pass over a few thousand small images. Max-pooling over the whole map makes the
-    scores independent of where in a scene a digit stands.
-    """
+    # It learns in one pass over a few thousand small images. Max-pooling over the whole map makes
+    # the scores independent of where in a scene a digit stands.
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE):
         (*lower, last), pool, width = convnet_backbone(image_shape, weights)
@@ -97,11 +96,10 @@ def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
 
 
 class ResNet18(Staged):
-    """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...").
+    """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...")."""
 
-    The paper says ResNet18. The stem without max-pool and the first stage's width are the released
-    code's. Torchvision's width is fixed at 64, so its blocks are put together here.
-    """
+    # The paper says ResNet18. The stem without max-pool and the first stage's width are the
+    # released code's. Torchvision's width is fixed at 64, so its blocks are put together here.
 
     def __init__(self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128):
         super().__init__(
@@ -154,13 +152,9 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
 
 
 def torchvision_resnet(image_shape, num_classes: int, name: str, weights: str) -> Staged:
-    """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models").
-
-    Seven stages: the stem behind ImageNet's normalisation, four residual blocks (torchvision's
-    ``layer1`` to ``layer4``), global average pool, and a linear head that always begins random.
-    """
+    """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models")."""
     stages, pool, width = resnet_backbone(image_shape, name, weights)
-    return Staged(*stages, pool, nn.Linear(width, num_classes))
+    return Staged(*stages, pool, nn.Linear(width, num_classes))  # the head begins random
 
 
 resnet18 = partial(torchvision_resnet, name="resnet18")

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from prslib.checks import one_of
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
@@ -57,9 +58,9 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
     >>> make_sampler("crs", size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
     array([0, 1])
     """
-    if name not in SAMPLERS:
-        raise ValueError(f"unknown sampler {name!r}; known samplers: {', '.join(sorted(SAMPLERS))}")
-    known = known_options(name)
+    one_of("sampler", name, SAMPLERS)
+    parameters = inspect.signature(SAMPLERS[name]).parameters.values()
+    known = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
     for option in options:
         if option not in known:
             raise TypeError(
@@ -67,9 +68,3 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
                 f"known options: {', '.join(known) or 'none'}"
             )
     return SAMPLERS[name](size, num_classes, seed, **options)
-
-
-def known_options(name: str) -> tuple[str, ...]:
-    """Return the options of a sampler, its keyword-only parameters, in alphabetical order."""
-    parameters = inspect.signature(SAMPLERS[name]).parameters.values()
-    return tuple(sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))

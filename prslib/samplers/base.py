@@ -2,9 +2,10 @@
 
 import copy
 import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Sized
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numba
 import numpy as np
@@ -25,9 +26,8 @@ class Sampler(Protocol):
     Attributes
     ----------
     needs : frozenset of str
-        Names of the keyword arguments that ``place`` wants beside the labels, such as
-        ``"features"`` or ``"gradients"``. Empty for a sampler that looks at labels alone; the
-        learner computes and passes only what is named here.
+        Names of the keyword arguments that ``place`` wants beside the labels: ``"features"``,
+        ``"gradient_products"`` or none. The learner computes and passes these alone.
     class_freq : int64 (C,)
         Samples of each class in the stream so far, n_i.
     class_counts : int64 (C,)
@@ -64,19 +64,13 @@ class Sampler(Protocol):
         Returns
         -------
         int64 (B,)
-            Slot of each sample, -1 where it is not stored; of equal slots the later sample holds
-            it.
+            Slot of each sample, -1 for none; of equal slots the later sample holds it.
         """
         ...
 
 
-class Base:
+class Base(Sized):
     """Check what every sampler is made from; show, save and restore it."""
-
-    if TYPE_CHECKING:
-
-        def __len__(self) -> int:
-            """Return the number of filled slots."""
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = whole("size", size, least=1)
@@ -96,8 +90,8 @@ class Base:
     def state_dict(self) -> dict[str, Any]:
         """Return a copy of the whole state: arrays and plain values, the generator's included.
 
-        Example
-        -------
+        Examples
+        --------
         >>> from prslib import make_sampler
         >>> sampler, other = (make_sampler("crs", 2, num_classes=3, seed=seed) for seed in (0, 1))
         >>> other.load_state_dict(sampler.state_dict())
@@ -177,7 +171,7 @@ class Counted(Base):
         return self._labels.copy()
 
 
-class LabelSampler(Base, ABC):
+class LabelSampler(Base):
     """Share what samplers that look at labels alone have in common (Sec. 3).
 
     A subclass sets ``draws``, keeps its state in ``_decide`` and offers the counts as properties.
@@ -196,7 +190,8 @@ class LabelSampler(Base, ABC):
     def place(self, labels: np.ndarray) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
 
-        Parameters and return value are those of `Sampler.place`.
+        Parameters and return value are those of `Sampler.place`. A sample with no label never
+        enters and counts nowhere.
 
         Raises
         ------
@@ -204,10 +199,6 @@ class LabelSampler(Base, ABC):
             If ``labels`` is not boolean.
         ValueError
             If ``labels`` does not have the shape (B, C).
-
-        Notes
-        -----
-        A sample with no label never enters and counts nowhere.
         """
         labels = check_labels(labels, self.num_classes)
         uniforms = self._rng.random((len(labels), self.draws))
@@ -218,6 +209,26 @@ class LabelSampler(Base, ABC):
     @abstractmethod
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         """Write the slot of each sample into ``slots``."""
+
+
+class Compiled(LabelSampler):
+    """Show the counts in the named tuple of arrays that compiled functions keep."""
+
+    _state: Any
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return int(self._state.totals[0])
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        return self._state.class_freq.copy()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        return self._state.class_counts.copy()
 
 
 def generator(seed: Seed) -> np.random.Generator:

@@ -21,11 +21,6 @@ class CBRS(Counted, LabelSampler):
     size, num_classes, seed
         As in `make_sampler`.
 
-    Attributes
-    ----------
-    slot_class : int64 (size,)
-        The class that the sample in each slot counts for, -1 where a slot is empty.
-
     Notes
     -----
     The source has one label a sample. With several we let a sample count for one of them alone,
@@ -59,7 +54,7 @@ class CBRS(Counted, LabelSampler):
 
     @property
     def slot_class(self) -> np.ndarray:
-        """The class that the sample in each slot counts for; int64 (size,), a copy."""
+        """The class that the sample in each slot counts for, -1 for none; int64 (size,), a copy."""
         return self._slot_class.copy()
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:

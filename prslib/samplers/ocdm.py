@@ -4,10 +4,10 @@ import numpy as np
 
 from prslib.checks import power
 from prslib.samplers import ocdm_kernel as kernel
-from prslib.samplers.base import LabelSampler, Seed
+from prslib.samplers.base import Compiled, Seed
 
 
-class OCDM(LabelSampler):
+class OCDM(Compiled):
     """Keep the subset whose mix of classes is closest to p_i ~ n_i^rho (Liang & Li 2022).
 
     The memory and the batch are joined, then samples are deleted one at a time, always the one
@@ -15,12 +15,8 @@ class OCDM(LabelSampler):
 
     Parameters
     ----------
-    size : int
-        Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C.
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
+    size, num_classes, seed
+        As in `make_sampler`.
     rho : float
         Power of allocation: 0 asks for equal shares, 1 for the stream's own.
 
@@ -47,13 +43,9 @@ class OCDM(LabelSampler):
     - Uniform ties, the rule's plain reading, favour late samples: where a class is at its target
       with l samples of one label set, a new one joins and any of the l + 1 goes, however long the
       stream. The classes are on target, but within each it is no reservoir.
-    - A sample with no label never enters and is not counted.
     - While there are empty slots the batch's first samples take them in order; those that come
       later and stay take the places of what was deleted, in order. A sample of the batch that was
       given a slot and deleted in the same batch is overwritten by a later one of that batch.
-
-    Samples with the same label set leave the same distribution behind. The distance is computed
-    once for each set, in the time of its labels, from sums kept up as samples are deleted.
 
     Examples
     --------
@@ -69,25 +61,10 @@ class OCDM(LabelSampler):
         self.rho = power("rho", rho)
         self._state = kernel.allocate(self.size, self.num_classes, 1)
 
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return int(self._state.totals[0])
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._state.class_freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._state.class_counts.copy()
-
     @property
     def labels(self) -> np.ndarray:
         """Labels of the sample in each slot; bool (size, C), a copy."""
-        state = self._state
-        labels = np.zeros((self.size, self.num_classes), np.bool_)
+        state, labels = self._state, np.zeros((self.size, self.num_classes), np.bool_)
         sets = state.set_of[: len(self)]
         sizes = state.sizes[sets // kernel.BLOCK]
         slots, columns = np.nonzero(np.arange(state.set_labels.shape[1]) < sizes[:, None])

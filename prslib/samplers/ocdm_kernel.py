@@ -126,16 +126,6 @@ def weigh(state, c, rho):
 
 
 @compiled
-def weigh_all(state, rho):
-    """Bring the loss of every class up to date; return the sum of terms and L."""
-    total, held = 0.0, 0
-    for c in range(len(state.class_counts)):
-        total += weigh(state, c, rho)
-        held += state.class_counts[c]
-    return total, held
-
-
-@compiled
 def look_at(state, block):
     """Bring what the sum loses with the sets of a block up to date."""
     state.bound[block] = -np.inf
@@ -149,11 +139,9 @@ def look_at(state, block):
 
 @compiled
 def distance(loss, size, offset, mean, held):
-    """Return the distance without a candidate whose loss and number of labels are given.
-
-    It is given as L times its change against now, so that a tie means the same in any memory:
-    with k labels less, L (k mean - loss) / (L - k) - L log(1 - k / L), the mean being sum / L.
-    """
+    """Return L times what the distance rises by without a candidate of this loss and size."""
+    # So a tie means the same in any memory. With k labels less and the mean sum / L, it is
+    # L (k mean - loss) / (L - k) - L log(1 - k / L).
     if loss == -np.inf:
         return np.inf
     if math.isnan(offset[size]):
@@ -190,7 +178,10 @@ def draw_closest(state, mean, held, joined, uniform):
 @compiled
 def delete_surplus(state, joined, size, rho, uniforms):
     """Delete candidates one at a time until only ``size`` are left."""
-    total, held = weigh_all(state, rho)
+    total, held = 0.0, 0
+    for c in range(len(state.class_counts)):
+        total += weigh(state, c, rho)
+        held += state.class_counts[c]
     state.bound[:] = np.inf
     for k in range(joined - size):
         candidate = draw_closest(state, total / held, held, joined, uniforms[k, 0])
@@ -224,10 +215,7 @@ def settle(state, size, slots):
 
 @compiled
 def place(state, labels, uniforms, slots, size, rho):
-    """Join the batch with the memory, delete what is too much, write the slot of each sample.
-
-    Where the state has no room for the batch, return False and do nothing.
-    """
+    """Write the slot of each sample; return False, and do nothing, where the batch lacks room."""
     widest, joined = 0, state.totals[0]
     for b in range(len(labels)):
         widest = max(widest, read_labels(state, labels[b]))

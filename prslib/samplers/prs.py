@@ -1,12 +1,13 @@
 """Partitioning Reservoir Sampling: a memory that is led towards a target mix of classes."""
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from prslib.checks import power
 from prslib.samplers import prs_kernel as kernel
-from prslib.samplers.base import LabelSampler, Seed, check_labels
+from prslib.samplers.base import Compiled, Seed, check_labels
 
 VARIANTS = ("paper", "authors")
 
@@ -54,17 +55,13 @@ class Decision:
     leaving: dict[int, np.ndarray]
 
 
-class PRS(LabelSampler):
+class PRS(Compiled):
     """Lead the memory's mix of classes to the target p_i ~ n_i^rho (Algorithm 1).
 
     Parameters
     ----------
-    size : int
-        Capacity of the memory m, in samples.
-    num_classes : int
-        Number of classes C.
-    seed : int, SeedSequence or Generator
-        Source of every random decision.
+    size, num_classes, seed
+        As in `make_sampler`.
     rho : float
         Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
     variant : {"paper", "authors"}
@@ -108,13 +105,7 @@ class PRS(LabelSampler):
     draws = 3  # acceptance, class, tie
 
     def __init__(
-        self,
-        size: int,
-        num_classes: int,
-        seed: Seed,
-        *,
-        rho: float = 0.0,
-        variant: str = "paper",
+        self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, variant: str = "paper"
     ):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
@@ -126,24 +117,14 @@ class PRS(LabelSampler):
         self._authors = variant == "authors"
         self._whole, self._floats = kernel.allocate(self.size, self.num_classes)
 
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return int(self._whole[0])
-
     @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._state().class_freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._state().class_counts.copy()
+    def _state(self) -> kernel.State:  # ty: ignore
+        return kernel.unpack.py_func(self._whole, self._floats, self.size, self.num_classes)
 
     @property
     def labels(self) -> np.ndarray:
         """Labels of the sample in each slot; bool (size, C), a copy."""
-        state = self._state()
+        state = self._state
         labels = np.zeros((self.size, self.num_classes), np.bool_)
         slots, columns = np.nonzero(np.arange(state.totals[3]) < state.slot_sizes[:, None])
         labels[slots, state.slot_labels[slots, columns]] = True
@@ -174,19 +155,18 @@ class PRS(LabelSampler):
         1.0
         """
         row = check_labels(np.asarray(label)[None], self.num_classes)[0]
-        state = self._state(copy=True)
+        state = copy.deepcopy(self._state)
         count = kernel.read_labels(state, row)
         if not self._authors:
             kernel.observe(state, count, self.rho)
         full = len(self) == self.size
         known = state.class_counts if self._authors else state.class_freq
         total = kernel.total_power(state, self.rho, self._authors)
-        accepted = 0.0
-        weight = np.zeros(self.num_classes)
+        accepted, weight = 0.0, np.zeros(self.num_classes)
         if count:
             accepted = kernel.acceptance(state, count, total, self.size, self._authors)
+            accepted = accepted if full else 1.0
             weight[state.own[:count]] = state.weight[:count] / state.weight[:count].sum()
-        accepted = accepted if full or not count else 1.0
         rivals = kernel.weigh_classes(state, total, self._authors) * full
         if not known.any():
             state.partition[:] = 0.0  # where nothing was observed there are no shares
@@ -224,11 +204,6 @@ class PRS(LabelSampler):
         candidates, distances = slots[order], distances[order]
         leaving = candidates[distances <= bound]
         return candidates, distances, leaving[:1] if self._authors else leaving
-
-    def _state(self, copy: bool = False) -> kernel.State:
-        integers = self._whole.copy() if copy else self._whole
-        floats = self._floats.copy() if copy else self._floats
-        return kernel.unpack.py_func(integers, floats, self.size, self.num_classes)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         options = self.size, self.rho, self._authors

@@ -109,11 +109,9 @@ def unpack(integers, floats, size, num_classes):
 
 @intrinsic
 def borrowed(typing_context, array):
-    """Return an array without its owner, so that no use of it is counted.
-
-    numba counts the users of every array of a ``State`` anew in each function that is given one,
-    which takes longer than the work done there. Whoever calls ``place`` keeps the owner alive.
-    """
+    """Return an array without its owner, so that no use of it is counted."""
+    # numba counts the users of every array of a State anew in each function that is given one,
+    # which takes longer than the work done there. Whoever calls ``place`` keeps the owner alive.
 
     def generate(context, builder, signature, arguments):
         value = context.make_array(array)(context, builder, arguments[0])
@@ -340,20 +338,14 @@ def draw_class(state, count, uniform):
 
 @compiled
 def removal_distances(state, chosen, authors):
-    """Find the set K of a class, Eq. (4), and the distance of Eq. (5) without each of its members.
-
-    (not y).q is the sum of q less the sample's own labels with q = 1, so the largest is where a
-    sample has fewest labels that are not in surplus. The samples with the chosen class alone, most
-    of them, are all alike: their distance is returned, and stands for each. The others are the
-    ``crowd``, whose distances are in ``distance`` in the same order. Outside K it is infinite.
-
-    Returns
-    -------
-    count, alone : int, float
-        The number of the crowd and the distance without a sample of the chosen class alone.
-    """
-    count = crowd_of(state, chosen)
-    first = state.start[chosen]
+    """Find the distances of Eq. (5) in K; return the size of the crowd and the others' distance."""
+    # Outside the set K of Eq. (4) they are infinite: (not y).q is largest where a sample has fewest
+    # labels that are not in surplus. Most samples have the chosen class alone and share one
+    # distance; the crowd are those of several labels.
+    first, count = state.start[chosen], 0
+    for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
+        state.crowd[count] = k
+        count += state.members[first + k] < 0
     singles = state.class_counts[chosen] - count
     fewest = len(state.surplus) + 1
     scarce_alone = fewest
@@ -371,39 +363,23 @@ def removal_distances(state, chosen, authors):
         state.distance[k] = np.inf
         if state.scarce[k] == fewest:
             slot = ~state.members[first + state.crowd[k]]
-            state.distance[k] = distance_without(state, slot, authors)
+            state.distance[k] = removal_distance(state, slot, authors)
     alone = np.inf
     if scarce_alone == fewest:
         k = 0
         while k < count and state.crowd[k] == k:
             k += 1
-        alone = distance_without(state, state.members[first + k], authors)
+        alone = removal_distance(state, state.members[first + k], authors)
     return count, alone
 
 
 @compiled
-def crowd_of(state, chosen):
-    """Write where in its row of ``members`` a class has samples of several labels, ascending."""
-    first, count = state.start[chosen], 0
-    for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
-        state.crowd[count] = k
-        count += state.members[first + k] < 0
-    return count
-
-
-@compiled
-def distance_without(state, slot, authors):
-    """Return the distance of Eq. (5) without a slot."""
-    return trial_distance(state, slot) if authors else removal_distance(state, slot)
-
-
-@compiled
-def removal_distance(state, slot):
-    """Return the distance of Eq. (5) without a slot in the time of its own labels.
-
-    Only the number of its labels matters to the other classes, so their sum is computed once for
-    each number; the classes of the slot itself then differ by one sample.
-    """
+def removal_distance(state, slot, authors):
+    """Return the distance of Eq. (5) without a slot in the time of its own labels."""
+    # Only the number of its labels matters to the other classes, so their sum is computed once for
+    # each number; the classes of the slot itself then differ by one sample.
+    if authors:
+        return trial_distance(state, slot)
     size = state.slot_sizes[slot]
     rest = state.totals[2] - size
     if state.base[size] < 0.0:

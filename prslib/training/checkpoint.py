@@ -121,10 +121,7 @@ class Progress:
 
 
 class Checkpoint:
-    """A file with a run's progress, written anew every ``save_every`` seconds.
-
-    It holds tensors, numbers and text only, so that reading it executes nothing.
-    """
+    """A file with a run's progress in tensors, numbers and text: reading it executes nothing."""
 
     def __init__(
         self,

@@ -36,7 +36,6 @@ PLAIN |= {"macro_auc": False}
 # do not change the training
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points", "macro_auc")
 
-
 COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
 NUMBERS = {  # each check refuses a wrong value and returns Python's int or float
     "seed": COUNT,
@@ -85,9 +84,9 @@ class RunConfig:
         A key of `MODELS`.
     weights : str or None
         The model's first weights: "none", one of its `Architecture.published_weights`, or a file
-        with its state dict. "digits" are five pretrainings, one a seed in turn. The default is what
-        the data set's recipe names, if the model has it, else `Architecture.default_weights`.
-        Models without published weights ignore it.
+        with its state dict. "digits" are five pretrainings, one a seed in turn; those learned on
+        ImageNet are fetched once. The default is what the data set's recipe names, if the model has
+        it, else `Architecture.default_weights`. Models without published weights ignore it.
     frozen_stages : int
         How many of the model's stages are frozen for every method; the paper's table of
         architectures freezes the first residual block. A method may freeze more.
@@ -332,10 +331,8 @@ def configs(**fields) -> list[RunConfig]:
 
     Raises
     ------
-    ValueError
-        If a field is unknown or a value is out of range.
-    TypeError
-        If a value has the wrong type.
+    TypeError, ValueError, FileNotFoundError
+        As in `RunConfig`; ValueError also if a field is unknown.
 
     Examples
     --------

@@ -27,11 +27,8 @@ Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each param
 def gradient_products(
     model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, sizes: Sequence[int]
 ) -> Tensor:
-    """Return the inner products of groups' gradients, float64 (G, G) (GSS, Sec. 3).
-
-    Samples (N, ...) come group after group, and ``sizes`` add up to N. The gradients are those of
-    the groups' mean losses.
-    """
+    """Return the inner products of the gradients of groups' mean losses, float64 (G, G) (GSS)."""
+    # samples (N, ...) come group after group, and sizes add up to N
     sizes = torch.as_tensor(sizes)
     total = torch.zeros(len(sizes), len(sizes), dtype=torch.float64, device=inputs.device)
 
@@ -119,12 +116,10 @@ def measured(
 def visit_layers(
     model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, visit: Callable
 ) -> None:
-    """Call ``visit`` with name, layer, its input and its output's gradient, layer by layer.
-
-    The backward pass calls it, so a layer's tensors are free before the next one's are needed. The
-    output's gradient is that of each sample's own loss. The model is in evaluation mode meanwhile:
-    with a batch's statistics, batch norm would make a sample's gradient depend on the others.
-    """
+    """Call ``visit`` with name, layer, its input and its output's gradient, layer by layer."""
+    # The backward pass calls it, so a layer's tensors are free before the next one's are needed.
+    # The gradient is that of each sample's own loss: in evaluation mode, since with a batch's
+    # statistics batch norm would make it depend on the others.
     trained = {
         layer: name
         for name, layer in model.named_modules()

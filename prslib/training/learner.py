@@ -44,14 +44,10 @@ EVALUATION_PIXELS = 2**24  # and pixels: 256 images of 256x256, a few GB of acti
 
 
 class Learner:
-    """A network and its optimiser, trained one joined batch at a time (section "Baselines").
+    """A network and its optimiser, trained one joined batch at a time (section "Baselines")."""
 
-    The model maps float images in [0, 1], (B, channels, H, W), to logits (B, C). Every component of
-    the gradient is clipped to ``clip_value``; ``norm_penalty`` weighs the sum of the parameters'
-    squared 2-norms in the loss. The names are keys of `OPTIMIZERS`, `LOSSES` and `PRECISIONS`.
-    """
-
-    # On a GPU the step is captured as a CUDA graph. EWC, whose penalty grows, goes without.
+    # The model maps float images in [0, 1], (B, channels, H, W), to logits (B, C). `Recipe` has the
+    # settings. A GPU's steps are captured as a CUDA graph. EWC, whose penalty grows, goes without.
 
     def __init__(
         self,
@@ -309,13 +305,11 @@ def score_tasks(
     resamples: int = 0,
     auc: bool = False,
 ) -> pd.DataFrame:
-    """Score the test sets of the tasks seen so far, joined and one by one (Table 1).
-
-    Tasks that are trained together form one of the groups. Rows have trained_tasks, task, group,
-    metric and value; a task is "seen" for the joined sets, "1" or "1+2". Single-label data add
-    their accuracy, also on the whole test set, "all", with tasks yet to come (Appendix). With
-    resamples the column draws holds what each gives for the class groups on the joined sets.
-    """
+    """Score the test sets of the tasks seen so far, joined and one by one (Table 1)."""
+    # Tasks that are trained together form one of the groups. A row's task is "seen" for the joined
+    # sets, "1" or "1+2". Single-label data add their accuracy, also on the whole test set, "all",
+    # with tasks yet to come (Appendix). With resamples the column draws holds what each gives for
+    # the class groups on the joined sets.
     parts = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     parts = {"seen": np.isin(test.task, [task for group in groups for task in group])} | parts
     wanted = np.flatnonzero(parts["seen"] | test.single_label)

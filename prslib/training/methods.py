@@ -1,7 +1,4 @@
-"""List the methods of the main table: how each trains and which sampler keeps its memory.
-
-`register` adds rows to this list and to those of the samplers, data sets and networks.
-"""
+"""List the methods of the main table: how each trains and which sampler keeps its memory."""
 
 import pickle
 import sys

@@ -81,13 +81,10 @@ def replay_plan(
     ask_model: Callable[[str, np.ndarray, Memory], Any] | None = None,
     begun: bool = False,
 ) -> Iterator[np.ndarray | VectorBatch]:
-    """Yield the joined batch of every step and fill the memory (Algorithm 1).
-
-    Each batch holds new, then replayed indices, and is yielded before its samples are placed. After
-    the step a sampler gets what it ``needs`` from ``ask_model``, given the name, the new indices
-    and the memory. ``begun`` says that the step on the first batch was taken before an
-    interruption: only its samples are still to be placed.
-    """
+    """Yield every step's new and replayed indices, then place the new in memory (Algorithm 1)."""
+    # After the step a sampler gets what it needs from ask_model, given the name, the new indices
+    # and the memory. If the first step was begun before an interruption, only its samples are still
+    # to be placed.
     for step, batch in enumerate(batches):
         if step or not begun:
             yield joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
@@ -144,12 +141,10 @@ def stream_of(
     position: tuple[int, int] = (0, 0),
     stepwise: bool = False,
 ) -> list[Part]:
-    """Make the batches of a run: ahead of training, or step by step.
-
-    Stepwise batches, each taken after the step on the one before, are needed where the sampler
-    looks at the model, or someone measures the memory. An interrupted run goes on at a position,
-    parts finished and steps taken in the next one; a stepwise replay must be as it was then.
-    """
+    """Make the batches of a run: ahead of training, or each after the step on the one before."""
+    # Stepwise batches are needed where the sampler looks at the model, or someone measures the
+    # memory. An interrupted run goes on at a position, parts finished and steps taken in the next
+    # one; a stepwise replay must be as it was then.
     parts, train = new_samples(config, dataset), dataset.train
     if replay is None:
         return after(parts, position)

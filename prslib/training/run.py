@@ -45,9 +45,8 @@ def run(
     device : str
         Where to compute, "cpu" or "cuda".
     checkpoint : path-like, optional
-        The file in which the run saves its state from time to time. If the file exists, the run
-        goes on from that state and returns what it would have without the interruption. The file
-        stays until the caller deletes it, once the result is in a safe place.
+        The file in which the run saves its state. If it exists, the run goes on from that state,
+        with the result of one without interruption. Deleting it is left to the caller.
     save_every : float
         Seconds from one checkpoint to the next.
 
