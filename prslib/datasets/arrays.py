@@ -97,6 +97,8 @@ class ImageArray:
         self._asked = folder / f"{stem}.files.txt"
         self._fingerprint = hashlib.sha256("\n".join(self.files).encode()).hexdigest()
         self._refuse_other_work()
+        if self.is_finished:
+            self._remove_state()  # a process that was killed did not
 
     def _refuse_other_work(self) -> None:
         if not self._asked.is_file():
@@ -225,14 +227,17 @@ class ImageArray:
             file.write(header.getvalue())
             file.truncate(offset + int(np.prod(shape)))
         self.close()
-        self._kept.unlink()
 
     def close(self) -> None:
         """Give the whole array its name, once it is on the disk."""
         with open(self._array, "r+b") as file:
             os.fsync(file.fileno())
         os.replace(self._array, self.finished)
-        self._status.unlink()
+        self._remove_state()
+
+    def _remove_state(self) -> None:
+        for file in (self._status, self._kept):
+            file.unlink(missing_ok=True)
 
 
 def _rows(
