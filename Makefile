@@ -57,7 +57,7 @@ wheel: $(READY)  ## build the wheel, install it alone and run the first examples
 	cd build/bare && cat first.py && bin/python first.py
 
 KILLS ?= 1000
-soak: $(READY)  ## kill all kinds of work KILLS times at random, for hours, and compare all bytes
+soak: $(READY)  ## kill all kinds of work KILLS times at random, half an hour, and compare all bytes
 	$(PYTHON) tests/soak.py $(KILLS)
 
 lab: $(READY)  ## open JupyterLab on the notebooks in the order of their questions

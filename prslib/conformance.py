@@ -80,15 +80,32 @@ def read_vectors() -> list[tuple[Stream, list[dict]]]:
 
 
 def departures(
-    make: Callable[..., Sampler],  # (size, num_classes, seed), with rho=rho or for rho 0 alone
-    seeds: int = 5,
-    only: list[str] | None = None,  # names of streams
+    make: Callable[..., Sampler], seeds: int = 5, only: list[str] | None = None
 ) -> list[Departure]:
-    """Compare an implementation of PRS with Algorithm 1 on the embedded streams, in its order."""
-    # The reference follows the sampler slot by slot and says what could have happened next. If
-    # ``place`` has a parameter ``uniforms`` it gets the file's, and must do what follows from them.
-    # Else the choices of `seeds` runs are tested: how many samples were accepted, in strata of s,
-    # by chi-square; the class and the rank among ties by Kolmogorov and Smirnov.
+    """Compare an implementation of PRS with Algorithm 1 on the embedded streams.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(size, num_classes, seed, rho=rho)`` returns an empty sampler; one without ``rho`` is
+        checked on the streams with rho 0.
+    seeds : int
+        Runs a stream.
+    only : list of str or None
+        Names of streams; None for all.
+
+    Returns
+    -------
+    list of Departure
+        In the order of Algorithm 1, empty where there is nothing to find.
+
+    Notes
+    -----
+    The reference follows the sampler slot by slot and says what could have happened next. If
+    ``place`` has a parameter ``uniforms`` it gets the file's, (B, 3), and must do what follows from
+    them. Else the choices of the runs are tested: how many samples were accepted, in strata of s,
+    by chi-square; the class and the rank among ties by Kolmogorov and Smirnov.
+    """
     found, takes_rho = [], _takes(make, "rho")
     for stream, _ in read_vectors():
         if (only and stream.name not in only) or (stream.rho and not takes_rho):

@@ -1,121 +1,125 @@
 """Kill all kinds of work at random moments, finish it, and compare its bytes with undisturbed.
 
-``python tests/soak.py [KILLS] [SEED]``: a kill takes a few seconds. pytest does not collect it.
+``python tests/soak.py [KILLS] [SEED]``: each process of the work is a fork of this one, which has
+imported all, so that a kill takes a second and not ten. pytest does not collect it.
 """
 
 import os
 import random
-import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from multiprocessing import get_context
 from pathlib import Path
 
+import papermill  # noqa: F401
+import torch
 from helpers.real_folders import write_coco, write_ids
+from joblib.externals import loky
 
-ROOT = Path(__file__).parents[1]
-MOST = 6  # kills of one piece of work before it may finish
+from prslib import cli, configs, run_all
+from prslib.datasets.features import Backbone
+from prslib.report import build, rho_sweep  # noqa: F401
+from prslib.training.checkpoint import code_version
+
+MOST, LEAST = 8, 30  # kills of one piece of work before it may finish, and of each kind in all
 OTHER = ("executed", "features.json", ".lock")  # they hold times, or nothing
-RUNS = """
-import sys
-from prslib import configs, run_all
-
-if __name__ == "__main__":
-    more = {"variance_points": [0, 3]} if sys.argv[1] == "CRS" else {}
-    wanted = configs(
-        dataset="imbal-digits-tiny", method=sys.argv[1], seed=[0, 1], batch_size=40, **more
-    )
-    run_all(wanted, workers=2, save_every=0.05)
-"""
-PRSLIB = [sys.executable, "-m", "prslib"]
 METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask")
-WORK = {f"runs of {name}": [sys.executable, "runs.py", name] for name in METHODS} | {
-    "prepare": [
-        *(*PRSLIB, "prepare", "cocoseq", "--workers", "2", "--images", "coco"),
-        *("--annotations", "coco/annotations", "--ids", "ids"),
-    ],
-    "features": [*PRSLIB, "prepare", "features", "cocoseq", "--workers", "2"],
-    "figures": [*PRSLIB, "figures", "--profile", "smoke", "rho_sweep"],
+COCOSEQ = "prepare cocoseq --images ../coco --annotations ../coco/annotations --ids ../ids"
+WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
+    "runs in two processes": "PRS 2",
+    "prepare": f"{COCOSEQ} --workers 1",
+    "prepare in two processes": f"{COCOSEQ} --workers 2",
+    "features": "prepare features cocoseq --workers 2",
+    "figures": "figures --profile smoke rho_sweep",
 }
 
 
-def begin(folder, prepared=None):
-    """Make a folder with what all kinds of work read, images of two classes and a program."""
-    images = [(number, ["apple" if number % 2 else "bear"]) for number in range(1, 129)]
-    ids = {"train": [[*range(2, 120, 2)], [*range(1, 121, 2)]], "test": [[120], [121]]}
+def begin(root):
+    images = [(number, ["apple" if number % 2 else "bear"]) for number in range(1, 41)]
+    ids = {"train": [[*range(2, 38, 2)], [*range(1, 38, 2)]], "test": [[38], [39]]}
     halves = {"train2014": images, "val2014": [(201, ["apple"]), (202, ["bear"])]}
-    write_coco(folder / "coco", halves, ("apple", "bear", "person"))
-    write_ids(folder / "ids", ids | {"teorg": [[202], [201]]}, "coco")
-    (folder / "runs.py").write_text(RUNS)
-    shutil.copytree(prepared, folder / "data") if prepared else (folder / "data").mkdir()
+    write_coco(root / "coco", halves, ("apple", "bear", "person"))
+    write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
+    torch.set_num_threads(1)  # a fork would lack the others; then what each would do again
+    code_version(), Backbone().describe(), build.compile_sampler("prs")
+    build.SAMPLERS = {}  # no other is left to compile
+    loky.backend.context.set_start_method("fork")
 
 
-def start(command, folder):
-    named = {"CACHE": "cache", "FIGURES": "figures", "DATA": "data"}
-    environment = {f"PRSLIB_{name}": str(folder / value) for name, value in named.items()}
-    environment |= {"PYTHONPATH": str(ROOT)}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, cwd=folder, env=os.environ | environment, **pipes)
+def work(command, folder, output):
+    os.chdir(folder), os.dup2(output, 1), os.dup2(output, 2)
+    os.environ |= {f"PRSLIB_{n.upper()}": f"{folder}/{n}" for n in ("cache", "figures", "data")}
+    if command[0] in METHODS:
+        options = {"dataset": "imbal-digits-tiny", "seed": [0, 1], "batch_size": 40}
+        options |= {"variance_points": [0, 3]} if command[0] == "CRS" else {}
+        run_all(configs(method=command[0], **options), workers=int(command[1]), save_every=0.05)
+    elif cli.main(command):
+        sys.exit(1)
+    if pool := loky.reusable_executor._executor:
+        pool.shutdown()  # as a process that is no fork does at its end
 
 
-def finish(command, folder):
-    process = start(command, folder)
-    output, _ = process.communicate()
-    if process.returncode:
-        sys.exit(f"{command} failed in {folder}:\n{output}")
+def attempt(kind, folder, after=0, stop=None):
+    """Do a piece of work, or kill it after some seconds; return whether it came to its end."""
+    signal.alarm(1800)  # ends this process where one of the work's hangs
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    if kind == "features":
+        shutil.copytree(folder.parent / "prepare/data", folder / "data", dirs_exist_ok=True)
+    reader, writer = os.pipe()
+    process = get_context("fork").Process(target=work, args=(WORK[kind].split(), folder, writer))
+    process.start()
+    os.close(writer)
+    process.join(after)
+    if stop and process.is_alive():
+        getattr(process, stop)()
+    with open(reader) as said:
+        output = said.read()  # until its own processes have ended, too
+    process.join()
+    if process.exitcode > 0 or (process.exitcode and not stop):
+        sys.exit(f"{kind}: exit {process.exitcode} in {folder}:\n{output}")
+    return process.exitcode == 0
 
 
 def contents(folder):
-    files = [path for part in ("cache", "figures", "data") for path in folder.glob(f"{part}/**/*")]
-    names = {str(path.relative_to(folder)): path for path in files if path.is_file()}
-    return {
-        name: path.read_bytes()
-        for name, path in names.items()
-        if not any(other in name for other in OTHER)
-    }
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {n: path.read_bytes() for n, path in found.items() if not any(o in n for o in OTHER)}
 
 
-def main(kills, seed):
-    rng, done, rounds, began = random.Random(seed), Counter(), 0, time.monotonic()
-    with tempfile.TemporaryDirectory() as root:
-        whole, seconds = {}, {}
-        for kind, command in WORK.items():
-            folder = Path(root, "whole", kind)
-            begin(folder, Path(root, "whole/prepare/data") if kind == "features" else None)
-            start_time = time.monotonic()
-            finish(command, folder)
-            seconds[kind], whole[kind] = time.monotonic() - start_time, contents(folder)
-        while done.total() < kills:
-            kind, rounds = list(WORK)[rounds % len(WORK)], rounds + 1
-            folder = Path(root, "killed")
-            begin(folder, Path(root, "whole/prepare/data") if kind == "features" else None)
-            for _ in range(rng.randint(1, min(MOST, kills - done.total()))):
-                with start(WORK[kind], folder) as process:
-                    time.sleep(seconds[kind] * rng.uniform(0.3, 1))
-                    if process.poll() is None:
-                        process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
-                        done[kind] += 1
-                    process.communicate(timeout=60)  # until its workers have ended, too
-            finish(WORK[kind], folder)
-            wrong = {name for name, _ in contents(folder).items() ^ whole[kind].items()}
-            if wrong:
-                sys.exit(f"{kind}, seed {seed}, {done.total()} kills: {sorted(wrong)} differ")
-            if left := [path for path in folder.glob("cache/runs/*") if path.suffix != ".zip"]:
-                sys.exit(f"{kind}, seed {seed}, {done.total()} kills: {left} left")
-            shutil.rmtree(folder)
-            print(f"{kind}: equal, {done.total()} kills so far", file=sys.stderr, flush=True)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(", ".join(f"{count} of {kind}" for kind, count in sorted(done.items())))
-    print(
-        f"{done.total()} kills in {rounds} pieces of work, {time.monotonic() - began:.0f} s "
-        f"({used.ru_utime + used.ru_stime:.0f} s of CPU): all bytes equal, nothing left"
-    )
+def main(kills=1000, seed=0):
+    rng, done, moments, began = random.Random(seed), Counter(), Counter(), time.monotonic()
+    root, whole, seconds, pieces = Path(tempfile.mkdtemp()), {}, {}, 0
+    begin(root)
+    for kind in WORK:
+        start = time.monotonic()
+        attempt(kind, root / kind)
+        seconds[kind], whole[kind] = time.monotonic() - start, contents(root / kind)
+    while done.total() < kills:
+        kind = min(WORK, key=lambda kind: (done[kind] >= LEAST, done[kind] * seconds[kind]))
+        folder, most, pieces = root / "killed", min(MOST, kills - done.total()), pieces + 1
+        made = {n for n in whole[kind] if "datasets" not in n and (kind != "features" or kind in n)}
+        for killed in range(most + 1):
+            how = seconds[kind] * rng.uniform(0, 0.5), rng.choice(["kill", "terminate"])
+            if attempt(kind, folder, *how[: 2 * (killed < most)]):
+                break
+            there = contents(folder).keys()
+            place = "after" if made <= there else "between" if made & there else "before"
+            moments.update([place, *(s for s in ("checkpoint", "status") if s in str(there))])
+            done[kind] += 1
+        seconds[kind] *= 0.5 if killed < 2 else 1.25 if killed == most else 1  # as it is now
+        wrong = {name for name, _ in contents(folder).items() ^ whole[kind].items()}
+        wrong |= {path.name for path in folder.glob("cache/runs/*") if path.suffix != ".zip"}
+        assert not wrong, f"{kind}, seed {seed}: {sorted(wrong)} differ or are left in {folder}"
+        shutil.rmtree(folder)
+        print(f"{kind}: equal, {done.total()} kills so far", file=sys.stderr, flush=True)
+    shutil.rmtree(root)
+    print(f"kills of {dict(done)}, {dict(moments)}")  # e.g. before the first file was made
+    print(f"{done.total()} kills in {pieces} pieces of work: all bytes equal, nothing left")
+    print(f"{time.monotonic() - began:.0f} s, {sum(os.times()[2:4]):.0f} s of CPU")
 
 
 if __name__ == "__main__":
-    given = [int(text) for text in sys.argv[1:]]
-    main(*given, *(1000, 0)[len(given) :])
+    main(*map(int, sys.argv[1:]))

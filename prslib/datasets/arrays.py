@@ -100,6 +100,8 @@ class ImageArray:
             )
         if begun and self._array.is_file():
             check_rows(_open(self._array, "r"), self._array, self.shape[1:], self.dtype)
+        if self.is_finished:
+            self._remove_state()  # a process that was killed did not
 
     @property
     def is_finished(self) -> bool:
@@ -203,14 +205,17 @@ class ImageArray:
             np.lib.format.write_array_header_1_0(file, header)  # numpy pads it to one length
             file.truncate(file.tell() + math.prod(shape))
         self.close()
-        self._kept.unlink()
 
     def close(self) -> None:
         """Give the whole array its name, once it is on the disk."""
         with open(self._array, "r+b") as file:
             os.fsync(file.fileno())
         os.replace(self._array, self.finished)
-        self._status.unlink()
+        self._remove_state()
+
+    def _remove_state(self) -> None:
+        for file in (self._status, self._kept):
+            file.unlink(missing_ok=True)
 
 
 def _rows(

@@ -236,7 +236,7 @@ def test_interrupted_decoding_goes_on_where_it_stopped(coco, monkeypatch):
     np.testing.assert_array_equal(load_dataset("cocoseq").train.images, interrupted)
 
 
-@pytest.mark.parametrize("place", ["moving", "labels", "renaming"])
+@pytest.mark.parametrize("place", ["moving", "labels", "renaming", "removing"])
 def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place):
     for number in (1, 2):
         picture(coco, "train2014", number).unlink()
@@ -246,17 +246,31 @@ def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place):
         elif place == "labels":
             target = "prslib.datasets.prepared.Selection.keep"
             patch.setattr(target, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        else:
+        elif place == "renaming":
             patch.setattr(arrays.os, "replace", stop_at("images.npy"))
+        else:
+            patch.setattr(arrays.Path, "unlink", removing_all_but("images.kept.npy"))
         with pytest.raises(KeyboardInterrupt):
             prepare(coco, "--allow-missing")
     monkeypatch.setattr(arrays, "read_image", lambda *_: pytest.fail("decoded again"))
     assert prepare(coco, "--allow-missing") == 0
+    assert not [*(coco / "data/cocoseq").glob("images.[ks]*")]  # kept, status
     dataset = load_dataset("cocoseq")
     assert len(dataset.train) == 2
     np.testing.assert_array_equal(dataset.train.images[0], scaled(coco, "train2014", 4))
     first = dataset.tests["imbalanced"].images[0]
     np.testing.assert_array_equal(first, scaled(coco, "val2014", 11))
+
+
+def removing_all_but(name, unlink=Path.unlink):
+    """A Path.unlink that is interrupted before it removes one file."""
+
+    def removing(path, missing_ok=False):
+        if path.name == name:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    return removing
 
 
 class Countdown(int):
