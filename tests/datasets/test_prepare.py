@@ -244,13 +244,18 @@ def interrupt(*_):
 
 
 @pytest.mark.parametrize(
-    "place", ["arrays._open", "prepared.Selection.keep", "arrays.ImageArray.close"]
+    ("place", "die"),
+    [
+        ("arrays._open", Dying.open),
+        ("prepared.Selection.keep", interrupt),
+        ("arrays.ImageArray.close", interrupt),
+    ],
 )
-def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place):
+def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place, die):
     for number in (1, 2):
         picture(coco, "train2014", number).unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(f"prslib.datasets.{place}", Dying.open if place.endswith("_open") else interrupt)
+        patch.setattr(f"prslib.datasets.{place}", die)
         with pytest.raises(KeyboardInterrupt):
             prepare(coco, "--allow-missing")
     monkeypatch.setattr(arrays, "read_image", lambda *_: pytest.fail("decoded again"))
