@@ -41,11 +41,7 @@ TRAIN = [
     (9, ["person"]),
 ]
 VAL = [(11, ["apple"]), (12, ["bear"]), (13, ["cat", "person"]), (14, ["dog"]), (15, ["dog"])]
-IDS = {
-    "train": [[2, 1], [4, 3]],
-    "test": [[11, 7], [13, 8]],
-    "teorg": [[11, 12], [13, 14, 15]],
-}
+IDS = {"train": [[2, 1], [4, 3]], "test": [[11, 7], [13, 8]], "teorg": [[11, 12], [13, 14, 15]]}
 
 
 @pytest.fixture(scope="module")
@@ -394,10 +390,7 @@ BAD = {
         remove("coco/annotations/instances_train2014.json"),
         r"instances_train2014.json, got none; --annotations names the folder",
     ),
-    "no such folder": (
-        lambda root: shutil.rmtree(root / "ids"),
-        r"expected a folder after --ids",
-    ),
+    "no such folder": (lambda root: shutil.rmtree(root / "ids"), r"expected a folder after --ids"),
     "truncated": (cut_json, r"expected whole JSON in .*val2014.json.*download"),
     "no file name": (
         annotations("val", lambda content: content["images"][0].pop("file_name")),
@@ -487,8 +480,7 @@ def test_cut_work(coco, capsys, what, length):
 
 @pytest.mark.parametrize("kept", [0, -40, None])
 @pytest.mark.parametrize(
-    ("name", "table"),
-    [("cocoseq", "coco2014_labels.npz"), ("nuswideseq", "nuswide_labels.npz")],
+    ("name", "table"), [("cocoseq", "coco2014_labels.npz"), ("nuswideseq", "nuswide_labels.npz")]
 )
 def test_spoilt_table_of_labels(tmp_path, monkeypatch, name, table, kept):
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))

@@ -67,9 +67,7 @@ def test_runs_come_back_bit_for_bit(tmp_path, finished, with_extras):
     assert store.load(finished.config).gradient_variance is None
 
 
-def test_a_run_without_what_was_asked_for_or_of_another_counts_as_absent(
-    tmp_path, with_extras
-):
+def test_a_run_without_what_was_asked_for_or_of_another_counts_as_absent(tmp_path, with_extras):
     store = Store(tmp_path)
     store.save(dataclasses.replace(with_extras, features=None))
     with pytest.warns(UserWarning, match=r"features\.npy.* it will be trained again"):
