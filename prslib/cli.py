@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
     prepare.add_command(commands)
     conform = add(
-        "conformance", find_departures, "",
+        "conformance", find_departures, "my_module:MyPRS",
         "check an implementation of PRS against the paper's equations",
         "Let a sampler of PRS decide eight streams; say where it first departs from Algorithm 1, "
         "and in what. It is made as Class(size, num_classes, seed, rho=rho) and asked "

@@ -1,9 +1,11 @@
+import gzip
+
 import numpy as np
 import pytest
-from conformance_vectors import steps
+from conformance_vectors import write_vectors
 
 from prslib.cli import main
-from prslib.conformance import check_sampler, departures, read_vectors
+from prslib.conformance import VECTORS, check_sampler, departures, read_vectors
 from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
@@ -35,10 +37,13 @@ class Given:
         return slots
 
 
-def test_both_implementations_decide_what_the_file_says(vectors):
+def test_both_implementations_decide_what_the_file_says(vectors, tmp_path):
+    write_vectors(tmp_path / "again")
+    assert gzip.decompress((tmp_path / "again").read_bytes()) == gzip.decompress(
+        VECTORS.read_bytes()
+    )
     assert len(vectors) == 8
     for stream, recorded in vectors.values():
-        assert list(steps(stream)) == recorded
         sampler = make_sampler("prs", stream.size, stream.labels.shape[1], 0, rho=stream.rho)
         for y, u, step in zip(stream.labels, stream.uniforms, recorded, strict=True):
             if step["slot"] >= 0 and "acceptance" in step:

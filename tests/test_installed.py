@@ -1,4 +1,4 @@
-"""What an installation offers: numpy and numba alone, the command, types, the locked packages."""
+"""prslib as it is installed: with numpy and numba alone, its command, types and locked packages."""
 
 import ast
 import os

@@ -126,10 +126,7 @@ def test_filters_take_one_value_or_several():
     assert set(load("main", method=["PRS", "CRS"])["method"]) == {"PRS", "CRS"}
     tables = {"memory_and_schedules", "nus_memory", "coco_memory"}
     assert set(load(memory_size=3000)["table"]) == tables
-
-
-def test_what_is_loaded_may_be_changed():
-    cells = load("mnist")
+    cells = load("mnist")  # which may be changed
     cells.loc[:, "value"] = 0
     assert load("mnist")["value"].min() > 0
 
@@ -139,23 +136,18 @@ def ours(**columns):
     return pd.DataFrame(cell | columns)
 
 
-def test_beside_joins_ours_and_theirs():
+def test_beside_joins_ours_and_theirs_in_each_setting_when_asked_to():
     rows = ours(method=["CRS", "PRS", "OCDM", "PRS"], mean=[30.0, 40.0, 50.0, 60.0])
     rows.loc[3, ["stands_for", "measure"]] = ["NUS-WIDEseq", "forget"]
     result = beside(rows, "main")
     assert list(result.columns) == [*rows.columns, "published"]
     np.testing.assert_array_equal(result["published"], [26.9, 39.7, np.nan, 15.5])
     np.testing.assert_array_equal(result["mean"], rows["mean"])
-
-
-def test_beside_tells_settings_apart_when_asked_to():
     rows = ours(method=["CRS", "CRS"], memory_size=[3000, 1000], metric="mAP", group="overall")
     rows["measure"] = "score"
     result = beside(rows, "nus_memory", "coco_memory", also=["memory_size"])
     assert result["published"].tolist() == [51.1, 47.1]
-
-
-def test_beside_takes_a_cell_printed_twice_with_one_value():
+    # a cell that is printed twice, with one value
     rows = ours(method=["PRS", "PRS"], group="overall", trained_tasks=[4, 1])
     theirs = beside(rows, "coco_progression", "nus_progression")["published"]
     assert theirs.tolist() == [55.3, 65.4]

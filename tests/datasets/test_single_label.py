@@ -114,36 +114,30 @@ def test_files_are_read_and_named_where_they_are_cut_short(tmp_path, kind):
 def test_damage_anywhere_is_named_or_harmless(tmp_path):
     write_mat(tmp_path, pictures(32, 32, 3))
     write_keras(tmp_path, pictures(28, 28, 1))
-    for read, file, named in (
-        (read_svhn, tmp_path / "test_32x32.mat", 50),
-        (read_mnist, tmp_path / "mnist.npz", 300),
-    ):
-        whole, wrong = file.read_bytes(), 0
-        for position in [*range(300), *range(len(whole) - 450, len(whole))]:
-            for value in (9, 99):
-                file.write_bytes(whole[:position] + bytes([value]) + whole[position + 1 :])
-                try:
-                    read(tmp_path)
-                except ValueError as error:
-                    wrong += 1
-                    assert str(tmp_path) in str(error)
-        assert wrong > named
+    for read, name in ((read_svhn, "test_32x32.mat"), (read_mnist, "mnist.npz")):
+        whole, wrong = (tmp_path / name).read_bytes(), 0
+        for position in [*range(0, 300, 2), *range(len(whole) - 450, len(whole), 2)]:
+            (tmp_path / name).write_bytes(whole[:position] + b"c" + whole[position + 1 :])
+            try:
+                read(tmp_path)
+            except ValueError as error:
+                wrong += 1
+                assert str(tmp_path) in str(error)
+        assert wrong > 12
 
 
 def test_other_contents_are_refused(tmp_path):
-    parts = pictures(28, 28, 1)
     structured = np.zeros(2, [("a", "u1"), ("b", "u1")])
-    for digits in (np.array([300, 1]), np.array([-3, 1])):
-        parts_of_svhn = pictures(32, 32, 3)
-        write_mat(tmp_path, parts_of_svhn | {"test": (parts_of_svhn["test"][0], digits)})
+    for write, read, shape, digits in (
+        (write_mat, read_svhn, (32, 32, 3), np.array([300, 1])),
+        (write_mat, read_svhn, (32, 32, 3), np.array([-3, 1])),
+        (write_keras, read_mnist, (28, 28, 1), np.array([5, 11])),
+        (write_keras, read_mnist, (28, 28, 1), structured),
+    ):
+        parts = pictures(*shape)
+        write(tmp_path, parts | {"test": (parts["test"][0], digits)})
         with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
-            read_svhn(tmp_path)
-    write_keras(tmp_path, parts | {"test": (parts["test"][0], structured)})
-    with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
-        read_mnist(tmp_path)
-    write_keras(tmp_path, parts | {"test": (parts["test"][0], np.array([5, 11]))})
-    with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
-        read_mnist(tmp_path)
+            read(tmp_path)
     write_keras(tmp_path, pictures(32, 32, 1))
     with pytest.raises(ValueError, match=r"shape \(3, 28, 28, 1\) .* got uint8 \(3, 32, 32, 1\)"):
         read_mnist(tmp_path)

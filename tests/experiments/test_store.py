@@ -67,11 +67,15 @@ def test_runs_come_back_bit_for_bit(tmp_path, finished, with_extras):
     assert store.load(finished.config).gradient_variance is None
 
 
-def test_a_run_without_what_was_asked_for_counts_as_absent(tmp_path, with_extras):
+def test_a_run_without_what_was_asked_for_or_of_another_counts_as_absent(tmp_path, with_extras):
     store = Store(tmp_path)
     store.save(dataclasses.replace(with_extras, features=None))
     with pytest.warns(UserWarning, match=r"features\.npy.* it will be trained again"):
         assert store.load(with_extras.config) is None
+    other = dataclasses.replace(with_extras.config, seed=1)
+    shutil.copy(store.path(with_extras.config), store.path(other))
+    with pytest.warns(UserWarning, match="config.json is another run's"):
+        assert store.load(other) is None
 
 
 def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
@@ -121,13 +125,6 @@ def test_a_run_with_other_contents_than_its_configuration_gives_is_not_believed(
     store.save(dataclasses.replace(finished, **SPOILT[what](finished)))
     with pytest.warns(UserWarning, match="cannot be read .* it will be trained again"):
         assert store.load(finished.config) is None
-
-
-def test_a_run_under_the_name_of_another_is_not_believed(tmp_path, finished):
-    store, other = Store(tmp_path), dataclasses.replace(finished.config, seed=1)
-    shutil.copy(store.save(finished), store.path(other))
-    with pytest.warns(UserWarning, match="config.json is another run's"):
-        assert store.load(other) is None
 
 
 def test_what_killed_processes_left_goes_with_the_next_look_but_not_what_is_held(
@@ -304,19 +301,7 @@ def test_the_inventory_names_every_kind_of_run(mixed, capsys):
     assert lines[-1].endswith(f" in {mixed.folder}")
 
 
-def test_a_held_run_is_running_and_stays(mixed, capsys):
-    running = RunConfig(dataset="imbal-digits-tiny", method="PRS")
-    with mixed.lock(running):
-        assert states(mixed)[running.hash] == "running"
-        assert main(["runs", "--remove", running.hash]) == 1
-        assert "running; stop the process first" in capsys.readouterr().err
-        assert main(["runs", "--remove", "all"]) == 0
-        assert "removed 5 runs" in capsys.readouterr().out
-        assert [file.name for file in mixed.folder.iterdir()] == [f"{running.hash}{LOCK}"]
-        assert "PRS rho=0 on imbal-digits-tiny, seed 0" in table(inventory(mixed))
-
-
-def test_failed_runs_and_single_ones_are_removed(mixed, capsys):
+def test_failed_runs_single_ones_and_all_but_held_ones_are_removed(mixed, capsys):
     before = states(mixed)
     assert main(["runs", "--remove", "failed", WANTED[0].hash[:8]]) == 0
     assert set(before) - set(states(mixed)) == {WANTED[0].hash, WANTED[2].hash}
@@ -324,6 +309,15 @@ def test_failed_runs_and_single_ones_are_removed(mixed, capsys):
     assert main(["runs", "--remove", "nothing"]) == 1
     assert "got 'nothing', with which no hashes begin" in capsys.readouterr().err
     assert len(states(mixed)) == 3
+    running = RunConfig(dataset="imbal-digits-tiny", method="PRS")
+    with mixed.lock(running):
+        assert states(mixed)[running.hash] == "running"
+        assert main(["runs", "--remove", running.hash]) == 1
+        assert "running; stop the process first" in capsys.readouterr().err
+        assert main(["runs", "--remove", "all"]) == 0
+        assert "removed 3 runs" in capsys.readouterr().out
+        assert [file.name for file in mixed.folder.iterdir()] == [f"{running.hash}{LOCK}"]
+        assert "PRS rho=0 on imbal-digits-tiny, seed 0" in table(inventory(mixed))
 
 
 def test_foreign_files_are_no_runs_and_stay(mixed, capsys):

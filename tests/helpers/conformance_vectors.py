@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def steps(stream: Stream) -> Iterator[dict]:
         yield {name: _plain(value) for name, value in step.items()}
 
 
-def write_vectors() -> None:
+def write_vectors(target: Path = VECTORS) -> None:
     """Decide the embedded streams again and write the file anew."""
     with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
         lines = [json.loads(next(file))]  # what each field means
@@ -36,7 +37,7 @@ def write_vectors() -> None:
         size = {"size": stream.size, "num_classes": stream.labels.shape[1]}
         lines += [{"stream": stream.name, **size, "rho": stream.rho}, *steps(stream)]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    with replacing(VECTORS) as file:
+    with replacing(target) as file:
         file.write(gzip.compress(text.encode(), mtime=0))
 
 

@@ -1,4 +1,4 @@
-"""What the authors' released code does otherwise than the paper, in plain numpy."""
+"""PRS as the authors' released code has it, in plain numpy: what departs from the paper."""
 
 import numpy as np
 

@@ -122,11 +122,6 @@ def test_a_run_begins_with_them_and_with_a_head_of_its_own():
     assert not torch.equal(learned.head.weight, other.head.weight)
 
 
-def test_ewc_freezes_what_has_learned_before():
-    assert RunConfig(dataset=TINY, method="EWC").resolved["pretrained_stages"] == 3
-    assert RunConfig(dataset=TINY, method="EWC", weights=NONE).resolved["pretrained_stages"] == 0
-
-
 @pytest.mark.parametrize("dataset", ["digits70seq", "digits49seq", TINY, "digits49tiny"])
 def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
     assert RunConfig(dataset=dataset).resolved["weights"] == "digits"
@@ -136,6 +131,9 @@ def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
         assert RunConfig(dataset=dataset, model=model).resolved["weights"] == weights
     for single in ("imbal-digits", "imbal-colour-digits"):  # with nothing, as the paper's
         assert RunConfig(dataset=single).resolved["weights"] == NONE
+    for weights, stages in ((None, 3), (NONE, 0)):  # EWC freezes what has learned before
+        ewc = RunConfig(dataset=dataset, method="EWC", weights=weights)
+        assert ewc.resolved["pretrained_stages"] == stages
 
 
 @pytest.mark.parametrize("model", ["convnet_attention_consistency", "convnet_rnn_attention"])
@@ -166,11 +164,6 @@ def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
     assert config.hash != before
 
 
-def test_other_images_are_refused():
-    with pytest.raises(ValueError, match=r"expected the \d+ tensors of convnet, but 1 are missing"):
-        make_model("convnet", (28, 28, 1), 10, seed=0, weights="digits")
-
-
 def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(pretraining, "pretrain", partial(pretraining.pretrain, images=40))
     monkeypatch.setitem(EMBEDDED, "digits-0", tmp_path / "new" / "digits.pth")
@@ -180,6 +173,8 @@ def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
     assert torch.equal(model.stages[0][0].weight, embedded("digits-0")["stages.0.0.weight"])
     assert main(["pretrain", "letters"]) == 1
     assert "known: digits-0, digits-1, " in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"expected the \d+ tensors of convnet, but 1 are missing"):
+        make_model("convnet", (28, 28, 1), 10, seed=0, weights="digits")
 
 
 # the report

@@ -6,16 +6,7 @@ import pytest
 from scipy import stats
 
 from prslib.report import statistics
-from prslib.report.statistics import (
-    NEITHER,
-    compared,
-    ends,
-    holm,
-    interval,
-    over_seeds,
-    spread,
-    worth,
-)
+from prslib.report.statistics import NEITHER, compared, ends, holm, interval, over_seeds, spread
 
 
 def first(table):
@@ -181,7 +172,7 @@ def test_draws_of_the_test_images_keep_the_level():
         found.append(ends(values.mean(axis=0), values, draws))
     missed = [low > 0 or high < 0 for low, high, _ in found]
     assert 0.02 < np.mean(missed) < 0.085
-    assert worth(np.zeros((2, 3, 4))) == 0
+    assert statistics.worth(np.zeros((2, 3, 4))) == 0
 
 
 def row(*values):
@@ -252,7 +243,8 @@ def test_leads(effect, expected):
     assert expected == value(effect, means(LEVEL))
 
 
-def test_runner_up_takes_the_second_best_of_each_cell():
+def test_leads_at_the_edges():
+    assert value(statistics.alike("PRS", "CRS", 0.1), means(LEVEL)) == 0.1 * 47 - 3
     lower = {**LEVEL, ("PRS", "C-F1"): 39.0}  # third in C-F1, where CRS and GSS are ahead
     assert value(statistics.runner_up("PRS", "CRS", "GSS", "EWC"), means(lower)) == -1
 
@@ -266,14 +258,20 @@ def of_methods(levels, **scores):
     )
 
 
-def test_groups():
+def test_effects_over_groups_schedules_tasks_and_sizes():
     row = of_methods([("majority",), ("minority",)], PRS=(70.0, 50.0), CRS=(75.0, 35.0))
     assert value(statistics.gap_closes("PRS", "CRS", "majority", "minority"), row) == 40 - 20
-
-
-def test_steadier_compares_variances_over_schedules():
     row = of_methods(["a", "b", "c"], CRS=(40.0, 50.0, 60.0), PRS=(52.0, 54.0, 56.0))
     assert value(statistics.steadier("PRS", "CRS"), row) == 10**2 - 2**2
+    row = of_methods([(1,), (2,), (4,)], PRS=(60.0, 57.0, 50.0), CRS=(59.0, 50.0, 45.0))
+    assert value(statistics.lead_grows("PRS", "CRS"), row) == 5 - 1
+    sizes = {(0.5, "mAP"): 50.0, (1.0, "mAP"): 56.0, (1.5, "mAP"): 58.0}
+    assert value(statistics.flattens(0.5, 1.0, 1.5), means(sizes)) == 6 - 2
+    assert value(statistics.falls(), means({("a", "mAP"): 20.0, ("b", "mAP"): -5.0})) == -20
+    row = of_methods("123", PRS=(-5.0, 3.0, 4.0), CRS=(0.0,) * 3)
+    effect = statistics.beats("PRS", "CRS")
+    assert value(effect, row) == -5
+    assert value(statistics.after_the_first(effect), row) == 3
 
 
 def test_steadier_leaves_the_noise_of_the_seeds_out():
@@ -282,18 +280,6 @@ def test_steadier_leaves_the_noise_of_the_seeds_out():
     steady = pd.concat([means({("PRS", s, "mAP"): 5.0 for s in (-1, 0, 1)})] * 2)
     both = pd.concat([table, steady], axis=1).reset_index(drop=True)
     assert value(statistics.steadier("PRS", "CRS"), both) == 1 * 3
-
-
-def test_two_that_differ_by_less_than_a_share_are_alike():
-    assert value(statistics.alike("PRS", "CRS", 0.1), means(LEVEL)) == 0.1 * 47 - 3
-    assert value(statistics.falls(), means({("a", "mAP"): 20.0, ("b", "mAP"): -5.0})) == -20
-
-
-def test_lead_grows_and_flattens():
-    row = of_methods([(1,), (2,), (4,)], PRS=(60.0, 57.0, 50.0), CRS=(59.0, 50.0, 45.0))
-    assert value(statistics.lead_grows("PRS", "CRS"), row) == 5 - 1
-    sizes = {(0.5, "mAP"): 50.0, (1.0, "mAP"): 56.0, (1.5, "mAP"): 58.0}
-    assert value(statistics.flattens(0.5, 1.0, 1.5), means(sizes)) == 6 - 2
 
 
 RHOS = {-1.0: (30.0, 40.0), -0.2: (45.0, 52.0), 0.0: (50.0, 55.0), 0.5: (48.0, 56.0)}
@@ -306,17 +292,5 @@ def test_rho():
     cells[0.5, "b"] = 54.5
     assert value(statistics.near_balance(), means(cells)) == 0.5
     assert value(statistics.declines(), means(cells)) == 0.5
-
-
-def test_the_first_task_can_be_left_out():
-    row, effect = (
-        of_methods("123", PRS=(-5.0, 3.0, 4.0), CRS=(0.0,) * 3),
-        statistics.beats("PRS", "CRS"),
-    )
-    assert value(effect, row) == -5
-    assert value(statistics.after_the_first(effect), row) == 3
-
-
-def test_near_balance_needs_values_on_both_sides():
-    inside = {(rho, "mAP"): 1.0 for rho in (-0.1, 0.1)}
+    inside = {(rho, "mAP"): 1.0 for rho in (-0.1, 0.1)}  # no powers outside
     assert np.nan == value(statistics.near_balance(), means(inside))

@@ -71,10 +71,12 @@ def test_the_shown_removal_has_every_role(steps):
     assert f"took slot {steps[place].slot} from" in walkthrough.removal_sentence(steps, place)
 
 
-def test_a_stream_without_a_removal_is_refused():
+def test_a_stream_without_a_removal_and_a_short_one_are_refused():
     steps = walkthrough.walk(walkthrough.forty_samples(0), 40, 0.0, 0)
     with pytest.raises(ValueError, match="choose a smaller memory"):
         walkthrough.clearest_removal(steps)
+    with pytest.raises(ValueError, match="samples"):
+        walkthrough.MemorySliders(samples=100)
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
@@ -152,8 +154,3 @@ def test_every_slider_redraws(sliders):
         walkthrough.skewed_stream(1400, 12, skew.value, seed=3), memory_size.value, [0.5], 3
     )
     assert sliders.numbers[expected.columns].equals(expected)
-
-
-def test_a_short_stream_is_refused():
-    with pytest.raises(ValueError, match="samples"):
-        walkthrough.MemorySliders(samples=100)

@@ -40,12 +40,18 @@ def test_the_two_closest_merge_into_their_weighted_mean():
     assert sampler.class_freq.tolist() == [6, 1]
 
 
-def test_of_equal_distances_the_older_pair_merges():
+def test_of_equal_distances_the_older_pair_merges_by_the_age_of_slots():
     sampler = make_sampler("exstream", 2, 1, seed=0)
     rows = np.ones((3, 1), bool)
     features = np.array([[0], [2], [4]], np.float32)
     assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
     assert sampler.vectors(np.array([0, 1]))[:, 0].tolist() == [1, 4]
+    # gaps 0-1 are 1, then 5 between 10 and 15 and between 15 and 20: slot 1 (15) before slot 2
+    sampler = make_sampler("exstream", 6, 2, seed=0)  # three slots a class
+    assert feed(sampler, [0] * 3, [0, 1, 10]) == [0, 1, 2]
+    assert feed(sampler, [0], [20]) == [1]  # 0 and 1 merge in slot 0
+    assert feed(sampler, [0], [15]) == [1]  # as near to 20 in slot 1 as to 10 in slot 2
+    np.testing.assert_allclose(sampler.vectors(np.arange(3))[:, 0], [0.5, 17.5, 10])
 
 
 def brute_force(values, quota):
@@ -133,12 +139,3 @@ def test_wrong_features_are_refused():
         with pytest.raises(ValueError, match=r"expected finite float32 .* diverged"):
             sampler.place(CLASS, features=np.full((2, 3), value))
     assert (sampler.vectors(np.arange(2)) == 1).all() and sampler.class_freq.tolist() == [1, 1]
-
-
-def test_a_refilled_slot_keeps_its_age():
-    """Gaps 0-1 are 1, then 5 between 10 and 15 and between 15 and 20: slot 1 (15) before slot 2."""
-    sampler = make_sampler("exstream", 6, 2, seed=0)  # three slots a class
-    assert feed(sampler, [0] * 3, [0, 1, 10]) == [0, 1, 2]
-    assert feed(sampler, [0], [20]) == [1]  # 0 and 1 merge in slot 0
-    assert feed(sampler, [0], [15]) == [1]  # as near to 20 in slot 1 as to 10 in slot 2
-    np.testing.assert_allclose(sampler.vectors(np.arange(3))[:, 0], [0.5, 17.5, 10])

@@ -4,8 +4,6 @@ import copy
 import io
 import json
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -258,17 +256,3 @@ def test_an_unknown_sampler_names_the_known():
     known = ", ".join(sorted(SAMPLERS))
     with pytest.raises(ValueError, match=f"^unknown sampler 'pra'; known samplers: {known}$"):
         make_sampler("pra", SIZE, NUM_CLASSES, 0)
-
-
-def test_samplers_import_quickly_and_without_torch():
-    code = """
-import sys, time
-import numba
-start = time.process_time()
-import prslib.samplers
-print("torch" in sys.modules, time.process_time() - start)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    torch_loaded, seconds = done.stdout.split()
-    assert torch_loaded == "False"
-    assert float(seconds) < 1  # beyond numba's own import

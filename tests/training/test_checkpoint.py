@@ -45,11 +45,8 @@ def start(own_folders):
 @pytest.mark.parametrize("method", ["PRS", "GSS"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
     config, steps = RunConfig(**MLP, method=method, batch_size=20), tmp_path / "steps"
-    whole, store, rng = (
-        Store(tmp_path / "whole"),
-        Store(tmp_path / "killed"),
-        np.random.default_rng(0),
-    )
+    whole, store = (Store(tmp_path / name) for name in ("whole", "killed"))
+    rng = np.random.default_rng(0)
 
     def exit_code(store, *killed_after):
         process = start(train, config, store, steps, INTERVAL, *killed_after)
@@ -131,12 +128,8 @@ def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_over(tmp_path, half_
 def test_a_checkpoint_that_no_run_has_written_costs_a_warning(tmp_path, half_way):
     path, config = half_way
     content, store = torch.load(path, weights_only=True), Store(tmp_path)
-    for spoil in (
-        {"learner": {}},
-        {"scores": [1]},
-        {"memory": ("fields", {})},
-        {"rng": {"state": "none"}},
-    ):
+    wrong = {"learner": {}, "scores": [1], "memory": ("fields", {}), "rng": {"state": "none"}}
+    for spoil in ({name: value} for name, value in wrong.items()):
         torch.save(content | {"progress": content["progress"] | spoil}, tmp_path / "file")
         with pytest.warns(UserWarning, match="has such a state: .*; the run starts over"):
             found = run(config, checkpoint=tmp_path / "file")

@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.training.config import (
-    RunConfig,
-    check_all,
-    configs,
-    configs_of,
-    paired,
-    seeds_told,
-)
+from prslib.training.config import RunConfig, check_all, configs, configs_of, paired, seeds_told
 from prslib.training.methods import METHODS
 
 TINY = "digits70tiny"

@@ -14,15 +14,7 @@ from prslib.experiments.sweep import run_all
 from prslib.models.networks import make_model
 from prslib.training import device as device_module
 from prslib.training.config import RunConfig
-from prslib.training.device import (
-    DEPTH,
-    WARM_UP,
-    Captured,
-    Graphs,
-    HostImages,
-    Images,
-    place,
-)
+from prslib.training.device import DEPTH, WARM_UP, Captured, Graphs, HostImages, Images, place
 from prslib.training.learner import Learner
 from prslib.training.run import run
 

@@ -11,14 +11,7 @@ from prslib.datasets import load_dataset
 from prslib.experiments.stacked import run_stacked
 from prslib.training import device as device_module
 from prslib.training.config import PRECISIONS, RunConfig
-from prslib.training.device import (
-    WARM_UP,
-    Captured,
-    Graphs,
-    HostImages,
-    Precision,
-    place,
-)
+from prslib.training.device import WARM_UP, Captured, Graphs, HostImages, Precision, place
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
 from prslib.training.run import conditions, make_learner, run
