@@ -282,7 +282,9 @@ if __name__ == "__main__":
 
 def test_workers_whose_process_was_killed_change_nothing_and_end(coco):
     (coco / "program.py").write_text(ORPHANS)
-    command = [sys.executable, "program.py", *arguments(coco), "--workers", "2"]
+    folders = ["--images", coco / "coco", "--annotations", coco / "coco/annotations"]
+    command = [sys.executable, "program.py", "prepare", "cocoseq", *folders]
+    command += ["--ids", coco / "ids", "--workers", "2"]
     environment = os.environ | {"PYTHONPATH": str(project_root())}
     with subprocess.Popen(command, cwd=coco, env=environment, stdout=subprocess.PIPE) as process:
         while len(list(coco.glob("began-*"))) < 2 and process.poll() is None:
