@@ -304,8 +304,9 @@ def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
         for name, look in looks.items():
             part = table[(table[same] == value) & (table["sampler"] == name)]
             ax.plot(part[x], part[y], label=name, **look)
+        x = {"memory": "memory (samples)"}.get(x, x)
         ax.set(xscale="log", yscale="log", xlabel=x, ylabel=label, title=title)
-    join_panels(figure, "Time and space of the samplers")
+    join_panels(figure, "Time and space of the samplers, from when the memory is full")
 
 
 def save(table: pd.DataFrame, name: str, drawing: Callable, height: float) -> None:
