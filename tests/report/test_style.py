@@ -71,8 +71,9 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
     frame = frame.assign(dataset="d", metric=["C-F1"] * 2 + ["mAP"] * 2, published=[-1, 2, 3, 4])
     frame = frame.assign(low=frame["difference"] - 2, high=frame["difference"] + 2)
     frame["clearly"] = ["below", "", "", "above"]
-    figure = style.contrast_panels(frame, "PRS minus CRS", "group")
-    assert [ax.get_title() for ax in figure.axes] == ["d: C-F1", "d: mAP"]
+    with plt.style.context(style.STYLE):  # whatever another test has set
+        figure = style.contrast_panels(frame, "PRS minus CRS", "group")
+    assert [ax.get_title("left") for ax in figure.axes] == ["d: C-F1", "d: mAP"]
     drawn = [{line.get_label(): line for line in ax.lines} for ax in figure.axes]
     assert [list(lines["clear"].get_xdata()) for lines in drawn] == [[-3], [9]]
     assert [list(lines["not clear"].get_ydata()) for lines in drawn] == [[1], [0]]
