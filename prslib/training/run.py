@@ -9,6 +9,7 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 import torch
+from threadpoolctl import threadpool_limits
 
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import tasks_together
@@ -101,7 +102,8 @@ def conditions(config: RunConfig) -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with Precision(config.resolved["precision"]).in_force():
+        # threads of numpy's library wait for work on the cores of other runs
+        with threadpool_limits(1, "blas"), Precision(config.resolved["precision"]).in_force():
             yield
     finally:
         torch.set_num_threads(threads)
