@@ -228,7 +228,21 @@ def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
 def macro_auc(
     probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str]
 ) -> list[tuple[str, str, float]]:
-    """Average `class_auc` over all classes and over each group, in rows as of `score`."""
+    """Average the area under the ROC curve over all classes and each group; not in the paper.
+
+    Parameters and errors are those of `score`, but the probabilities may be scores of any range.
+
+    Returns
+    -------
+    list of (group, metric, value)
+        "overall" and the three groups, "AUC" in [0, 1]; NaN for a group without a class that has
+        both positives and negatives.
+
+    Examples
+    --------
+    >>> macro_auc([[0.9], [0.2]], [[1], [0]], ["majority"])[0]
+    ('overall', 'AUC', 1.0)
+    """
     area = class_auc(probabilities, labels)
     groups = _members(class_group, len(area))
     found = {name: area[mask & ~np.isnan(area)] for name, mask in groups.items()}
@@ -393,8 +407,22 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 def anytime_average(scores: pd.DataFrame) -> pd.DataFrame:
     """Average each run's scores on all tasks seen over the samples of the stream; not in the paper.
 
-    Each evaluation stands for the samples since the one before it (Koh et al., ICLR 2022). Takes a
-    frame as `forgetting` does, with a column samples: how many were seen at the evaluation.
+    Each evaluation stands for the samples since the one before it (Koh et al., ICLR 2022).
+
+    Parameters
+    ----------
+    scores : DataFrame
+        As in `forgetting`, with a column samples: how many were seen at the evaluation.
+
+    Returns
+    -------
+    DataFrame
+        One row for every run, group and metric; value in the unit of the scores.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
     """
     _require(scores, ["trained_tasks", "samples", "task", "group", "metric", "value"])
     keys = [column for column in scores if column not in ("trained_tasks", "samples", "value")]
@@ -406,7 +434,10 @@ def anytime_average(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def cumulative_average(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average each run's scores on all tasks seen over its evaluations; not in the paper."""
+    """Average each run's scores on all tasks seen over its evaluations; not in the paper.
+
+    Parameters, return value and errors are those of `anytime_average`, without the column samples.
+    """
     return anytime_average(scores.assign(samples=scores["trained_tasks"]))
 
 
