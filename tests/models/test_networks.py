@@ -244,6 +244,7 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
         ({"weights": "letters"}, FileNotFoundError, "must be none, digits, digits-0, .* or the"),
         ({"weights": 3}, TypeError, "weights must be text or None, got 3"),
         ({"frozen_stages": 4}, ValueError, "at most 3 for model convnet, which has 4 stages"),
+        ({"pretrained_stages": 4}, ValueError, "at most 3 for model convnet"),
         ({"frozen_stages": -1}, ValueError, "frozen_stages must be at least 0"),
         ({"dataset": "imbal-digits-tiny", "model": OWN[0]}, ValueError, "choose a plain network"),
         ({"model": OWN[0], "method": "EWC"}, ValueError, "EWC needs the gradient of every single"),

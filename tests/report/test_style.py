@@ -67,10 +67,10 @@ def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line
 
 
 def test_differences_are_filled_where_clear_and_panels_share_their_range():
-    frame = pd.DataFrame({"group": ["majority", "minority"] * 2, "difference": [-3, 1, 0.5, 9]})
-    frame = frame.assign(dataset="d", metric=["C-F1"] * 2 + ["mAP"] * 2, published=[-1, 2, 3, 4])
+    frame = pd.DataFrame({"group": ["minority", "majority"] * 2, "difference": [1, -3, 9, 0.5]})
+    frame = frame.assign(dataset="d", metric=["C-F1"] * 2 + ["mAP"] * 2, published=[2, -1, 4, 3])
     frame = frame.assign(low=frame["difference"] - 2, high=frame["difference"] + 2)
-    frame["clearly"] = ["below", "", "", "above"]
+    frame["clearly"] = ["", "below", "above", ""]
     with plt.style.context(style.STYLE):  # whatever another test has set
         figure = style.contrast_panels(frame, "PRS minus CRS", "group")
     assert [ax.get_title("left") for ax in figure.axes] == ["d: C-F1", "d: mAP"]
