@@ -70,12 +70,30 @@ class Sampler(Protocol):
 
 
 class Base(Sized):
-    """Check what every sampler is made from; show, save and restore it."""
+    """Check what every sampler is made from; show its counts; save and restore it."""
+
+    _count: Any
+    _freq: Any
+    _held: Any
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = whole("size", size, least=1)
         self.num_classes = whole("num_classes", num_classes, least=1)
         self._rng = generator(seed)
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return self._count
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        return self._freq.copy()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        return self._held.copy()
 
     def _arguments(self) -> dict[str, Any]:
         """Return what the sampler was made with, beside its seed."""
@@ -144,31 +162,25 @@ class Base(Sized):
 class Counted(Base):
     """Hold labels and counts in plain arrays, which a subclass keeps up to date."""
 
+    listed: ClassVar[bool] = False  # labels are held as rows of class numbers, -1 beyond the last
+
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
         self._count = 0
         self._freq = np.zeros(self.num_classes, np.int64)
         self._held = np.zeros(self.num_classes, np.int64)
-        self._labels = np.zeros((self.size, self.num_classes), np.bool_)
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return self._count
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._held.copy()
+        width, kind = (0, np.int32) if self.listed else (self.num_classes, np.bool_)
+        self._labels = np.zeros((self.size, width), kind)
 
     @property
     def labels(self) -> np.ndarray:
         """Labels of the sample in each slot; bool (size, C), a copy."""
-        return self._labels.copy()
+        if not self.listed:
+            return self._labels.copy()
+        labels = np.zeros((self.size, self.num_classes), np.bool_)
+        slots, columns = np.nonzero(self._labels >= 0)
+        labels[slots, self._labels[slots, columns]] = True
+        return labels
 
 
 class LabelSampler(Base):
@@ -215,20 +227,9 @@ class Compiled(LabelSampler):
     """Show the counts in the named tuple of arrays that compiled functions keep."""
 
     _state: Any
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return int(self._state.totals[0])
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._state.class_freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._state.class_counts.copy()
+    _count = property(lambda self: int(self._state.totals[0]))
+    _freq = property(lambda self: self._state.class_freq)
+    _held = property(lambda self: self._state.class_counts)
 
 
 def generator(seed: Seed) -> np.random.Generator:
@@ -264,17 +265,40 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
 
 
 @numba.njit(cache=True)
-def rarest(row, counts, uniform):
-    """Return the label of a row that has the least count, a random one of several; -1 for none."""
-    least, ties = 0, 0
+def observe(row, freq, own):
+    """Count a multi-hot row in the stream; write its classes into ``own`` and return how many."""
+    count = 0
     for c in range(len(row)):
-        if row[c] and (ties == 0 or counts[c] <= least):
-            ties = ties + 1 if ties and counts[c] == least else 1
-            least = counts[c]
-    chosen = int(uniform * ties)
-    for c in range(len(row)):
-        if row[c] and counts[c] == least:
-            if chosen == 0:
-                return c
-            chosen -= 1
-    return -1
+        if row[c]:
+            freq[c] += 1
+            own[count] = c
+            count += 1
+    return count
+
+
+@numba.njit(cache=True)
+def store(own, slot, counts, listed):
+    """Put a sample of these classes into a slot; return the lists, wider where they have to be."""
+    if len(own) > listed.shape[1]:
+        wider = np.full((len(listed), len(own)), -1, np.int32)
+        wider[:, : listed.shape[1]] = listed
+        listed = wider
+    for c in listed[slot]:
+        counts[c] -= c >= 0
+    listed[slot, : len(own)] = own
+    listed[slot, len(own) :] = -1
+    for c in own:
+        counts[c] += 1
+    return listed
+
+
+@numba.njit(cache=True)
+def rarest(own, counts, uniform):
+    """Return which of these classes has the least count, a random one of several; -1 for none."""
+    ties, tied = 0, np.empty_like(own)
+    for c in own:
+        if ties == 0 or counts[c] <= counts[tied[0]]:
+            ties = ties if ties and counts[c] == counts[tied[0]] else 0
+            tied[ties] = c
+            ties += 1
+    return tied[int(uniform * ties)] if ties else -1

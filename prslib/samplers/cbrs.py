@@ -3,9 +3,10 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler, Seed, rarest
+from prslib.samplers.base import Counted, LabelSampler, Seed, observe, rarest, store
 
 BLOCK = 256  # slots that are counted together, to find one of a class without a look at each
+SEEN, HELD, FULL = range(3)  # rows of the tally
 
 
 class CBRS(Counted, LabelSampler):
@@ -44,13 +45,15 @@ class CBRS(Counted, LabelSampler):
     """
 
     draws = 3  # rarest label, acceptance, victim
+    listed = True
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
         self._slot_class = np.full(self.size, -1)
-        self._reservoirs = np.zeros((2, self.num_classes), np.int64)  # n_y, m_y
-        self._blocks = np.zeros((self.num_classes, -(-self.size // BLOCK)), np.int32)  # m_y of each
-        self._is_full = np.zeros(self.num_classes, np.bool_)
+        # n_y, m_y and whether y is full; m_y in each block of slots. The last column and row are of
+        # the largest classes: m_y of one, and the samples of all of them, 0 if they are not known
+        self._tally = np.zeros((3, self.num_classes + 1), np.int64)
+        self._blocks = np.zeros((self.num_classes + 1, -(-self.size // BLOCK)), np.int16)
 
     @property
     def slot_class(self) -> np.ndarray:
@@ -58,66 +61,67 @@ class CBRS(Counted, LabelSampler):
         return self._slot_class.copy()
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        counts = self._freq, self._held, *self._reservoirs
-        state = self._labels, self._slot_class, *counts, self._blocks, self._is_full
-        self._count = _place(labels, uniforms, slots, self._count, *state)
+        state = self._labels, self._freq, self._held, self._slot_class, self._tally, self._blocks
+        self._count, self._labels = _place(labels, uniforms, slots, self._count, *state)
 
 
 @numba.njit(cache=True)
-def _place(
-    labels, uniforms, slots, stored, memory, slot_class, freq, counts, seen, held, blocks, is_full
-):
-    """Take the samples one by one and write the slot of each; return the slots filled."""
+def _place(labels, uniforms, slots, stored, memory, freq, counts, slot_class, tally, blocks):
+    """Take the samples one by one, write the slot of each; return the slots filled and labels."""
+    classes = np.empty(len(freq), np.int32)
     for b in range(len(labels)):
         slots[b] = -1
-        row = labels[b]
-        if not row.any():
+        count = observe(labels[b], freq, classes)
+        if count == 0:
             continue
-        for c in range(len(row)):
-            freq[c] += row[c]
-        own = rarest(row, freq, uniforms[b, 0])
-        seen[own] += 1
-        slot = stored
-        if stored < len(memory):
-            stored += 1
-        else:
-            slot = _victim(own, uniforms[b], slot_class, seen, held, blocks, is_full)
-            if slot < 0:
-                continue
-            held[slot_class[slot]] -= 1
-            blocks[slot_class[slot], slot // BLOCK] -= 1
+        own = rarest(classes[:count], freq, uniforms[b, 0])
+        tally[SEEN, own] += 1
+        slot = stored if stored < len(memory) else _pop(own, uniforms[b], slot_class, tally, blocks)
+        if slot < 0:
+            continue
+        stored = max(stored, slot + 1)
         slots[b] = slot
         slot_class[slot] = own
-        held[own] += 1
+        tally[HELD, own] += 1
         blocks[own, slot // BLOCK] += 1
-        for c in range(len(row)):
-            counts[c] += np.int64(row[c]) - np.int64(memory[slot, c])
-            memory[slot, c] = row[c]
-    return stored
+        if tally[HELD, own] == tally[SEEN, -1]:
+            _rank(own, 1, tally, blocks)
+        memory = store(classes[:count], slot, counts, memory)
+    return stored, memory
 
 
 @numba.njit(cache=True)
-def _victim(own, uniforms, slot_class, seen, held, blocks, is_full):
-    """Mark the largest classes as full; return the slot to overwrite, -1 to drop the sample."""
-    largest = held.max()
-    number, block = 0, 0  # of the samples that may go; where to look for them from
-    for c in range(len(held)):
-        if held[c] == largest:
-            is_full[c] = True
-            number += largest
-    own_class_gives = is_full[own]
-    if own_class_gives:
-        if uniforms[1] * seen[own] >= held[own]:
-            return -1
-        number = held[own]
-    chosen = int(uniforms[2] * number)
-    while own_class_gives and chosen >= blocks[own, block]:
-        chosen -= blocks[own, block]
+def _pop(own, uniforms, slot_class, tally, blocks):
+    """Take a sample out of its class, for one of class ``own``; return its slot, -1 for none."""
+    num_classes = tally.shape[1] - 1
+    if tally[HELD, -1] == 0:
+        tally[SEEN, -1] = tally[HELD].max()
+        for c in range(num_classes):
+            if tally[HELD, c] == tally[SEEN, -1]:
+                _rank(c, 1, tally, blocks)
+    row = own if tally[FULL, own] else num_classes
+    if row == own and uniforms[1] * tally[SEEN, own] >= tally[HELD, own]:
+        return -1
+    chosen, block = int(uniforms[2] * tally[HELD, row]), 0
+    while chosen >= blocks[row, block]:
+        chosen -= blocks[row, block]
         block += 1
-    for slot in range(block * BLOCK, len(slot_class)):
+    slot = block * BLOCK - 1
+    while chosen >= 0:
+        slot += 1
         c = slot_class[slot]
-        if (c == own) if own_class_gives else (held[c] == largest):
-            if chosen == 0:
-                return slot
-            chosen -= 1
-    return -1
+        chosen -= c == own if row == own else tally[HELD, c] == tally[SEEN, -1]
+    if tally[HELD, c] == tally[SEEN, -1]:
+        _rank(c, -1, tally, blocks)
+    tally[HELD, c] -= 1
+    blocks[c, block] -= 1
+    return slot
+
+
+@numba.njit(cache=True)
+def _rank(c, by, tally, blocks):
+    """Count a class among the largest, which makes it full; no longer, where ``by`` is -1."""
+    tally[FULL, c] = 1
+    tally[HELD, -1] += by * tally[HELD, c]
+    for block in range(blocks.shape[1]):
+        blocks[-1, block] += by * blocks[c, block]

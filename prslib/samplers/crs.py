@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler
+from prslib.samplers.base import Counted, LabelSampler, observe, store
 
 
 class CRS(Counted, LabelSampler):
@@ -26,32 +26,29 @@ class CRS(Counted, LabelSampler):
     array([0, 1])
     """
 
+    listed = True
+
     def __len__(self) -> int:
         """Return the number of filled slots."""
         return min(self._count, self.size)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        state = self._freq, self._held, self._labels
-        self._count = _place(labels, uniforms, slots, self._count, *state)  # of the stream
+        state = self._count, self._labels, self._freq, self._held
+        self._count, self._labels = _place(labels, uniforms, slots, *state)  # of the stream
 
 
 @numba.njit(cache=True)
-def _place(labels, uniforms, slots, seen, freq, counts, memory):
-    """Fill ``slots`` and bring the counts and the memory's labels up to date."""
+def _place(labels, uniforms, slots, seen, memory, freq, counts):
+    """Fill ``slots`` and bring the counts up to date; return the samples seen and the labels."""
+    own = np.empty(len(freq), np.int32)
     for b in range(len(labels)):
         slots[b] = -1
-        row = labels[b]
-        if not row.any():
+        count = observe(labels[b], freq, own)
+        if count == 0:
             continue
         seen += 1
         slot = seen - 1 if seen <= len(memory) else int(uniforms[b, 0] * seen)
-        kept = slot < len(memory)
-        for c in range(len(row)):
-            if row[c]:
-                freq[c] += 1
-            if kept:
-                counts[c] += np.int64(row[c]) - np.int64(memory[slot, c])
-                memory[slot, c] = row[c]
-        if kept:
+        if slot < len(memory):
             slots[b] = slot
-    return seen
+            memory = store(own[:count], slot, counts, memory)
+    return seen, memory

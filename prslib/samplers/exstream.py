@@ -134,7 +134,7 @@ def _place(
 ):  # fmt: skip
     """Fill ``slots`` and bring the memory up to date; return how many slots are filled."""
     for b in range(len(labels)):
-        c = rarest(labels[b] & (quota > 0), held, uniforms[b])
+        c = rarest(np.flatnonzero(labels[b] & (quota > 0)), held, uniforms[b])
         freq += labels[b]
         if c < 0:
             continue

@@ -69,15 +69,15 @@ def test_equally_rare_labels_are_drawn_uniformly():
 @given(
     seed=st.integers(0, 2**32),
     num_classes=st.integers(1, 12),
-    size=st.integers(1, 40),
+    size=st.integers(1, 40) | st.integers(250, 600),  # several blocks of slots
     batch=st.sampled_from([1, 7, 1000]),
     extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
     late=st.booleans(),
 )
 def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels, late):
     rng = np.random.default_rng(seed)
-    stream = long_tailed(rng, 200, num_classes, extra_labels, late)
-    stream[rng.random(200) < 0.05] = False
+    stream = long_tailed(rng, size + 160, num_classes, extra_labels, late)
+    stream[rng.random(len(stream)) < 0.05] = False
     sampler, twin = make_sampler("cbrs", size, num_classes, seed), Twin(size, num_classes, seed)
     for start in range(0, len(stream), batch):
         part = stream[start : start + batch]

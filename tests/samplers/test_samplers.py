@@ -205,7 +205,7 @@ def test_a_copy_goes_on_alike(name, renew):
     assert repr(sampler) == repr(twin) and f"num_classes={NUM_CLASSES}" in repr(twin)
 
 
-@pytest.mark.parametrize("name", ["cbrs", "ocdm", "prs"])
+@pytest.mark.parametrize("name", ["cbrs", "crs", "ocdm", "prs"])
 def test_the_state_grows_with_the_labels_and_replaces_a_smaller_or_larger_one(name):
     rng = np.random.default_rng(0)
     rows = np.concatenate([long_tailed(rng, 150, 60, labels) for labels in (0, 2, 30)])
