@@ -8,8 +8,8 @@ so that a deletion changes only the terms of the deleted sample's own labels. Ca
 by label set: those of one set are interchangeable.
 
 The sets of a block have as many labels each, so that the one that the sum loses most by is the
-closest. A deletion never raises what the sum loses by another set. What a block lost most by when
-last looked at is therefore a bound, and only blocks with the least are looked at again.
+closest. What a block lost most by when last looked at is a bound: a deletion never raises what the
+sum loses by another set, and what a batch adds is added. Only blocks with the least are looked at.
 """
 
 import math
@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+
+from prslib.samplers.base import observe
 
 TOLERANCE = 1e-9  # two distances (times the labels in memory) are equal: rounding, not data
 BLOCK = 32  # label sets that are looked at together
@@ -30,7 +32,9 @@ class State(NamedTuple):
     totals: np.ndarray  # (2,) filled slots, blocks used of the table of label sets
     class_freq: np.ndarray  # (C,) n_i
     class_counts: np.ndarray  # (C,) l_i
+    weighed: np.ndarray  # (C,) n_i when term and loss were computed
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
+    members: np.ndarray  # (R,) sum of the candidates of each label set: of one, the candidate
     set_of: np.ndarray  # (K,) label set of each candidate, slots first; -1 once deleted
     set_counts: np.ndarray  # (R,) candidates with each label set
     set_labels: np.ndarray  # (R, L) its classes
@@ -38,9 +42,11 @@ class State(NamedTuple):
     unused: np.ndarray  # (L + 1,) first unused row of the open block of each size
     hashed: np.ndarray  # (R,) last set of each hash, -1 for none
     before: np.ndarray  # (R,) the set of the same hash before each
-    loss: np.ndarray  # (C,) scratch: what the sum over i loses with one sample of the class
-    offset: np.ndarray  # (C + 1,) scratch: -L log(1 - k / L) for k labels, NaN: not yet computed
-    bound: np.ndarray  # (R / BLOCK,) scratch: the most that the sum loses with a set of each block
+    looked_at: np.ndarray  # (R / BLOCK,) scratch: blocks, in the order in which they were looked at
+    term: np.ndarray  # (C,) term of the class in the sum over i
+    loss: np.ndarray  # (C,) what the sum loses with one sample of the class
+    offset: np.ndarray  # (L + 1,) scratch: -L log(1 - k / L) for k labels
+    bound: np.ndarray  # (R / BLOCK,) the most that the sum loses with a set of each block
     lost: np.ndarray  # (R,) scratch: what the sum loses with each set
     closest: np.ndarray  # (R + 1,) scratch: sets of least distance; the last stands for none
 
@@ -49,23 +55,12 @@ def allocate(candidates, num_classes, width):
     """Return the state of an empty sampler with room for candidates of so many labels."""
     blocks = 2 * (candidates // BLOCK + width + 1)
     rows = blocks * BLOCK
-    integers = [np.zeros(length, np.int64) for length in (2, *[num_classes] * 3)]
-    shapes = [candidates, rows, (rows, width), blocks, width + 1, rows, rows]
+    integers = [np.zeros(length, np.int64) for length in (2, *[num_classes] * 4, rows)]
+    shapes = [candidates, rows, (rows, width), blocks, width + 1, rows, rows, blocks]
     sets = [np.zeros(shape, np.int32) for shape in shapes]
-    sets[-2][:] = -1
-    floats = [np.zeros(length) for length in (num_classes, num_classes + 1, blocks, rows)]
+    sets[5][:] = -1
+    floats = [np.zeros(length) for length in (num_classes, num_classes, width + 1, blocks, rows)]
     return State(*integers, *sets, *floats, np.zeros(rows + 1, np.bool_))
-
-
-@compiled
-def read_labels(state, row):
-    """Write the classes of a multi-hot row into ``own``; return how many."""
-    count = 0
-    for c in range(len(row)):
-        if row[c]:
-            state.own[count] = c
-            count += 1
-    return count
 
 
 @compiled
@@ -97,32 +92,14 @@ def find_set(state, count):
 
 
 @compiled
-def join(state, candidate, count):
-    """Add the sample at hand to the candidates and to both tallies."""
-    s = find_set(state, count)
-    state.set_of[candidate] = s
-    state.set_counts[s] += 1
-    for j in range(count):
-        state.class_freq[state.own[j]] += 1
-        state.class_counts[state.own[j]] += 1
-
-
-@compiled
-def term(state, c, count, rho):
-    """Return the term of a class in the sum, had it this many samples in memory."""
-    if count == 0:
-        return 0.0
-    return count * (math.log(count) - rho * math.log(state.class_freq[c]))
-
-
-@compiled
 def weigh(state, c, rho):
-    """Bring the loss of a class up to date; return its term."""
-    count = state.class_counts[c]
-    now = term(state, c, count, rho)
+    """Bring the term and the loss of a class that was observed up to date."""
+    count, power = state.class_counts[c], rho * math.log(state.class_freq[c])
+    less = (count - 1) * (math.log(count - 1) - power) if count > 1 else 0.0
+    state.term[c] = count * (math.log(count) - power) if count > 0 else 0.0
+    state.weighed[c] = state.class_freq[c]
     if count > 0:
-        state.loss[c] = now - term(state, c, count - 1, rho)
-    return now
+        state.loss[c] = state.term[c] - less
 
 
 @compiled
@@ -142,31 +119,33 @@ def distance(loss, size, offset, mean, held):
     """Return L times what the distance rises by without a candidate of this loss and size."""
     # So a tie means the same in any memory. With k labels less and the mean sum / L, it is
     # L (k mean - loss) / (L - k) - L log(1 - k / L).
-    if loss == -np.inf:
-        return np.inf
-    if math.isnan(offset[size]):
-        offset[size] = -held * math.log1p(-size / held)
     return (size * mean - loss) * held / (held - size) + offset[size]
 
 
 @compiled
 def draw_closest(state, mean, held, joined, uniform):
     """Return a random one of the candidates with the least distance."""
-    state.offset[:] = np.nan
+    for k in range(len(state.offset)):
+        state.offset[k] = -held * math.log1p(-k / held)
     state.closest[: state.totals[1] * BLOCK] = False
-    least, ties, bound = np.inf, 0, state.bound
+    least, looked, ties, only, bound = np.inf, 0, 0, 0, state.bound
     for block in range(state.totals[1]):
         size = state.sizes[block]
         if distance(bound[block], size, state.offset, mean, held) <= least + TOLERANCE:
             look_at(state, block)
             least = min(least, distance(bound[block], size, state.offset, mean, held))
-    for block in range(state.totals[1]):
+            state.looked_at[looked] = block
+            looked += 1
+    for block in state.looked_at[:looked]:
         size = state.sizes[block]
         if distance(bound[block], size, state.offset, mean, held) <= least + TOLERANCE:
             for s in range(block * BLOCK, (block + 1) * BLOCK):
                 now = distance(state.lost[s], size, state.offset, mean, held)
                 state.closest[s] = now <= least + TOLERANCE
                 ties += state.closest[s] * state.set_counts[s]
+                only += state.closest[s] * state.members[s]
+    if ties == 1:
+        return only
     chosen = int(uniform * ties)
     for candidate in range(joined):
         chosen -= state.closest[state.set_of[candidate]]
@@ -178,16 +157,22 @@ def draw_closest(state, mean, held, joined, uniform):
 @compiled
 def delete_surplus(state, joined, size, rho, uniforms):
     """Delete candidates one at a time until only ``size`` are left."""
-    total, held = 0.0, 0
+    total, held, rise = 0.0, 0, TOLERANCE
     for c in range(len(state.class_counts)):
-        total += weigh(state, c, rho)
+        if state.weighed[c] != state.class_freq[c]:
+            before = state.loss[c]
+            weigh(state, c, rho)
+            rise = max(rise, state.loss[c] - before)
+        total += state.term[c]
         held += state.class_counts[c]
-    state.bound[:] = np.inf
+    for block in range(state.totals[1]):
+        state.bound[block] += state.sizes[block] * rise
     for k in range(joined - size):
         candidate = draw_closest(state, total / held, held, joined, uniforms[k, 0])
         s = state.set_of[candidate]
         state.set_of[candidate] = -1
         state.set_counts[s] -= 1
+        state.members[s] -= candidate
         count = state.sizes[s // BLOCK]
         held -= count
         for j in range(count):
@@ -210,6 +195,7 @@ def settle(state, size, slots):
             while state.set_of[hole] >= 0:
                 hole += 1
             state.set_of[hole] = state.set_of[candidate]
+            state.members[state.set_of[hole]] += hole - candidate
             slots[b] = hole
 
 
@@ -218,18 +204,23 @@ def place(state, labels, uniforms, slots, size, rho):
     """Write the slot of each sample; return False, and do nothing, where the batch lacks room."""
     widest, joined = 0, state.totals[0]
     for b in range(len(labels)):
-        widest = max(widest, read_labels(state, labels[b]))
+        widest = max(widest, labels[b].sum())
     blocks = state.totals[1] + len(labels) // BLOCK + min(len(labels), widest)
-    if widest > state.set_labels.shape[1] or blocks > len(state.sizes):
-        return False
-    if joined + len(labels) > len(state.set_of):
+    wide = widest > state.set_labels.shape[1]
+    if wide or blocks > len(state.sizes) or joined + len(labels) > len(state.set_of):
         return False
     for b in range(len(labels)):
         slots[b] = -1
-        count = read_labels(state, labels[b])
+        count = observe(labels[b], state.class_freq, state.own)
         if count > 0:
+            s = find_set(state, count)
+            state.set_of[joined] = s
+            state.set_counts[s] += 1
+            state.members[s] += joined
+            state.bound[s // BLOCK] = np.inf
+            for j in range(count):
+                state.class_counts[state.own[j]] += 1
             slots[b] = joined
-            join(state, joined, count)
             joined += 1
     if joined > size:
         delete_surplus(state, joined, size, rho, uniforms)
