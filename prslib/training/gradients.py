@@ -37,8 +37,8 @@ def gradient_products(
 
     def add(_name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
         columns, squares = PRODUCTS[type(layer)](layer, given, grad, subsets)
-        table[:, known:] += columns
-        table.diagonal()[:known] += squares
+        table[:, known:].add_(columns)
+        table.diagonal()[:known].add_(squares)
 
     visit_layers(model, loss, inputs, targets, add)
     table[known:, :known] = table[:known, known:].T
