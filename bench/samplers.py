@@ -111,8 +111,11 @@ def on_gradients(labels, seed):
     products = gradients @ gradients.T
 
     def place(piece):
-        end = known + len(piece)
-        return sampler.place(piece, gradient_products=lambda _: products[:end, :end])
+        def some(subsets):
+            rows = slice(known - len(subsets), known + len(piece))
+            return products[rows, rows]
+
+        return sampler.place(piece, gradient_products=some)
 
     return labels.__getitem__, place
 

@@ -1,5 +1,6 @@
 """GSS-Greedy: a memory whose gradients point in different directions."""
 
+import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -38,7 +39,8 @@ class GSS(Counted):
     divided by their sum, as printed; the method's code also subtracts the smallest. The
     first scores are 0.1, that of a similarity of -0.9. A gradient of zero resembles nothing:
     similarity 0. A sample with no label never enters, counts nowhere and has no part in the
-    batch's gradient.
+    batch's gradient. A full memory compares a batch with two subsets first: if one is similar, the
+    batch is not considered, and the other subsets would not change that.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class GSS(Counted):
         gradient_products : callable
             Takes K memory subsets, slots int64 (K, n); returns float (K + B, K + B): the inner
             products of the gradients of the subsets' mean losses and of the batch's B samples.
+            Those of two different subsets are not read. One place may call it twice.
 
         Raises
         ------
@@ -105,26 +108,31 @@ class GSS(Counted):
         if not self._count:
             return np.full(len(rows), FIRST_SCORE), FIRST_SCORE
         size = min(self.subset_size, self._count)
-        known = min(self.subsets, self._count // size)
-        drawn = self._rng.permutation(self._count)[: known * size]  # so the subsets are disjoint
-        subsets = drawn.reshape(known, size)
-        products = np.asarray(gradient_products(subsets), np.float64)
-        if products.shape != (known + length, known + length):
-            raise ValueError(
-                f"gradient_products: expected shape {(known + length,) * 2}, {known} subsets and "
-                f"{length} samples, got {products.shape}"
-            )
-        if not np.isfinite(products).all():
-            raise ValueError(
-                "gradient_products: expected finite numbers, got others, which would stay in the "
-                "scores; has the network diverged?"
-            )
-        rows = known + rows
-        across = products[:known, rows]  # (K, B)
-        norms = np.sqrt(products.diagonal().clip(0))
-        batch_norm = np.sqrt(max(products[np.ix_(rows, rows)].mean(), 0))
-        scores = 1 + _ratio(across, norms[:known, None] * norms[rows]).max(0)
-        return scores, float(1 + _ratio(across.mean(1), norms[:known] * batch_norm).max())
+        drawn = min(self.subsets, self._count // size), size
+        slots = self._rng.permutation(self._count)[: math.prod(drawn)]  # so they are disjoint
+        full, scores, batch_score = self._count == self.size, np.zeros(len(rows)), 0.0
+        for subsets in np.split(slots.reshape(drawn), [2] if full and drawn[0] > 2 else []):
+            known, products = len(subsets), np.asarray(gradient_products(subsets), np.float64)
+            if products.shape != (known + length,) * 2:
+                raise ValueError(
+                    f"gradient_products: expected shape {(known + length,) * 2}, {known} subsets "
+                    f"and {length} samples, got {products.shape}"
+                )
+            if not np.isfinite(products).all():
+                raise ValueError(
+                    "gradient_products: expected finite numbers, got others, which would stay in "
+                    "the scores; has the network diverged?"
+                )
+            new = known + rows
+            across = products[:known, new]  # (K, B)
+            norms = np.sqrt(products.diagonal().clip(0))
+            similar = _ratio(across, np.outer(norms[:known], norms[new]))
+            scores = np.maximum(scores, 1 + similar.max(0))
+            norms = norms[:known] * np.sqrt(max(products[np.ix_(new, new)].mean(), 0))
+            batch_score = max(batch_score, float(1 + _ratio(across.mean(1), norms).max()))
+            if full and batch_score >= 1:  # turned away, whatever the other subsets are
+                break
+        return scores, batch_score
 
     def _take(self, labels: np.ndarray, score: float, batch_score: float) -> int:
         if self._count < self.size:

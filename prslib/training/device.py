@@ -75,7 +75,7 @@ class Images:
 
     def __getitem__(self, indices: Tensor) -> Tensor:
         """Return some images (B, H, W, channels) on the device."""
-        return self.images[indices.to(self.images.device)].to(self.device)
+        return self.images.index_select(0, indices.to(self.images.device)).to(self.device)
 
     def feed(self, plan: Sequence[np.ndarray]) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the images and the indices of every batch, both on the device."""

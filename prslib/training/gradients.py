@@ -5,14 +5,14 @@ is their outer product. One pass over all samples records both; the backward pas
 No sample passes alone, and no gradient of the whole model is held for each.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn.grad import conv2d_weight
 
 from prslib.memory import Memory
@@ -21,22 +21,28 @@ from prslib.training.device import Images
 from prslib.training.replay import Part, joined
 
 SAMPLES_AT_ONCE = 20  # as in a training step by default: measuring needs no more memory
+Products = tuple[Tensor, Tensor]  # with the single samples (K + B, B), and of subsets' squares (K,)
 Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each parameter's sum
 
 
 def gradient_products(
-    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, sizes: Sequence[int]
+    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, subsets: tuple[int, int]
 ) -> Tensor:
-    """Return the inner products of the gradients of groups' mean losses, float64 (G, G) (GSS)."""
-    # samples (N, ...) come group after group, and sizes add up to N
-    sizes = torch.as_tensor(sizes)
-    total = torch.zeros(len(sizes), len(sizes), dtype=torch.float64, device=inputs.device)
+    """Return the inner products of gradients that GSS reads, float64 (K + B, K + B)."""
+    # The first K * n samples are K subsets of n, each with its mean loss; the other B stand alone.
+    # Two subsets are never compared: their product stays 0.
+    known = subsets[0]
+    count = known + len(inputs) - math.prod(subsets)
+    table = torch.zeros(count, count, dtype=torch.float64, device=inputs.device)
 
     def add(_name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
-        total.add_(PRODUCTS[type(layer)](layer, given, grad, sizes))
+        columns, squares = PRODUCTS[type(layer)](layer, given, grad, subsets)
+        table[:, known:].add_(columns)
+        table.diagonal()[:known].add_(squares)
 
     visit_layers(model, loss, inputs, targets, add)
-    return total
+    table[known:, :known] = table[:known, known:].T
+    return table
 
 
 def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -> dict:
@@ -146,20 +152,21 @@ def visit_layers(
                 f"layer {trained[layer]!r}: expected inputs of shape (N, features), got "
                 f"{tuple(given[layer].shape)}; a sample with several has no outer product"
             )
-        first = not output.requires_grad  # its weights are detached
+        first = not output.requires_grad  # no weight asks for a gradient
         output.requires_grad_()
         output.register_hook(lambda grad: visit(trained[layer], layer, given.pop(layer), grad))
         return output.clone() if first else output  # what follows may change it in place, no leaf
 
     training = [layer for layer in model.modules() if layer.training]
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
     hooks = [layer.register_forward_hook(watch) for layer in trained]
     try:
-        model.eval()
-        detached = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        model.eval().requires_grad_(False)
         with torch.enable_grad():
-            scores = functional_call(model, detached, (inputs,))
-            (loss(scores, targets) * len(inputs)).backward()
+            (loss(model(inputs), targets) * len(inputs)).backward()
     finally:
+        for parameter in learning:
+            parameter.requires_grad_()
         for hook in hooks:
             hook.remove()
         for layer in training:
@@ -175,13 +182,13 @@ def _is_known(layer: nn.Module) -> bool:
     return type(layer) in PRODUCTS and getattr(layer, "track_running_stats", True)
 
 
-def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
+def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, subsets: tuple) -> Products:
     """Multiply inner products of inputs with those of output gradients, then average."""
-    inputs = given @ given.T
-    if layer.bias is not None:
-        inputs += 1
-    mean = _means(sizes, given)  # (G, N)
-    return mean @ (inputs * (grad @ grad.T)) @ mean.T
+    known, bias = math.prod(subsets), int(layer.bias is not None)
+    columns = (given @ given[known:].T + bias) * (grad @ grad[known:].T)  # (N, B)
+    x, dy = (rows[:known].unflatten(0, subsets) for rows in (given, grad))  # (K, n, features)
+    squares = (x @ x.mT + bias) * (dy @ dy.mT)  # (K, n, n)
+    return _means(columns, subsets), squares.mean((1, 2))
 
 
 def _conv_of_samples(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
@@ -190,24 +197,18 @@ def _conv_of_samples(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> dict[str,
     return _present(layer, parts)
 
 
-def _conv_products(layer: nn.Conv2d, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
-    """Multiply the groups' own gradients; those of single samples come from one product."""
-    listed = sizes.tolist()
-    alone = (sizes == 1).repeat_interleave(sizes).to(given.device)
-    parts = _conv_of_samples(layer, given[alone], grad[alone])
-    total = torch.zeros(len(listed), len(listed), dtype=given.dtype, device=given.device)
-    groups = zip(given.split(listed), grad.split(listed), strict=True)
-    sums = [_conv_sum(layer, x, dy) for x, dy in groups if len(x) > 1]
+def _conv_products(layer: nn.Conv2d, given: Tensor, grad: Tensor, subsets: tuple) -> Products:
+    """Multiply the subsets' own gradients; those of single samples come from one product."""
+    known, size = math.prod(subsets), subsets[1]
+    parts = _conv_of_samples(layer, given[known:], grad[known:])
+    starts = range(0, known, size)
+    means = [_conv_sum(layer, given[i : i + size], grad[i : i + size]) / size for i in starts]
     single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
-    rows = torch.cat([*sums, single])  # (G * out, in, kernel), with channels last in memory
-    rows = rows.permute(0, 2, 3, 1).reshape(len(listed), -1)
-    place = torch.cat([(sizes > 1).nonzero(), (sizes == 1).nonzero()])[:, 0].to(given.device)
-    means = sizes.to(rows)[place].reciprocal()
-    total[place[:, None], place] = (rows @ rows.T) * means[:, None] * means
+    rows = torch.cat([*means, single])  # ((K + B) * out, in, kernel), with channels last in memory
+    rows = rows.permute(0, 2, 3, 1).reshape(-1, layer.weight.numel())
     if layer.bias is not None:
-        bias = _means(sizes, given) @ grad.sum((2, 3))
-        total += bias @ bias.T
-    return total
+        rows = torch.cat([rows, _means(grad.sum((2, 3)), subsets)], 1)
+    return _products(rows, subsets)
 
 
 def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
@@ -217,20 +218,24 @@ def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor) -> dict
     return _present(layer, parts)
 
 
-def _norm_products(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, sizes: Tensor) -> Tensor:
+def _norm_products(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, subsets: tuple) -> Products:
     parts = _norm_of_samples(layer, given, grad).values()
-    rows = _means(sizes, given) @ torch.cat(list(parts), 1)
-    return rows @ rows.T
+    return _products(_means(torch.cat(list(parts), 1), subsets), subsets)
 
 
 def _present(layer: nn.Module, parts: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: part for name, part in parts.items() if getattr(layer, name) is not None}
 
 
-def _means(sizes: Tensor, like: Tensor) -> Tensor:
-    """Return the matrix (G, N) that averages the samples of each group."""
-    numbers = torch.arange(len(sizes))
-    return ((numbers[:, None] == numbers.repeat_interleave(sizes)) / sizes[:, None]).to(like)
+def _means(rows: Tensor, subsets: tuple[int, int]) -> Tensor:
+    """Average the rows of each subset: (N, D) to (K + B, D)."""
+    known = math.prod(subsets)
+    return torch.cat([rows[:known].unflatten(0, subsets).mean(1), rows[known:]])
+
+
+def _products(rows: Tensor, subsets: tuple[int, int]) -> Products:
+    """Multiply gradients (K + B, D) as `gradient_products` needs them."""
+    return rows @ rows[subsets[0] :].T, rows[: subsets[0]].square().sum(1)
 
 
 def _moments(layer: nn.Module, given: Tensor, grad: Tensor) -> Moments:
@@ -276,7 +281,7 @@ def _conv_sum(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> Tensor:
 
 
 # of a kind of layer, given its inputs and the gradients of its outputs, (N, ...) each
-PRODUCTS = {  # of the groups' gradients (G, G), given their sizes
+PRODUCTS = {  # of subsets and single samples, given K and n
     nn.Linear: _linear_products,
     nn.Conv2d: _conv_products,
     nn.BatchNorm2d: _norm_products,

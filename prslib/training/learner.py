@@ -282,9 +282,8 @@ def gradient_products(
         known = memory.read(subsets.ravel())["index"]
         indices = np.concatenate([known, batch])
         targets = labels[torch.from_numpy(indices).to(labels.device)]
-        sizes = [subsets.shape[1]] * len(subsets) + [1] * len(batch)
-        inputs = learner.inputs(images, indices)
-        table = gradients.gradient_products(learner.upper, learner.loss, inputs, targets, sizes)
+        given = learner.inputs(images, indices), targets, subsets.shape
+        table = gradients.gradient_products(learner.upper, learner.loss, *given)
         return table.cpu().numpy()
 
     return products

@@ -66,16 +66,6 @@ def test_the_sample_that_resembles_the_others_is_the_likely_victim():
     assert found.most_common(1)[0][0] == 1
 
 
-def test_who_enters_brings_labels_and_score():
-    for seed in range(20):
-        player = full(seed)
-        slot = player.place([1], [(-1.0, 0.0)])[0]
-        if slot >= 0:
-            assert player.sampler.scores[slot] == pytest.approx(1 - 2 / np.sqrt(5))
-            assert player.sampler.labels[slot].tolist() == [False, True]
-    assert player.sampler.class_freq.tolist() == [2, 2]
-
-
 def test_a_batch_that_resembles_the_memory_is_not_considered():
     for seed in range(20):
         # -e0 alone would be; its batch's mean gradient is not below 0
@@ -94,18 +84,26 @@ def test_a_considered_batch_is_judged_sample_by_sample():
 
 def test_the_subsets_are_disjoint_and_ten_by_ten():
     player = Player(250)
-    shapes = []
-    for start in range(0, 250, 25):
-        angles = np.linspace(0, 1, 25) + start
-        player.place([0] * 25, np.stack([np.cos(angles), np.sin(angles)], 1))
-        shapes += [subsets.shape for subsets in player.asked[-1:]]
+    for _ in range(10):
+        player.place([0] * 25, [E0] * 25)
+    shapes = [subsets.shape for subsets in player.asked]
     assert shapes == [(2, 10), (5, 10), (7, 10), *[(10, 10)] * 6]
-    for subsets in player.asked:
-        assert len(np.unique(subsets)) == subsets.size
-    few = Player(20)
-    few.place([0] * 7, [E0] * 7)
-    few.place([0], [E0])
-    assert [subsets.shape for subsets in few.asked] == [(1, 7)]
+    assert all(len(np.unique(subsets)) == subsets.size for subsets in player.asked)
+    assert [subsets.shape for subsets in full().asked] == [(1, 1), (1, 2)]
+
+
+def test_two_subsets_may_decide_and_who_enters_brings_labels_and_score():
+    for seed in range(40):
+        player = Player(4, seed, subset_size=1)
+        player.place([0] * 4, [E0, *[(-4.0, 3.0)] * 3])
+        assert player.place([0], [E0]) == [-1]  # for slot 0
+        assert len(player.asked) == (1 if 0 in player.asked[0] else 2)
+        slot = player.place([1], [(-7.0, -24.0)])[0]
+        assert sorted(np.concatenate(player.asked[-2:]).ravel()) == [0, 1, 2, 3]
+        if slot >= 0:
+            assert player.sampler.scores[slot] == pytest.approx(1 - 7 / 25)
+            assert player.sampler.labels[slot].tolist() == [False, True]
+    assert player.sampler.class_freq.tolist() == [5, 1]
 
 
 def test_every_filled_slot_comes_into_the_subsets_alike():
@@ -119,8 +117,7 @@ def test_every_filled_slot_comes_into_the_subsets_alike():
 
 
 def test_a_zero_gradient_resembles_nothing():
-    player = full()
-    assert player.place([0, 0], [(0.0, 0.0), (0.0, 0.0)]) == [-1, -1]
+    assert full().place([0, 0], [(0.0, 0.0), (0.0, 0.0)]) == [-1, -1]
     player = Player(3)
     for gradient in (E0, (0.0, 0.0), E0):
         player.place([0], [gradient])
