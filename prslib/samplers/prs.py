@@ -193,22 +193,35 @@ class PRS(Compiled):
 
     def _look(self, state: kernel.State, chosen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return K of a class, its distances, and the slots of K that may go."""
-        count, alone = kernel.removal_distances(state, chosen, self._authors)
-        bound = kernel.largest_to_leave(state, count, alone, self.size, self._authors)
-        members = state.members[state.start[chosen] :][: state.class_counts[chosen]]
-        distances = np.full(len(members), alone)
-        distances[state.crowd[:count]] = state.distance[:count]
-        slots = np.where(members < 0, ~members, members)
-        order = np.argsort(slots)
-        order = order[np.isfinite(distances[order])]
-        candidates, distances = slots[order], distances[order]
-        leaving = candidates[distances <= bound]
-        return candidates, distances, leaving[:1] if self._authors else leaving
+        members = np.sort(state.members[state.start[chosen] :][: state.class_counts[chosen]])
+        candidates = members[state.scarce[members] == state.scarce[members].min()]
+        state.base[:] = -1.0
+        distances = [kernel.removal_distance(state, slot, self._authors) for slot in candidates]
+        bound = kernel.largest_to_leave(min(distances), self.size, self._authors)
+        leaving = candidates[np.array(distances) <= bound]
+        return candidates, np.array(distances), leaving[:1] if self._authors else leaving
+
+    def _enlarge(self, labels: int) -> None:
+        """Make room for samples of so many labels, and for more members of each class."""
+        old, sizes = self._state, (self.size, self.num_classes)
+        width, counts = int(old.totals[3]), old.class_counts
+        room = 2 * counts + counts.sum() // self.num_classes + 4  # a new class soon has its share
+        room[-1] += -room.sum() % 8
+        wider = max(width, min(2 * labels, self.num_classes))
+        self._whole, _ = kernel.allocate(*sizes, wider, room.sum())
+        new = self._state
+        for was, now in zip(old[:10], new, strict=False):
+            now[:] = was
+        new.totals[3], new.start[1:] = wider, np.cumsum(room)
+        new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
+        for c, count in enumerate(counts):
+            for was, now in (old.members, new.members), (old.codes, new.codes):
+                now[new.start[c] :][:count] = was[old.start[c] :][:count]
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        options = self.size, self.rho, self._authors
-        done = kernel.place(self._whole, self._floats, labels, uniforms, slots, 0, *options)
-        while done < len(labels):  # it stopped for want of room
-            made = self._floats, self.size, self.num_classes
-            self._whole = kernel.enlarge(self._whole, *made, int(labels[done].sum()))
+        done, options = 0, (self.size, self.rho, self._authors)
+        while True:
             done = kernel.place(self._whole, self._floats, labels, uniforms, slots, done, *options)
+            if done == len(labels):
+                return
+            self._enlarge(int(labels[done].sum()))

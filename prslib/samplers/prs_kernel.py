@@ -2,8 +2,8 @@
 
 The state of a sampler lies in two flat arrays, because a compiled call costs time for every array
 it is given; ``unpack`` names their parts. Everything that depends on the whole memory is kept up
-as samples come and go: the counts, n_i^rho, the slots of each class and the labels of each slot.
-The lists take space in proportion to the labels held; ``enlarge`` gives them more.
+as samples come and go: the counts, n_i^rho, the slots of each class, the labels of each slot, and
+one byte a label, its code, by which K is found without a look at every member of a class.
 
 All of it is in one file since numba's cache looks at the file of the function that is called, and
 would not notice a change in another file that was compiled into it.
@@ -20,6 +20,9 @@ TOLERANCE = 1e-9  # below this a surplus is none and two distances are equal: ro
 FARTHEST = np.finfo(np.float64).max  # of all distances but infinity, which is outside K
 FAR = math.exp(100.0)  # a sum of powers beyond FAR or 1 / FAR asks for a new reference
 
+BLOCK = 512  # codes that are counted before one of them is looked for
+EFFORT = 4  # codes that are read in the time of a look at one member
+
 compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
 # sums and maxima are vectorised if the order of the terms is free
 in_any_order = numba.njit(cache=True, forceinline=True, fastmath={"reassoc", "nnan", "nsz"})
@@ -33,14 +36,16 @@ class State(NamedTuple):
     class_counts: np.ndarray  # (C,) l_i
     appearance: np.ndarray  # (C,) observed classes, first seen first
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
-    rivals: np.ndarray  # (C,) scratch: classes that may be shrunk, ascending
+    rivals: np.ndarray  # (C,) scratch: classes that may be shrunk; then those near target
+    above: np.ndarray  # (C,) 1 for a class with surplus when it was last computed, else 0
     start: np.ndarray  # (C + 1,) where in members the row of a class begins and the next one's
     slot_sizes: np.ndarray  # (m,) labels of each slot
-    crowd: np.ndarray  # (m,) scratch: where in its row a class has samples of several labels
-    scarce: np.ndarray  # (m,) scratch: labels of each that are not in surplus
+    scarce: np.ndarray  # (m,) how many of them are not above
+    apart: np.ndarray  # (m,) scratch: members of the chosen class that are looked at one by one
     slot_labels: np.ndarray  # int32 (m, L) its classes, the first slot_sizes of a row
     position: np.ndarray  # int32 (m, L) where in the row of each of them the slot stands
-    members: np.ndarray  # int32 (any,) slots s of each class, ~s where s has several labels
+    members: np.ndarray  # int32 (any,) slots of each class
+    codes: np.ndarray  # uint8 (any,) code of each member, see ``encode``
     reference: np.ndarray  # (1,) logarithm that is subtracted from every power
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
@@ -48,40 +53,24 @@ class State(NamedTuple):
     weight: np.ndarray  # (C,) scratch: w_i of the sample's own classes, times their sum
     probability: np.ndarray  # (C,) scratch: chance of each rival to be shrunk
     base: np.ndarray  # (C + 1,) scratch: distance to target with b labels less
-    distance: np.ndarray  # (m,) scratch: distance to target without each of the crowd
+    distance: np.ndarray  # (m,) scratch: distance to target without each of those apart
 
 
 def allocate(size, num_classes, width=1, members=0):
-    """Return the two arrays of an empty sampler: int64, the end used as int32, and float64."""
-    narrow = (2 * size * width + members + 1) // 2
-    integers = np.zeros(5 + 6 * num_classes + 3 * size + narrow, np.int64)
+    """Return the two arrays of an empty sampler: int64, the end used as others, and float64."""
+    narrow = size * width + 5 * members // 8
+    integers = np.zeros(5 + 7 * num_classes + 3 * size + narrow, np.int64)
     integers[3] = width
     return integers, np.zeros(2 + 6 * num_classes + size, np.float64)
-
-
-def enlarge(integers, floats, size, num_classes, labels):
-    """Return the integers with room for samples of so many labels, and for more members."""
-    old = unpack.py_func(integers, floats, size, num_classes)
-    width, counts = old.totals[3], old.class_counts
-    room = 2 * counts + counts.sum() // num_classes + 4  # a new class soon has its share
-    wider = max(width, min(2 * labels, num_classes))
-    larger, _ = allocate(size, num_classes, wider, room.sum())
-    new = unpack.py_func(larger, floats, size, num_classes)
-    for was, now in zip(old[:8], new, strict=False):
-        now[:] = was
-    new.totals[3], new.start[1:] = wider, np.cumsum(room)
-    new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
-    for c, count in enumerate(counts):
-        new.members[new.start[c] :][:count] = old.members[old.start[c] :][:count]
-    return larger
 
 
 @compiled
 def unpack(integers, floats, size, num_classes):
     """Name the parts of the two arrays; nothing is copied."""
     m, c, width = size, num_classes, integers[3]
-    a, b = 5 + 6 * c, m * width
+    a, b = 5 + 7 * c, m * width
     narrow = integers[a + 3 * m :].view(np.int32)
+    room = 4 * (len(narrow) - 2 * b) // 5
     return State(
         integers[:4],
         integers[4 : 4 + c],
@@ -89,13 +78,15 @@ def unpack(integers, floats, size, num_classes):
         integers[4 + 2 * c : 4 + 3 * c],
         integers[4 + 3 * c : 4 + 4 * c],
         integers[4 + 4 * c : 4 + 5 * c],
-        integers[4 + 5 * c : 5 + 6 * c],
+        integers[4 + 5 * c : 4 + 6 * c],
+        integers[4 + 6 * c : a],
         integers[a : a + m],
         integers[a + m : a + 2 * m],
         integers[a + 2 * m : a + 3 * m],
         narrow[:b].reshape(m, width),
         narrow[b : 2 * b].reshape(m, width),
-        narrow[2 * b :],
+        narrow[2 * b : 2 * b + room],
+        narrow[2 * b + room :].view(np.uint8),
         floats[:1],
         floats[1 : 1 + c],
         floats[1 + c : 1 + 2 * c],
@@ -144,13 +135,6 @@ def observe(state, count, rho):
 
 
 @compiled
-def slot_at(state, c, k):
-    """Return the slot of the k-th member of a class."""
-    member = state.members[state.start[c] + k]
-    return member if member >= 0 else ~member
-
-
-@compiled
 def has_room(state, count):
     """Return whether the lists take one more sample of the classes at hand."""
     enough = count <= state.totals[3]
@@ -166,27 +150,54 @@ def remove(state, slot):
     for j in range(state.slot_sizes[slot]):
         c, place = state.slot_labels[slot, j], state.position[slot, j]
         state.class_counts[c] -= 1
-        last = slot_at(state, c, state.class_counts[c])
+        end = state.start[c] + state.class_counts[c]
+        last = state.members[end]
         k = 0
         while state.slot_labels[last, k] != c:
             k += 1
         state.position[last, k] = place
-        first = state.start[c]
-        state.members[first + place] = state.members[first + state.class_counts[c]]
+        state.members[state.start[c] + place] = last
+        state.codes[state.start[c] + place] = state.codes[end]
     state.totals[2] -= state.slot_sizes[slot]
 
 
 @compiled
 def insert(state, slot, count):
     """Put the sample at hand into ``slot`` and into the lists of its classes."""
+    state.slot_sizes[slot] = state.scarce[slot] = count
     for k in range(count):
         c = state.own[k]
         state.slot_labels[slot, k] = c
         state.position[slot, k] = state.class_counts[c]
-        state.members[state.start[c] + state.class_counts[c]] = slot if count == 1 else ~slot
+        state.members[state.start[c] + state.class_counts[c]] = slot
         state.class_counts[c] += 1
-    state.slot_sizes[slot] = count
+        state.scarce[slot] -= state.above[c]
     state.totals[2] += count
+    write_code(state, slot)
+
+
+@compiled
+def write_code(state, slot):
+    """Write the code of a sample into the rows of its classes."""
+    # Of the members of a class, K are those with the least code / 32, and of equals those with the
+    # more labels come first. Samples of 31 and more labels share a code, as 7 scarce and more do.
+    code = 32 * min(state.scarce[slot], 7) + max(31 - state.slot_sizes[slot], 0)
+    for j in range(state.slot_sizes[slot]):
+        state.codes[state.start[state.slot_labels[slot, j]] + state.position[slot, j]] = code
+
+
+@compiled
+def follow_surplus(state):
+    """Bring up to date which classes have a surplus, and what that means for their members."""
+    crossed = 0
+    for c in range(len(state.above)):
+        crossed += (state.surplus[c] > 0.0) != state.above[c]
+    for c in range(len(state.above) if crossed else 0):
+        if (state.surplus[c] > 0.0) != state.above[c]:
+            state.above[c] = 1 - state.above[c]
+            for k in range(state.start[c], state.start[c] + state.class_counts[c]):
+                state.scarce[state.members[k]] += 1 - 2 * state.above[c]
+                write_code(state, state.members[k])
 
 
 @compiled
@@ -196,14 +207,13 @@ def total_power(state, rho, authors):
     total = gated_sum(state.power, gate)
     if 1.0 / FAR < total < FAR:
         return total
-    top = -np.inf
-    for c in range(len(gate)):
-        if gate[c] > 0:
-            top = max(top, rho * math.log(state.class_freq[c]))
-    state.reference[0] = top
     for c in range(len(gate)):
         if state.class_freq[c] > 0:
-            state.power[c] = math.exp(rho * math.log(state.class_freq[c]) - top)
+            state.power[c] = rho * math.log(state.class_freq[c])
+    state.reference[0] = highest(state.power, gate)
+    for c in range(len(gate)):
+        if state.class_freq[c] > 0:
+            state.power[c] = math.exp(state.power[c] - state.reference[0])
     return gated_sum(state.power, gate)
 
 
@@ -217,11 +227,11 @@ def gated_sum(values, gate):
 
 
 @in_any_order
-def largest(values):
-    """Return the largest value."""
-    top = values[0]
-    for k in range(1, len(values)):
-        top = values[k] if values[k] > top else top
+def highest(values, gate):
+    """Return the largest value whose gate is above zero."""
+    top = -np.inf
+    for c in range(len(values)):
+        top = values[c] if gate[c] > 0 and values[c] > top else top
     return top
 
 
@@ -280,45 +290,28 @@ def weigh_classes(state, total, authors):
             partition[c] = power[c] / total
             gap = counts[c] - partition[c] * held
             surplus[c] = gap if abs(gap) > TOLERANCE else 0.0
+    follow_surplus(state)
     return class_probability(state, authors)
 
 
 @compiled
 def class_probability(state, authors):
     """Write the classes that may be shrunk, ascending, and softmax(delta_i) of each."""
+    # Where no class is above its target, those in memory with the largest delta_i may be.
     surplus, counts = state.surplus, state.class_counts
     rivals, probability = state.rivals, state.probability
-    count = 0
-    for c in range(len(surplus)):  # without a branch: which are above zero is hard to predict
+    top = highest(surplus, counts)
+    bound = -np.inf if authors else min(top - TOLERANCE, TOLERANCE)
+    count, total = 0, 0.0
+    for c in range(len(surplus)):  # without a branch: which are above is hard to predict
         rivals[count] = c
-        count += counts[c] > 0 if authors else surplus[c] > 0.0
-    if count == 0:
-        return largest_deficits(state)
+        count += (counts[c] > 0) & (surplus[c] >= bound)
     for k in range(count):
-        probability[k] = surplus[rivals[k]]
-    top = largest(probability[:count])
-    total = 0.0
-    for k in range(count):
-        probability[k] = math.exp(probability[k] - top)
+        gap = surplus[rivals[k]] - top if authors or top > 0.0 else 0.0
+        probability[k] = math.exp(gap) if gap > -750.0 else 0.0
         total += probability[k]
     for k in range(count):
         probability[k] /= total
-    return count
-
-
-@compiled
-def largest_deficits(state):
-    """Write the classes in memory with the largest delta_i, where none is above its target."""
-    top = -np.inf
-    for c in range(len(state.surplus)):
-        if state.class_counts[c] > 0:
-            top = max(top, state.surplus[c])
-    count = 0
-    for c in range(len(state.surplus)):
-        if state.class_counts[c] > 0 and state.surplus[c] >= top - TOLERANCE:
-            state.rivals[count] = c
-            count += 1
-    state.probability[:count] = 1.0 / count
     return count
 
 
@@ -336,41 +329,107 @@ def draw_class(state, count, uniform):
     return state.rivals[last]
 
 
+@in_any_order
+def number_of(codes, code):
+    """Return how many codes are equal to one."""
+    count, narrow = 0, np.uint8(code)  # many are compared at once
+    for k in range(len(codes)):
+        count += codes[k] == narrow
+    return count
+
+
 @compiled
-def removal_distances(state, chosen, authors):
-    """Find the distances of Eq. (5) in K; return the size of the crowd and the others' distance."""
-    # Outside the set K of Eq. (4) they are infinite: (not y).q is largest where a sample has fewest
-    # labels that are not in surplus. Most samples have the chosen class alone and share one
-    # distance; the crowd are those of several labels.
-    first, count = state.start[chosen], 0
-    for k in range(state.class_counts[chosen]):  # without a branch: a row has them in any order
-        state.crowd[count] = k
-        count += state.members[first + k] < 0
-    singles = state.class_counts[chosen] - count
-    fewest = len(state.surplus) + 1
-    scarce_alone = fewest
-    if singles > 0:
-        fewest = scarce_alone = 1 if state.surplus[chosen] <= 0.0 else 0
-    for k in range(count):
-        slot = ~state.members[first + state.crowd[k]]
-        scarce = 0
-        for j in range(state.slot_sizes[slot]):
-            scarce += state.surplus[state.slot_labels[slot, j]] <= 0.0
-        state.scarce[k] = scarce
-        fewest = min(fewest, scarce)
+def nth(codes, code, index):
+    """Return where a code is found the index-th time, from 0."""
+    k, found = 0, 0
+    while index >= found:  # by whole blocks, as far as that goes
+        index, k = index - found, k + BLOCK
+        found = number_of(codes[k - BLOCK : k], code)
+    k -= BLOCK
+    while index > 0 or codes[k] != code:
+        index -= codes[k] == code
+        k += 1
+    return k
+
+
+@compiled
+def set_apart(state, chosen, codes, group, alone):
+    """Take the members of K that have a distance of their own out of the codes; count them."""
+    # A label less changes abs(l_i - p_i held) by 1, to either side, unless the class is near its
+    # target. Without such labels distances follow from the codes, the lowest having the least.
+    near, effort, number = 0, 0, 0
+    for c in range(0 if alone else len(state.surplus)):  # without a branch
+        gap, p = state.surplus[c], state.partition[c]
+        is_near = (gap + p < 1.0) if gap > 0.0 else (gap + p * state.totals[3] > 0.0)
+        state.rivals[near] = c
+        near += is_near and c != chosen
+        effort += is_near * state.class_counts[c]
+    if alone or effort > EFFORT * len(codes):  # each by itself, but for those of one label
+        for k in range(len(codes)):
+            state.apart[number] = k
+            number += codes[k] >> 5 == group and codes[k] & 31 != 30
+        for k in range(number):
+            codes[state.apart[k]] = 255
+        return number
+    for i in range(near):
+        first = state.start[state.rivals[i]]
+        for k in range(first, first + state.class_counts[state.rivals[i]]):
+            slot, j = state.members[k], 0
+            if state.codes[k] >> 5 == group:
+                while j < state.slot_sizes[slot] and state.slot_labels[slot, j] != chosen:
+                    j += 1
+                if j < state.slot_sizes[slot] and codes[state.position[slot, j]] < 255:
+                    state.apart[number] = state.position[slot, j]
+                    codes[state.position[slot, j]] = 255
+                    number += 1
+    return number
+
+
+@compiled
+def sample_out(state, total, size, authors, uniform_class, uniform_tie):
+    """Return the slot to overwrite, of those that may go in the order of ``members`` (Sec. 3.4)."""
+    chosen = draw_class(state, weigh_classes(state, total, authors), uniform_class)
+    first = state.start[chosen]
+    members = state.members[first : first + state.class_counts[chosen]]
+    codes = state.codes[first : first + state.class_counts[chosen]]
+    # Outside the set K of Eq. (4) distances are infinite: (not y).q is largest where a sample has
+    # fewest labels that are not in surplus.
+    low = np.int64(codes.min())
+    group, fewest, alike = low >> 5, len(state.surplus), np.inf
+    number = set_apart(state, chosen, codes, group, authors or group == 7 or low & 31 == 0)
+    for k in range(number):
+        fewest = min(fewest, state.scarce[members[state.apart[k]]])
     state.base[:] = -1.0
-    for k in range(count):
+    low = np.int64(codes.min())
+    if low < 255 and low >> 5 == group:
+        alike = removal_distance(state, members[nth(codes, low, 0)], authors)
+    least = alike
+    for k in range(number):
+        slot = members[state.apart[k]]
         state.distance[k] = np.inf
-        if state.scarce[k] == fewest:
-            slot = ~state.members[first + state.crowd[k]]
+        if state.scarce[slot] == fewest:
             state.distance[k] = removal_distance(state, slot, authors)
-    alone = np.inf
-    if scarce_alone == fewest:
-        k = 0
-        while k < count and state.crowd[k] == k:
-            k += 1
-        alone = removal_distance(state, state.members[first + k], authors)
-    return count, alone
+            least = min(least, state.distance[k])
+    bound = largest_to_leave(least, size, authors)
+    mark = low if alike <= bound else 0
+    for k in range(number):
+        if state.distance[k] <= bound:
+            codes[state.apart[k]] = mark
+    place = nth(codes, mark, 0 if authors else int(uniform_tie * number_of(codes, mark)))
+    for k in range(place, len(codes) if authors else 0):  # the lowest slot
+        place = k if codes[k] == mark and members[k] < members[place] else place
+    for k in range(number):
+        size = state.slot_sizes[members[state.apart[k]]]
+        codes[state.apart[k]] = 32 * group + max(31 - size, 0)
+    return members[place]
+
+
+@compiled
+def largest_to_leave(least, size, authors):
+    """Return the distance up to which a member of K may go, Eq. (5)."""
+    if not authors:
+        return least + TOLERANCE
+    return least if least < size else FARTHEST
 
 
 @compiled
@@ -408,62 +467,6 @@ def trial_distance(state, slot):
     for j in range(size):
         state.class_counts[state.slot_labels[slot, j]] += 1
     return np.float64(distance)
-
-
-@compiled
-def largest_to_leave(state, count, alone, size, authors):
-    """Return the distance up to which a member of K may go, Eq. (5)."""
-    least = alone
-    for k in range(count):
-        least = min(least, state.distance[k])
-    if not authors:
-        return least + TOLERANCE
-    return least if least < size else FARTHEST
-
-
-@compiled
-def leaving(state, chosen, count, alone, bound, uniform):
-    """Return the slot at ``uniform`` among those of K that may go, in the order of ``members``."""
-    ties = state.class_counts[chosen] - count if alone <= bound else 0
-    for k in range(count):
-        ties += state.distance[k] <= bound
-    index = int(uniform * ties)
-    if alone <= bound:  # all but some of the crowd may go: step over these
-        for k in range(count):
-            index += state.distance[k] > bound and state.crowd[k] <= index
-        return slot_at(state, chosen, index)
-    for k in range(count):
-        if state.distance[k] <= bound:
-            if index == 0:
-                return slot_at(state, chosen, state.crowd[k])
-            index -= 1
-    return -1
-
-
-@compiled
-def lowest_leaving(state, chosen, count, alone, bound):
-    """Return the lowest slot among those of K that may go, as the authors' code does."""
-    lowest = len(state.slot_sizes)
-    for k in range(state.class_counts[chosen]):
-        slot = state.members[state.start[chosen] + k]
-        if slot >= 0 and alone <= bound:
-            lowest = min(lowest, slot)
-    for k in range(count):
-        if state.distance[k] <= bound:
-            lowest = min(lowest, slot_at(state, chosen, state.crowd[k]))
-    return lowest
-
-
-@compiled
-def sample_out(state, total, size, authors, uniform_class, uniform_tie):
-    """Return the slot to overwrite (Sec. 3.4, sample-out)."""
-    rivals = weigh_classes(state, total, authors)
-    chosen = draw_class(state, rivals, uniform_class)
-    count, alone = removal_distances(state, chosen, authors)
-    bound = largest_to_leave(state, count, alone, size, authors)
-    if authors:
-        return lowest_leaving(state, chosen, count, alone, bound)
-    return leaving(state, chosen, count, alone, bound, uniform_tie)
 
 
 @compiled
