@@ -175,11 +175,7 @@ class Normalise(nn.Module):
 
 
 def make_model(
-    name: str,
-    image_shape: tuple[int, int, int],
-    num_classes: int,
-    seed,
-    weights: str | None = None,
+    name: str, image_shape: tuple[int, int, int], num_classes: int, seed, weights: str | None = None
 ) -> nn.Module:
     """Build a network before its first step (Appendix, "Base Architectures").
 

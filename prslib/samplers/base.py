@@ -3,7 +3,7 @@
 import copy
 import inspect
 from abc import abstractmethod
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -182,6 +182,15 @@ class Counted(Base):
         labels[slots, self._labels[slots, columns]] = True
         return labels
 
+    def _take(self, place: Callable, labels: np.ndarray, *others: np.ndarray) -> None:
+        """Run a compiled ``place``; widen the lists where it stops for a sample of more labels."""
+        done, counts = 0, (self._freq, self._held)
+        while done < len(labels):
+            done, self._count = place(done, self._count, self._labels, *counts, labels, *others)
+            if done < len(labels):
+                more = labels[done].sum() - self._labels.shape[1]
+                self._labels = np.pad(self._labels, ((0, 0), (0, more)), constant_values=-1)
+
 
 class LabelSampler(Base):
     """Share what samplers that look at labels alone have in common (Sec. 3).
@@ -264,32 +273,28 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     return labels if labels.flags.writeable else labels.copy()
 
 
-@numba.njit(cache=True)
-def observe(row, freq, own):
-    """Count a multi-hot row in the stream; write its classes into ``own`` and return how many."""
+# What is compiled into another file's function: after a change here, delete its __pycache__.
+
+
+@numba.njit(cache=True, forceinline=True)
+def read_labels(labels, b, own):
+    """Write the classes of a multi-hot row into ``own``; return how many."""
     count = 0
-    for c in range(len(row)):
-        if row[c]:
-            freq[c] += 1
-            own[count] = c
-            count += 1
+    for c in range(labels.shape[1]):  # without a branch
+        own[count] = c
+        count += labels[b, c]
     return count
 
 
 @numba.njit(cache=True)
 def store(own, slot, counts, listed):
-    """Put a sample of these classes into a slot; return the lists, wider where they have to be."""
-    if len(own) > listed.shape[1]:
-        wider = np.full((len(listed), len(own)), -1, np.int32)
-        wider[:, : listed.shape[1]] = listed
-        listed = wider
+    """Put a sample of these classes into a slot."""
     for c in listed[slot]:
         counts[c] -= c >= 0
     listed[slot, : len(own)] = own
     listed[slot, len(own) :] = -1
     for c in own:
         counts[c] += 1
-    return listed
 
 
 @numba.njit(cache=True)

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler, Seed, observe, rarest, store
+from prslib.samplers.base import Counted, LabelSampler, Seed, rarest, read_labels, store
 
 BLOCK = 256  # slots that are counted together, to find one of a class without a look at each
 SEEN, HELD, FULL = range(3)  # rows of the tally
@@ -61,20 +61,24 @@ class CBRS(Counted, LabelSampler):
         return self._slot_class.copy()
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        state = self._labels, self._freq, self._held, self._slot_class, self._tally, self._blocks
-        self._count, self._labels = _place(labels, uniforms, slots, self._count, *state)
+        state = self._slot_class, self._tally, self._blocks
+        self._take(_place, labels, uniforms, slots, *state)
 
 
 @numba.njit(cache=True)
-def _place(labels, uniforms, slots, stored, memory, freq, counts, slot_class, tally, blocks):
-    """Take the samples one by one, write the slot of each; return the slots filled and labels."""
-    classes = np.empty(len(freq), np.int32)
-    for b in range(len(labels)):
+def _place(begin, stored, memory, freq, counts, labels, uniforms, slots, slot_class, tally, blocks):
+    """Fill ``slots`` and the memory; return where it stops, and how many slots are filled."""
+    listed = np.empty(len(freq), np.int32)
+    for b in range(begin, len(labels)):
         slots[b] = -1
-        count = observe(labels[b], freq, classes)
+        count = read_labels(labels, b, listed)
         if count == 0:
             continue
-        own = rarest(classes[:count], freq, uniforms[b, 0])
+        if count > memory.shape[1]:
+            return b, stored
+        for c in listed[:count]:
+            freq[c] += 1
+        own = rarest(listed[:count], freq, uniforms[b, 0])
         tally[SEEN, own] += 1
         slot = stored if stored < len(memory) else _pop(own, uniforms[b], slot_class, tally, blocks)
         if slot < 0:
@@ -86,8 +90,8 @@ def _place(labels, uniforms, slots, stored, memory, freq, counts, slot_class, ta
         blocks[own, slot // BLOCK] += 1
         if tally[HELD, own] == tally[SEEN, -1]:
             _rank(own, 1, tally, blocks)
-        memory = store(classes[:count], slot, counts, memory)
-    return stored, memory
+        store(listed[:count], slot, counts, memory)
+    return len(labels), stored
 
 
 @numba.njit(cache=True)

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler, observe, store
+from prslib.samplers.base import Counted, LabelSampler, read_labels, store
 
 
 class CRS(Counted, LabelSampler):
@@ -33,22 +33,25 @@ class CRS(Counted, LabelSampler):
         return min(self._count, self.size)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        state = self._count, self._labels, self._freq, self._held
-        self._count, self._labels = _place(labels, uniforms, slots, *state)  # of the stream
+        self._take(_place, labels, uniforms, slots)
 
 
 @numba.njit(cache=True)
-def _place(labels, uniforms, slots, seen, memory, freq, counts):
-    """Fill ``slots`` and bring the counts up to date; return the samples seen and the labels."""
+def _place(begin, seen, memory, freq, counts, labels, uniforms, slots):
+    """Fill ``slots`` and the memory; return where it stops, and the samples seen."""
     own = np.empty(len(freq), np.int32)
-    for b in range(len(labels)):
+    for b in range(begin, len(labels)):
         slots[b] = -1
-        count = observe(labels[b], freq, own)
+        count = read_labels(labels, b, own)
         if count == 0:
             continue
+        if count > memory.shape[1]:
+            return b, seen
+        for k in range(count):
+            freq[own[k]] += 1
         seen += 1
         slot = seen - 1 if seen <= len(memory) else int(uniforms[b, 0] * seen)
         if slot < len(memory):
             slots[b] = slot
-            memory = store(own[:count], slot, counts, memory)
-    return seen, memory
+            store(own[:count], slot, counts, memory)
+    return len(labels), seen

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from prslib.samplers.base import observe
+from prslib.samplers.base import read_labels
 
 TOLERANCE = 1e-9  # two distances (times the labels in memory) are equal: rounding, not data
 BLOCK = 32  # label sets that are looked at together
@@ -211,7 +211,7 @@ def place(state, labels, uniforms, slots, size, rho):
         return False
     for b in range(len(labels)):
         slots[b] = -1
-        count = observe(labels[b], state.class_freq, state.own)
+        count = read_labels(labels, b, state.own)
         if count > 0:
             s = find_set(state, count)
             state.set_of[joined] = s
@@ -219,6 +219,7 @@ def place(state, labels, uniforms, slots, size, rho):
             state.members[s] += joined
             state.bound[s // BLOCK] = np.inf
             for j in range(count):
+                state.class_freq[state.own[j]] += 1
                 state.class_counts[state.own[j]] += 1
             slots[b] = joined
             joined += 1

@@ -220,8 +220,7 @@ class PRS(Compiled):
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         done, options = 0, (self.size, self.rho, self._authors)
-        while True:
+        while done < len(labels):
             done = kernel.place(self._whole, self._floats, labels, uniforms, slots, done, *options)
-            if done == len(labels):
-                return
-            self._enlarge(int(labels[done].sum()))
+            if done < len(labels):
+                self._enlarge(int(labels[done].sum()))

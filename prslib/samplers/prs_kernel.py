@@ -151,8 +151,7 @@ def remove(state, slot):
         c, place = state.slot_labels[slot, j], state.position[slot, j]
         state.class_counts[c] -= 1
         end = state.start[c] + state.class_counts[c]
-        last = state.members[end]
-        k = 0
+        last, k = state.members[end], 0
         while state.slot_labels[last, k] != c:
             k += 1
         state.position[last, k] = place
@@ -260,8 +259,7 @@ def acceptance(state, count, total, size, authors):
     least = state.class_freq[state.own[0]]
     for k in range(1, count):
         least = min(least, state.class_freq[state.own[k]])
-    s = 0.0
-    weights = 0.0
+    s, weights = 0.0, 0.0
     for k in range(count):
         c = state.own[k]
         n = state.class_freq[c]
@@ -318,8 +316,7 @@ def class_probability(state, authors):
 @compiled
 def draw_class(state, count, uniform):
     """Return the class at ``uniform`` in the cumulated probabilities."""
-    last = 0
-    reached = 0.0
+    last, reached = 0, 0.0
     for k in range(count):
         if state.probability[k] > 0.0:
             last = k
