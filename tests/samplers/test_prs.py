@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prs_examples import A, B, C, D, decide, filled, long_tailed, rows
 from released_prs import ReleasedPRS
@@ -10,8 +10,6 @@ from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
 from prslib.samplers.reference import ReferencePRS
-
-# Worked examples ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -101,19 +99,17 @@ def test_memory_on_target_shrinks_any_class_with_the_largest_surplus():
     assert decision.class_probability == pytest.approx([1 / 3] * 3)
 
 
-# The reference ----------------------------------------------------------------------------------
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     num_classes=st.integers(1, 90),
     size=st.integers(1, 60),
     rho=st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-2, 2)),
-    extra_labels=st.sampled_from([0.0, 0.3, 2.0, 8.0]),
+    extra_labels=st.sampled_from([0.0, 0.3, 2.0, 8.0, 40.0]),
     preload=st.sampled_from([0, 0, 800]),
     variant=st.sampled_from(["paper", "authors"]),
 )
+@example(0, 90, 50, 1.0, 40.0, 800, "paper")  # many labels, few scarce
 def test_every_decision_equals_the_reference(
     seed, num_classes, size, rho, extra_labels, preload, variant
 ):
@@ -130,6 +126,14 @@ def test_every_decision_equals_the_reference(
     assert (sampler.labels == plain.labels).all()
     assert (sampler.class_freq == plain.class_freq).all()
     assert (sampler.class_counts == plain.class_counts).all()
+
+
+def test_members_of_many_scarce_labels_equal_the_reference():
+    rng = np.random.default_rng(0)
+    stream = rng.random((1500, 41)).argsort(1).argsort(1) < rng.integers(8, 13, (1500, 1))
+    stream[:, 0] = True  # far above its target, the others below theirs
+    sampler, plain = make_sampler("prs", 700, 41, 0), ReferencePRS(700, 41, 0)
+    assert (sampler.place(stream) == plain.place(stream)).all()
 
 
 def check(decision, plain, row):
@@ -177,9 +181,6 @@ def test_place_draws_what_explain_shows(variant):
     seen, expected = (np.append(part[~rare], part[rare].sum()) for part in (seen, expected))
     keep = expected > 0
     assert chisquare(seen[keep], 4000 * expected[keep] / expected[keep].sum()).pvalue > 1e-4
-
-
-# Edges ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", ["paper", "authors"])
