@@ -8,8 +8,8 @@ COCOseq's labels, COCOseq (35072 samples, schedule 0, 3, 1, 2). A memory of 2000
 not timed; then come batches of 10: the rest of the stream for compiled samplers, its first 500
 samples for the slow. Five repetitions, in each of which the contestants take turns; medians.
 Avalanche (``pip install -e '.[bench]'``) keeps views of a data set, not labels alone, so PRS is
-timed as an Avalanche buffer too. "In one piece" updates a buffer once with the rest of the stream,
-as Avalanche does at the end of an experience. Its class-balanced buffer takes one label a sample
+timed as an Avalanche buffer too. "In one piece" gives the rest of the stream at once, as Avalanche
+does at the end of an experience. Its class-balanced buffer takes one label a sample
 and is given the first.
 
 GSS and ExStream look at more than labels. What they look at is made of random numbers beforehand
@@ -21,10 +21,13 @@ considers them all, its dearest case. Their rows are the sampler alone, without 
 ``--scale`` measures time and space against the size of the memory and the number of classes
 instead, and writes ``figures/bench/samplers_scale.csv`` and ``.png``: three labels a sample, of
 classes by Zipf's law; batches of 10 right after the memory is full, when most samples enter. Time
-is the processor's, as others may be at work on the machine; arrays are counted, not the process.
+is the processor's, as others may be at work on the machine. Of space both are given, the arrays of
+the sampler and what its process, one for each, grew by at most; ten minutes.
 """
 
 import argparse
+import multiprocessing
+import resource
 import sys
 import time
 import warnings
@@ -50,8 +53,9 @@ from prslib.samplers.reference import ReferencePRS
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
 WIDTH, POOL = 6144, 3000  # of ExStream's features; how many of them, used again and again
-SIZES, CLASSES = (500, 2000, 10_000, 30_000, 100_000), (10, 30, 100, 300, 1000)
-SCALED, ENOUGH, PLAIN_CELLS = 20_000, 0.3, 1_500_000  # memory of CLASSES; seconds; m C of the plain
+SIZES, CLASSES = (500, 2000, 20_000, 100_000, 1_000_000), (10, 70, 300, 1000, 3000, 10_000)
+SCALED, LARGEST = 20_000, (1_000_000, 10_000)  # memory for CLASSES; memory and classes at most
+TIMED, ENOUGH, PLAIN_CELLS = 100_000, 1.0, 1_500_000  # samples, seconds; m C of the plain
 NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
 
 
@@ -149,6 +153,9 @@ def contestants() -> list[Contestant]:
         for key in NAMES
     ]
     authors = on_labels(SAMPLERS["prs"], rho=RHO, variant="authors")
+    listed += [
+        listed[k]._replace(name=f"{listed[k].name}, one piece", batch=None) for k in range(3)
+    ]
     listed += [
         Contestant("PRS, authors' variant", "PRS", "ours", authors),
         Contestant("GSS, gradient products given", "GSS", "ours", on_gradients, SLOW),
@@ -257,39 +264,67 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.set_xlim(table["lowest"].min() / 2, 20 * table["highest"].max())  # room for the numbers
 
 
-def zipf(length: int, num_classes: int) -> np.ndarray:
+def zipf(length: int, num_classes: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels of three classes a sample, bool (length, C), the first class the commonest."""
-    rng, stream = np.random.default_rng(0), np.zeros((length, num_classes), bool)
+    stream = np.zeros((length, num_classes), bool)
     share = np.cumsum(1 / np.arange(1, num_classes + 1))
     while (few := np.flatnonzero(np.count_nonzero(stream, axis=1) < 3)).size:
         stream[few, np.searchsorted(share, share[-1] * rng.random(len(few)))] = True
     return stream
 
 
-def cost(make: Callable, size: int, stream: np.ndarray) -> dict[str, float]:
-    """Return microseconds a sample once the memory is full, and megabytes of the arrays."""
-    sampler, start = make(size, stream.shape[1], 0), size
+class AvalancheReservoir:
+    """Avalanche's reservoir of views, which takes labels as ours do."""
+
+    def __init__(self, size: int, num_classes: int, seed: int):
+        from avalanche.training.storage_policy import ReservoirSamplingBuffer
+
+        self.cut, self.take = on_views(lambda _: ReservoirSamplingBuffer(size))(
+            np.zeros((1000, num_classes), bool), seed
+        )
+
+    def place(self, labels: np.ndarray) -> None:
+        self.take(self.cut(slice(0, len(labels))))  # it looks at no label
+
+
+SCALABLE = {name: SAMPLERS[key] for key, name in NAMES.items()}
+SCALABLE |= {"PRS in plain numpy": ReferencePRS, "Avalanche reservoir": AvalancheReservoir}
+
+
+def cost(name: str, size: int, classes: int) -> dict[str, float]:
+    """Return microseconds a sample once the memory is full, and megabytes."""
+    rng = np.random.default_rng(0)
+    SCALABLE[name](BATCH, classes, 0).place(zipf(1000, classes, rng))  # compile
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sampler = SCALABLE[name](size, classes, 0)
     for i in range(0, size, 1000):
-        sampler.place(stream[i : min(i + 1000, size)])
-    begin = time.process_time()
-    while start < len(stream) and time.process_time() < begin + ENOUGH:
-        sampler.place(stream[start : start + BATCH])
-        start += BATCH
-    spent = time.process_time() - begin
+        sampler.place(zipf(min(1000, size - i), classes, rng))
+    taken, spent = 0, 0.0
+    while taken < TIMED and spent < ENOUGH:
+        stream, start, begin = zipf(1000, classes, rng), 0, time.process_time()
+        while start < len(stream) and time.process_time() < begin + ENOUGH:
+            sampler.place(stream[start : start + BATCH])
+            start += BATCH
+        taken, spent = taken + start, spent + time.process_time() - begin
     parts = [part if isinstance(part, tuple) else [part] for part in vars(sampler).values()]
     held = sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
-    return {"us_per_sample": 1e6 * spent / (start - size), "megabytes": held / 1e6}
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # kilobytes on Linux
+    spent = {"us_per_sample": 1e6 * spent / taken, "process_grew_megabytes": most / 1e3}
+    return spent | {"megabytes": held / 1e6 if held else np.nan}
 
 
 def measure_scale() -> pd.DataFrame:
     """Return one row for each sampler, size of the memory and number of classes."""
-    rows = []
-    for size, classes in [*((m, 70) for m in SIZES), *((SCALED, c) for c in CLASSES)]:
-        stream = zipf(size + 20_000, classes)
-        plain = [("PRS in plain numpy", ReferencePRS)] * (size * classes < PLAIN_CELLS)
-        for name, make in [*((name, SAMPLERS[key]) for key, name in NAMES.items()), *plain]:
+    rows, alone = [], multiprocessing.get_context("spawn")  # a process each
+    sizes = [*((m, c) for c in (70, 1000) for m in SIZES), *((SCALED, c) for c in CLASSES), LARGEST]
+    for size, classes in dict.fromkeys(sizes):
+        names = [*NAMES.values()]
+        names += ["PRS in plain numpy"] * (size * classes < PLAIN_CELLS)
+        names += ["Avalanche reservoir"] * (classes == 70 and size <= SCALED)
+        for name in names:
             row = {"memory": size, "classes": classes, "sampler": name}
-            rows.append(row | cost(make, size, stream))
+            with alone.Pool(1) as pool:
+                rows.append(row | pool.apply(cost, (name, size, classes)))
             print(*rows[-1].values(), flush=True)
     return pd.DataFrame(rows)
 
@@ -298,17 +333,19 @@ def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw time against memory and classes, and space against memory, a line a sampler."""
     looks = looks_of(NAMES.values())
     looks["PRS in plain numpy"] = looks["PRS"] | {"linestyle": "--", "markerfacecolor": "white"}
-    spent = ("us_per_sample", "processor time (µs/sample)")
-    panels = [("memory", *spent), ("classes", *spent), ("memory", "megabytes", "state (MB)")]
-    for ax, (x, y, label) in zip(figure.subplots(1, 3), panels, strict=True):
-        same, value, title = "classes", 70, "70 classes"
-        if x == "classes":
-            same, value, title = "memory", SCALED, f"memory of {SCALED:,} samples"
+    looks["Avalanche reservoir"] = {"color": "#666666", "marker": "D", "markerfacecolor": "white"}
+    panels = [("classes", 70, "us_per_sample"), ("classes", 1000, "us_per_sample")]
+    panels += [("memory", SCALED, "us_per_sample"), ("classes", 1000, "megabytes")]
+    labels = {"us_per_sample": "processor time (µs/sample)", "megabytes": "state (MB)"}
+    for ax, (same, value, y) in zip(figure.subplots(2, 2).flat, panels, strict=True):
+        x = "memory" if same == "classes" else "classes"
         for name, look in looks.items():
-            part = table[(table[same] == value) & (table["sampler"] == name)]
-            ax.plot(part[x], part[y], label=name, **look)
+            part = table[(table[same] == value) & (table["sampler"] == name)].sort_values(x)
+            if len(part) > 1:
+                ax.plot(part[x], part[y], label=name, **look)
+        title = f"{value:,} classes" if same == "classes" else f"memory of {value:,} samples"
         x = {"memory": "memory (samples)"}.get(x, x)
-        ax.set(xscale="log", yscale="log", xlabel=x, ylabel=label, title=title)
+        ax.set(xscale="log", yscale="log", xlabel=x, ylabel=labels[y], title=title)
     join_panels(figure, "Time and space of the samplers, from when the memory is full")
 
 
@@ -328,7 +365,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", action="store_true", help="time and space against size instead")
     if parser.parse_args().scale:
-        return save(measure_scale(), "samplers_scale", draw_scale, 4)
+        return save(measure_scale(), "samplers_scale", draw_scale, 7)
     taking_part, tables = contestants(), []
     for name, stream in streams().items():
         table = measure(taking_part, stream)
