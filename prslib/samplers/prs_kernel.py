@@ -41,7 +41,7 @@ class State(NamedTuple):
     start: np.ndarray  # (C + 1,) where in members the row of a class begins and the next one's
     slot_sizes: np.ndarray  # (m,) labels of each slot
     scarce: np.ndarray  # (m,) how many of them are not above
-    apart: np.ndarray  # (m,) scratch: members of the chosen class that are looked at one by one
+    apart: np.ndarray  # (m + 1,) scratch: members of the chosen class that are looked at one by one
     slot_labels: np.ndarray  # int32 (m, L) its classes, the first slot_sizes of a row
     position: np.ndarray  # int32 (m, L) where in the row of each of them the slot stands
     members: np.ndarray  # int32 (any,) slots of each class
@@ -59,7 +59,7 @@ class State(NamedTuple):
 def allocate(size, num_classes, width=1, members=0):
     """Return the two arrays of an empty sampler: int64, the end used as others, and float64."""
     narrow = size * width + 5 * members // 8
-    integers = np.zeros(5 + 7 * num_classes + 3 * size + narrow, np.int64)
+    integers = np.zeros(6 + 7 * num_classes + 3 * size + narrow, np.int64)
     integers[3] = width
     return integers, np.zeros(2 + 6 * num_classes + size, np.float64)
 
@@ -69,7 +69,7 @@ def unpack(integers, floats, size, num_classes):
     """Name the parts of the two arrays; nothing is copied."""
     m, c, width = size, num_classes, integers[3]
     a, b = 5 + 7 * c, m * width
-    narrow = integers[a + 3 * m :].view(np.int32)
+    narrow = integers[a + 3 * m + 1 :].view(np.int32)
     room = 4 * (len(narrow) - 2 * b) // 5
     return State(
         integers[:4],
@@ -82,7 +82,7 @@ def unpack(integers, floats, size, num_classes):
         integers[4 + 6 * c : a],
         integers[a : a + m],
         integers[a + m : a + 2 * m],
-        integers[a + 2 * m : a + 3 * m],
+        integers[a + 2 * m : a + 3 * m + 1],
         narrow[:b].reshape(m, width),
         narrow[b : 2 * b].reshape(m, width),
         narrow[2 * b : 2 * b + room],
@@ -318,8 +318,7 @@ def draw_class(state, count, uniform):
     """Return the class at ``uniform`` in the cumulated probabilities."""
     last, reached = 0, 0.0
     for k in range(count):
-        if state.probability[k] > 0.0:
-            last = k
+        last = k if state.probability[k] > 0.0 else last
         reached += state.probability[k]
         if uniform < reached:
             break
@@ -350,36 +349,42 @@ def nth(codes, code, index):
 
 
 @compiled
-def set_apart(state, chosen, codes, group, alone):
-    """Take the members of K that have a distance of their own out of the codes; count them."""
+def set_apart(state, chosen, codes, low, alone):
+    """Take members whose code misleads out of the codes; count those to weigh, and all."""
     # A label less changes abs(l_i - p_i held) by 1, to either side, unless the class is near its
     # target. Without such labels distances follow from the codes, the lowest having the least.
-    near, effort, number = 0, 0, 0
+    # A label near from above makes a distance larger, so that it need not be known.
+    near, weighed, number, effort, most = 0, 0, 0, 0, state.totals[3]
     for c in range(0 if alone else len(state.surplus)):  # without a branch
         gap, p = state.surplus[c], state.partition[c]
-        is_near = (gap + p < 1.0) if gap > 0.0 else (gap + p * state.totals[3] > 0.0)
+        is_near = (gap + p < 1.0) if gap > 0.0 else (gap + p * most > 0.0)
         state.rivals[near] = c
         near += is_near and c != chosen
         effort += is_near * state.class_counts[c]
-    if alone or effort > EFFORT * len(codes):  # each by itself, but for those of one label
-        for k in range(len(codes)):
-            state.apart[number] = k
-            number += codes[k] >> 5 == group and codes[k] & 31 != 30
-        for k in range(number):
-            codes[state.apart[k]] = 255
-        return number
-    for i in range(near):
-        first = state.start[state.rivals[i]]
-        for k in range(first, first + state.class_counts[state.rivals[i]]):
-            slot, j = state.members[k], 0
-            if state.codes[k] >> 5 == group:
-                while j < state.slot_sizes[slot] and state.slot_labels[slot, j] != chosen:
-                    j += 1
-                if j < state.slot_sizes[slot] and codes[state.position[slot, j]] < 255:
-                    state.apart[number] = state.position[slot, j]
-                    codes[state.position[slot, j]] = 255
-                    number += 1
-    return number
+    if not alone and effort <= EFFORT * len(codes):
+        for i in range(2 * near):
+            c = state.rivals[i % near]
+            gap, p = state.surplus[c], state.partition[c]
+            if (gap > 0.0 and gap + p * most < 1.0 - TOLERANCE) != (i >= near):
+                continue  # those whose label makes the distance larger come last
+            for k in range(state.start[c], state.start[c] + state.class_counts[c]):
+                slot, j = state.members[k], 0
+                if state.codes[k] == low if i >= near else state.codes[k] >> 5 == low >> 5:
+                    while j < state.slot_sizes[slot] and state.slot_labels[slot, j] != chosen:
+                        j += 1
+                    if j < state.slot_sizes[slot] and codes[state.position[slot, j]] < 255:
+                        state.apart[number] = state.position[slot, j]
+                        codes[state.position[slot, j]] = 255
+                        number += 1
+            weighed = number if i < near else weighed
+        if number == 0 or codes.min() == low:
+            return weighed, number
+    for k in range(len(codes)):  # all of K, but those of one label
+        state.apart[number] = k
+        number += codes[k] >> 5 == low >> 5 and codes[k] & 31 != 30
+    for k in range(number):
+        codes[state.apart[k]] = 255
+    return number, number
 
 
 @compiled
@@ -393,15 +398,15 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
     # fewest labels that are not in surplus.
     low = np.int64(codes.min())
     group, fewest, alike = low >> 5, len(state.surplus), np.inf
-    number = set_apart(state, chosen, codes, group, authors or group == 7 or low & 31 == 0)
-    for k in range(number):
+    weighed, number = set_apart(state, chosen, codes, low, authors or group == 7 or low & 31 == 0)
+    for k in range(weighed):
         fewest = min(fewest, state.scarce[members[state.apart[k]]])
     state.base[:] = -1.0
-    low = np.int64(codes.min())
+    low = np.int64(codes.min()) if number else low
     if low < 255 and low >> 5 == group:
         alike = removal_distance(state, members[nth(codes, low, 0)], authors)
     least = alike
-    for k in range(number):
+    for k in range(weighed):
         slot = members[state.apart[k]]
         state.distance[k] = np.inf
         if state.scarce[slot] == fewest:
@@ -409,7 +414,7 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
             least = min(least, state.distance[k])
     bound = largest_to_leave(least, size, authors)
     mark = low if alike <= bound else 0
-    for k in range(number):
+    for k in range(weighed):
         if state.distance[k] <= bound:
             codes[state.apart[k]] = mark
     place = nth(codes, mark, 0 if authors else int(uniform_tie * number_of(codes, mark)))
@@ -424,9 +429,7 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
 @compiled
 def largest_to_leave(least, size, authors):
     """Return the distance up to which a member of K may go, Eq. (5)."""
-    if not authors:
-        return least + TOLERANCE
-    return least if least < size else FARTHEST
+    return (least if least < size else FARTHEST) if authors else least + TOLERANCE
 
 
 @compiled
