@@ -54,9 +54,7 @@ IDLE = 10  # seconds without work after which the measuring process ends
 
 
 def plan(
-    names: Sequence[str],
-    wanted: Callable[[str], tuple[list[RunConfig], str]],
-    store: Store,
+    names: Sequence[str], wanted: Callable[[str], tuple[list[RunConfig], str]], store: Store
 ) -> tuple[pd.DataFrame, list[str]]:
     """Count the missing runs of notebooks and their hours in a table; add remarks for readers."""
     remarks, counts, datasets, missing, paces = [], {}, {}, [], Paces()

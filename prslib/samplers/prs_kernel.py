@@ -178,8 +178,9 @@ def insert(state, slot, count):
 @compiled
 def write_code(state, slot):
     """Write the code of a sample into the rows of its classes."""
-    # Of the members of a class, K are those with the least code / 32, and of equals those with the
-    # more labels come first. Samples of 31 and more labels share a code, as 7 scarce and more do.
+    # Of the members of a class, K of Eq. (4) are those with the fewest labels that are not in
+    # surplus, which is the code / 32; of equals those with more labels have the lower code.
+    # Samples of 31 and more labels share one, as those of 7 and more scarce labels do.
     code = 32 * min(state.scarce[slot], 7) + max(31 - state.slot_sizes[slot], 0)
     for j in range(state.slot_sizes[slot]):
         state.codes[state.start[state.slot_labels[slot, j]] + state.position[slot, j]] = code
@@ -394,8 +395,6 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
     first = state.start[chosen]
     members = state.members[first : first + state.class_counts[chosen]]
     codes = state.codes[first : first + state.class_counts[chosen]]
-    # Outside the set K of Eq. (4) distances are infinite: (not y).q is largest where a sample has
-    # fewest labels that are not in surplus.
     low = np.int64(codes.min())
     group, fewest, alike = low >> 5, len(state.surplus), np.inf
     weighed, number = set_apart(state, chosen, codes, low, authors or group == 7 or low & 31 == 0)

@@ -14,9 +14,6 @@ filled = partial(prs_examples.filled, name="cbrs")
 next_slots = partial(prs_examples.next_slots, "cbrs")
 
 
-# Worked examples ------------------------------------------------------------------------------
-
-
 def test_a_class_that_is_not_full_overwrites_the_largest():
     slots = next_slots([A, A, B, A], B)
     assert chisquare(np.bincount(slots, minlength=4)[[0, 1, 3]]).pvalue > 1e-4
@@ -62,9 +59,6 @@ def test_equally_rare_labels_are_drawn_uniformly():
     assert chisquare(np.bincount(classes, minlength=3)).pvalue > 1e-4
 
 
-# The brute-force twin -------------------------------------------------------------------------
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
@@ -85,9 +79,6 @@ def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_la
         assert sampler.slot_class[: len(sampler)].tolist() == twin.held.tolist()
     assert (sampler.labels[: len(sampler)] == twin.memory).all()
     assert (sampler.class_freq == twin.freq).all()
-
-
-# Distributions --------------------------------------------------------------------------------
 
 
 def test_the_samples_of_each_class_are_a_uniform_choice():

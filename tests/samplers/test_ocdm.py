@@ -15,9 +15,6 @@ from prslib.samplers import make_sampler
 next_slots = partial(prs_examples.next_slots, "ocdm")
 
 
-# Worked examples ------------------------------------------------------------------------------
-
-
 def test_the_distance_by_hand():
     twin = Twin(4, 3)
     twin.freq = np.array([6, 2, 0])
@@ -81,9 +78,6 @@ def test_a_batch_is_decided_as_a_whole():
     first = make_sampler("ocdm", 1, 3, 0, rho=1.0)
     assert first.place(rows(A, B, B, B)).tolist()[0] == 0
     assert first.class_counts.tolist() == [0, 1, 0]  # n = (1, 3) before the first deletion
-
-
-# The brute-force twin -------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)

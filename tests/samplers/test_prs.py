@@ -8,7 +8,7 @@ from prs_examples import A, B, C, D, decide, filled, long_tailed, rows
 from released_prs import ReleasedPRS
 from scipy.stats import chisquare
 
-from prslib.samplers import make_sampler
+from prslib.samplers import PRS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 
 
@@ -128,12 +128,24 @@ def test_every_decision_equals_the_reference(
     assert (sampler.class_counts == plain.class_counts).all()
 
 
-def test_members_of_many_scarce_labels_equal_the_reference():
-    rng = np.random.default_rng(0)
-    stream = rng.random((1500, 41)).argsort(1).argsort(1) < rng.integers(8, 13, (1500, 1))
-    stream[:, 0] = True  # far above its target, the others below theirs
-    sampler, plain = make_sampler("prs", 700, 41, 0), ReferencePRS(700, 41, 0)
+@pytest.mark.parametrize("case", ["near targets", "many scarce labels", "many labels"])
+def test_a_larger_memory_equals_the_reference(case):
+    rng, rho = np.random.default_rng(0), 2.0
+    stream = rng.random((700, 8)) < 0.62
+    if case == "many scarce labels":
+        rho, stream = 0.0, of_lengths(rng, 1000, 41, 8, 13)
+        stream[:, 0] = True  # far above its target, the others below theirs
+    elif case == "many labels":
+        rho, stream = 1.0, of_lengths(rng, 1000, 60, 28, 38)
+        stream[300:] = np.eye(60, dtype=bool)[0]  # far below its target, the others above
+    sampler, plain = (make(300, stream.shape[1], 0, rho=rho) for make in (PRS, ReferencePRS))
     assert (sampler.place(stream) == plain.place(stream)).all()
+
+
+def of_lengths(rng, length, num_classes, least, most):
+    return rng.random((length, num_classes)).argsort().argsort() < rng.integers(
+        least, most, (length, 1)
+    )
 
 
 def check(decision, plain, row):
