@@ -261,7 +261,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
         ax.set_yticks(range(len(part)), part.index)
         ax.grid(axis="x")
-        ax.set_xlim(table["lowest"].min() / 2, 20 * table["highest"].max())  # room for the numbers
+        ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())  # room for the numbers
 
 
 def zipf(length: int, num_classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -344,6 +344,7 @@ def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
             if len(part) > 1:
                 ax.plot(part[x], part[y], label=name, **look)
         title = f"{value:,} classes" if same == "classes" else f"memory of {value:,} samples"
+        title += ", space" if y == "megabytes" else ""
         x = {"memory": "memory (samples)"}.get(x, x)
         ax.set(xscale="log", yscale="log", xlabel=x, ylabel=labels[y], title=title)
     join_panels(figure, "Time and space of the samplers, from when the memory is full")
