@@ -184,9 +184,9 @@ class Counted(Base):
 
     def _take(self, place: Callable, labels: np.ndarray, *others: np.ndarray) -> None:
         """Run a compiled ``place``; widen the lists where it stops for a sample of more labels."""
-        done, counts = 0, (self._freq, self._held)
+        done, freq, held = 0, self._freq, self._held
         while done < len(labels):
-            done, self._count = place(done, self._count, self._labels, *counts, labels, *others)
+            done, self._count = place(done, self._count, self._labels, freq, held, labels, *others)
             if done < len(labels):
                 more = labels[done].sum() - self._labels.shape[1]
                 self._labels = np.pad(self._labels, ((0, 0), (0, more)), constant_values=-1)
@@ -273,12 +273,10 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     return labels if labels.flags.writeable else labels.copy()
 
 
-# What is compiled into another file's function: after a change here, delete its __pycache__.
-
-
 @numba.njit(cache=True, forceinline=True)
 def read_labels(labels, b, own):
     """Write the classes of a multi-hot row into ``own``; return how many."""
+    # It is compiled into functions of other files: after a change here, delete their __pycache__.
     count = 0
     for c in range(labels.shape[1]):  # without a branch
         own[count] = c

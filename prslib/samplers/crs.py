@@ -42,16 +42,18 @@ def _place(begin, seen, memory, freq, counts, labels, uniforms, slots):
     own = np.empty(len(freq), np.int32)
     for b in range(begin, len(labels)):
         slots[b] = -1
-        count = read_labels(labels, b, own)
+        count = 0
+        for c in range(len(freq)):
+            count += labels[b, c]
         if count == 0:
             continue
         if count > memory.shape[1]:
             return b, seen
-        for k in range(count):
-            freq[own[k]] += 1
+        for c in range(len(freq)):
+            freq[c] += labels[b, c]
         seen += 1
         slot = seen - 1 if seen <= len(memory) else int(uniforms[b, 0] * seen)
         if slot < len(memory):
             slots[b] = slot
-            store(own[:count], slot, counts, memory)
+            store(own[: read_labels(labels, b, own)], slot, counts, memory)
     return len(labels), seen
