@@ -1,4 +1,7 @@
-"""Define what every sampler offers, and share the checks and counts of label-only samplers."""
+"""Define what every sampler offers, and share the checks and counts of label-only samplers.
+
+Numba's cache does not see a change here in functions of other files: delete their __pycache__.
+"""
 
 import copy
 import inspect
@@ -182,7 +185,7 @@ class Counted(Base):
         labels[slots, self._labels[slots, columns]] = True
         return labels
 
-    def _take(self, place: Callable, labels: np.ndarray, *others: np.ndarray) -> None:
+    def _run(self, place: Callable, labels: np.ndarray, *others: np.ndarray) -> None:
         """Run a compiled ``place``; widen the lists where it stops for a sample of more labels."""
         done, freq, held = 0, self._freq, self._held
         while done < len(labels):
@@ -276,7 +279,6 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
 @numba.njit(cache=True, forceinline=True)
 def read_labels(labels, b, own):
     """Write the classes of a multi-hot row into ``own``; return how many."""
-    # It is compiled into functions of other files: after a change here, delete their __pycache__.
     count = 0
     for c in range(labels.shape[1]):  # without a branch
         own[count] = c

@@ -62,7 +62,7 @@ class CBRS(Counted, LabelSampler):
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         state = self._slot_class, self._tally, self._blocks
-        self._take(_place, labels, uniforms, slots, *state)
+        self._run(_place, labels, uniforms, slots, *state)
 
 
 @numba.njit(cache=True)

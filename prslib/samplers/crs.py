@@ -33,7 +33,7 @@ class CRS(Counted, LabelSampler):
         return min(self._count, self.size)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        self._take(_place, labels, uniforms, slots)
+        self._run(_place, labels, uniforms, slots)
 
 
 @numba.njit(cache=True)

@@ -39,8 +39,7 @@ class GSS(Counted):
     divided by their sum, as printed; the method's code also subtracts the smallest. The
     first scores are 0.1, that of a similarity of -0.9. A gradient of zero resembles nothing:
     similarity 0. A sample with no label never enters, counts nowhere and has no part in the
-    batch's gradient. A full memory compares a batch with two subsets first: if one is similar, the
-    batch is not considered, and the other subsets would not change that.
+    batch's gradient. A full memory compares with two subsets first; one that is similar decides.
 
     Examples
     --------
@@ -77,7 +76,7 @@ class GSS(Counted):
         gradient_products : callable
             Takes K memory subsets, slots int64 (K, n); returns float (K + B, K + B): the inner
             products of the gradients of the subsets' mean losses and of the batch's B samples.
-            Those of two different subsets are not read. One place may call it twice.
+            Those of two different subsets are not used. One place may call it twice.
 
         Raises
         ------

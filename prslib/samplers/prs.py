@@ -115,11 +115,11 @@ class PRS(Compiled):
             )
         self.variant = variant
         self._authors = variant == "authors"
-        self._whole, self._floats = kernel.allocate(self.size, self.num_classes)
+        self._ints, self._floats = kernel.allocate(self.size, self.num_classes)
 
     @property
     def _state(self) -> kernel.State:  # ty: ignore
-        return kernel.unpack.py_func(self._whole, self._floats, self.size, self.num_classes)
+        return kernel.unpack.py_func(self._ints, self._floats, self.size, self.num_classes)
 
     @property
     def labels(self) -> np.ndarray:
@@ -208,7 +208,7 @@ class PRS(Compiled):
         room = 2 * counts + counts.sum() // self.num_classes + 4  # a new class soon has its share
         room[-1] += -room.sum() % 8
         wider = max(width, min(2 * labels, self.num_classes))
-        self._whole, _ = kernel.allocate(*sizes, wider, room.sum())
+        self._ints, _ = kernel.allocate(*sizes, wider, room.sum())
         new = self._state
         for was, now in zip(old[:10], new, strict=False):
             now[:] = was
@@ -221,6 +221,6 @@ class PRS(Compiled):
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
         done, options = 0, (self.size, self.rho, self._authors)
         while done < len(labels):
-            done = kernel.place(self._whole, self._floats, labels, uniforms, slots, done, *options)
+            done = kernel.place(self._ints, self._floats, labels, uniforms, slots, done, *options)
             if done < len(labels):
                 self._enlarge(int(labels[done].sum()))

@@ -41,11 +41,11 @@ class State(NamedTuple):
     start: np.ndarray  # (C + 1,) where in members the row of a class begins and the next one's
     slot_sizes: np.ndarray  # (m,) labels of each slot
     scarce: np.ndarray  # (m,) how many of them are not above
-    apart: np.ndarray  # (m + 1,) scratch: members of the chosen class that are looked at one by one
+    apart: np.ndarray  # (m + 1,) scratch: where in the chosen class's row members are set apart
     slot_labels: np.ndarray  # int32 (m, L) its classes, the first slot_sizes of a row
     position: np.ndarray  # int32 (m, L) where in the row of each of them the slot stands
     members: np.ndarray  # int32 (any,) slots of each class
-    codes: np.ndarray  # uint8 (any,) code of each member, see ``encode``
+    codes: np.ndarray  # uint8 (any,) code of each member, see ``write_code``
     reference: np.ndarray  # (1,) logarithm that is subtracted from every power
     power: np.ndarray  # (C,) n_i^rho / exp(reference), 0 before the class is observed
     partition: np.ndarray  # (C,) p_i
@@ -351,10 +351,10 @@ def nth(codes, code, index):
 
 @compiled
 def set_apart(state, chosen, codes, low, alone):
-    """Take members whose code misleads out of the codes; count those to weigh, and all."""
+    """Take members whose code misleads out of the codes; return how many to weigh, and of all."""
     # A label less changes abs(l_i - p_i held) by 1, to either side, unless the class is near its
-    # target. Without such labels distances follow from the codes, the lowest having the least.
-    # A label near from above makes a distance larger, so that it need not be known.
+    # target. Without such labels equal codes mean equal distances, and the lowest the least: the
+    # more labels in surplus leave, the better. A label near from above makes a distance larger.
     near, weighed, number, effort, most = 0, 0, 0, 0, state.totals[3]
     for c in range(0 if alone else len(state.surplus)):  # without a branch
         gap, p = state.surplus[c], state.partition[c]
@@ -420,8 +420,8 @@ def sample_out(state, total, size, authors, uniform_class, uniform_tie):
     for k in range(place, len(codes) if authors else 0):  # the lowest slot
         place = k if codes[k] == mark and members[k] < members[place] else place
     for k in range(number):
-        size = state.slot_sizes[members[state.apart[k]]]
-        codes[state.apart[k]] = 32 * group + max(31 - size, 0)
+        count = state.slot_sizes[members[state.apart[k]]]
+        codes[state.apart[k]] = 32 * group + max(31 - count, 0)
     return members[place]
 
 
