@@ -1,9 +1,9 @@
 """The compiled state and decisions of Partitioning Reservoir Sampling, in small functions.
 
 The state of a sampler lies in two flat arrays, because a compiled call costs time for every array
-it is given; ``unpack`` names their parts. Everything that depends on the whole memory is kept up
-as samples come and go: the counts, n_i^rho, the slots of each class, the labels of each slot, and
-one byte a label, its code, by which K is found without a look at every member of a class.
+it is given; ``unpack`` names their parts. What depends on the whole memory is kept up as samples
+come and go: the counts, n_i^rho, the slots of each class, the labels of each slot, and one byte a
+label, its code, by which K is found without a look at every member of a class.
 
 All of it is in one file since numba's cache looks at the file of the function that is called, and
 would not notice a change in another file that was compiled into it.
@@ -71,31 +71,16 @@ def unpack(integers, floats, size, num_classes):
     a, b = 5 + 7 * c, m * width
     narrow = integers[a + 3 * m + 1 :].view(np.int32)
     room = 4 * (len(narrow) - 2 * b) // 5
+    rows, shares = integers[4 : 4 + 6 * c].reshape(6, c), floats[1 : 1 + 5 * c].reshape(5, c)
     return State(
-        integers[:4],
-        integers[4 : 4 + c],
-        integers[4 + c : 4 + 2 * c],
-        integers[4 + 2 * c : 4 + 3 * c],
-        integers[4 + 3 * c : 4 + 4 * c],
-        integers[4 + 4 * c : 4 + 5 * c],
-        integers[4 + 5 * c : 4 + 6 * c],
-        integers[4 + 6 * c : a],
-        integers[a : a + m],
-        integers[a + m : a + 2 * m],
+        integers[:4], rows[0], rows[1], rows[2], rows[3], rows[4], rows[5],
+        integers[4 + 6 * c : a], integers[a : a + m], integers[a + m : a + 2 * m],
         integers[a + 2 * m : a + 3 * m + 1],
-        narrow[:b].reshape(m, width),
-        narrow[b : 2 * b].reshape(m, width),
-        narrow[2 * b : 2 * b + room],
-        narrow[2 * b + room :].view(np.uint8),
-        floats[:1],
-        floats[1 : 1 + c],
-        floats[1 + c : 1 + 2 * c],
-        floats[1 + 2 * c : 1 + 3 * c],
-        floats[1 + 3 * c : 1 + 4 * c],
-        floats[1 + 4 * c : 1 + 5 * c],
-        floats[1 + 5 * c : 2 + 6 * c],
-        floats[2 + 6 * c :],
-    )
+        narrow[:b].reshape(m, width), narrow[b : 2 * b].reshape(m, width),
+        narrow[2 * b : 2 * b + room], narrow[2 * b + room :].view(np.uint8),
+        floats[:1], shares[0], shares[1], shares[2], shares[3], shares[4],
+        floats[1 + 5 * c : 2 + 6 * c], floats[2 + 6 * c :],
+    )  # fmt: skip
 
 
 @intrinsic
@@ -125,8 +110,7 @@ def read_labels(state, row):
 @compiled
 def observe(state, count, rho):
     """Count the sample at hand in n_i (Algorithm 1, line 5)."""
-    for k in range(count):
-        c = state.own[k]
+    for c in state.own[:count]:
         if state.class_freq[c] == 0:
             state.appearance[state.totals[1]] = c
             state.totals[1] += 1
@@ -138,8 +122,7 @@ def observe(state, count, rho):
 def has_room(state, count):
     """Return whether the lists take one more sample of the classes at hand."""
     enough = count <= state.totals[3]
-    for k in range(count):
-        c = state.own[k]
+    for c in state.own[:count]:
         enough &= state.start[c] + state.class_counts[c] < state.start[c + 1]
     return enough
 
@@ -458,8 +441,7 @@ def trial_distance(state, slot):
     for j in range(size):
         state.class_counts[state.slot_labels[slot, j]] -= 1
     distance = np.float32(0.0)
-    for k in range(state.totals[1]):
-        c = state.appearance[k]
+    for c in state.appearance[: state.totals[1]]:
         if state.class_counts[c] > 0:
             target = np.float32(state.partition[c]) * rest
             distance += abs(np.float32(state.class_counts[c]) - target)
