@@ -129,7 +129,7 @@ class GSS(Counted):
             scores = np.maximum(scores, 1 + similar.max(0))
             norms = norms[:known] * np.sqrt(max(products[np.ix_(new, new)].mean(), 0))
             batch_score = max(batch_score, float(1 + _ratio(across.mean(1), norms).max()))
-            if full and batch_score >= 1:  # turned away, whatever the other subsets are
+            if batch_score >= 1:  # turned away, whatever the other subsets are
                 break
         return scores, batch_score
 
