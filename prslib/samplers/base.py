@@ -258,11 +258,11 @@ def generator(seed: Seed) -> np.random.Generator:
 
 def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """Return bool labels (B, C) as compiled code wants them, a copy where needed; refuse others."""
-    if np.ma.is_masked(labels):
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
         raise ValueError(
             "labels: expected yes or no for every class, got masked entries; fill them"
         )
-    labels = np.asarray(labels, order="C")
+    labels = np.ascontiguousarray(labels)
     if labels.dtype != BOOL:
         advice = "convert multi-hot labels by .astype(bool)"
         if labels.ndim == 1 and labels.dtype.kind in "iu":
@@ -284,17 +284,6 @@ def read_labels(labels, b, own):
         own[count] = c
         count += labels[b, c]
     return count
-
-
-@numba.njit(cache=True)
-def store(own, slot, counts, listed):
-    """Put a sample of these classes into a slot."""
-    for c in listed[slot]:
-        counts[c] -= c >= 0
-    listed[slot, : len(own)] = own
-    listed[slot, len(own) :] = -1
-    for c in own:
-        counts[c] += 1
 
 
 @numba.njit(cache=True)

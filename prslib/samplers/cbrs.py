@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler, Seed, rarest, read_labels, store
+from prslib.samplers.base import Counted, LabelSampler, Seed, rarest, read_labels
 
 BLOCK = 256  # slots that are counted together, to find one of a class without a look at each
 SEEN, HELD, FULL = range(3)  # rows of the tally
@@ -90,7 +90,12 @@ def _place(begin, stored, memory, freq, counts, labels, uniforms, slots, slot_cl
         blocks[own, slot // BLOCK] += 1
         if tally[HELD, own] == tally[SEEN, -1]:
             _rank(own, 1, tally, blocks)
-        store(listed[:count], slot, counts, memory)
+        for c in memory[slot]:
+            counts[c] -= c >= 0
+        memory[slot, :count] = listed[:count]
+        memory[slot, count:] = -1
+        for c in listed[:count]:
+            counts[c] += 1
     return len(labels), stored
 
 

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler, read_labels, store
+from prslib.samplers.base import Counted, LabelSampler
 
 
 class CRS(Counted, LabelSampler):
@@ -39,7 +39,6 @@ class CRS(Counted, LabelSampler):
 @numba.njit(cache=True)
 def _place(begin, seen, memory, freq, counts, labels, uniforms, slots):
     """Fill ``slots`` and the memory; return where it stops, and the samples seen."""
-    own = np.empty(len(freq), np.int32)
     for b in range(begin, len(labels)):
         slots[b] = -1
         count = 0
@@ -55,5 +54,13 @@ def _place(begin, seen, memory, freq, counts, labels, uniforms, slots):
         slot = seen - 1 if seen <= len(memory) else int(uniforms[b, 0] * seen)
         if slot < len(memory):
             slots[b] = slot
-            store(own[: read_labels(labels, b, own)], slot, counts, memory)
+            for c in memory[slot]:
+                counts[c] -= c >= 0
+            count = 0
+            for c in range(len(freq)):
+                if labels[b, c]:
+                    memory[slot, count] = c
+                    counts[c] += 1
+                    count += 1
+            memory[slot, count:] = -1
     return len(labels), seen
