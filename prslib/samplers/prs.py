@@ -116,6 +116,7 @@ class PRS(Compiled):
         self.variant = variant
         self._authors = variant == "authors"
         self._ints, self._floats = kernel.allocate(self.size, self.num_classes)
+        self._enlarge(1)
 
     @property
     def _state(self) -> kernel.State:  # ty: ignore
@@ -167,15 +168,15 @@ class PRS(Compiled):
             accepted = kernel.acceptance(state, count, total, self.size, self._authors)
             accepted = accepted if full else 1.0
             weight[state.own[:count]] = state.weight[:count] / state.weight[:count].sum()
-        rivals = kernel.weigh_classes(state, total, self._authors) * full
+        rivals = kernel.weigh_classes(state, total, self._authors)
         if not known.any():
             state.partition[:] = 0.0  # where nothing was observed there are no shares
             state.surplus[:] = 0.0
         probability = np.zeros(self.num_classes)
         candidates, distance, leaving = {}, {}, {}
-        for chosen, chance in zip(state.rivals[:rivals].tolist(), state.probability, strict=False):
-            probability[chosen] = chance
-            if chance > 0.0:
+        for k, chosen in enumerate(state.rivals[: rivals * full].tolist()):
+            probability[chosen] = state.chance[k] / state.reached[rivals - 1]
+            if probability[chosen] > 0.0:
                 candidates[chosen], distance[chosen], leaving[chosen] = self._look(state, chosen)
         return Decision(
             class_freq=state.class_freq,
@@ -193,8 +194,9 @@ class PRS(Compiled):
 
     def _look(self, state: kernel.State, chosen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return K of a class, its distances, and the slots of K that may go."""
-        members = np.sort(state.members[state.start[chosen] :][: state.class_counts[chosen]])
-        candidates = members[state.scarce[members] == state.scarce[members].min()]
+        row = slice(state.start[chosen], state.start[chosen] + state.class_counts[chosen])
+        group = state.codes[row] // kernel.GROUP
+        candidates = np.sort(state.members[row][group == group.min()])
         state.base[:] = -1.0
         distances = [kernel.removal_distance(state, slot, self._authors) for slot in candidates]
         bound = kernel.largest_to_leave(min(distances), self.size, self._authors)
@@ -205,22 +207,23 @@ class PRS(Compiled):
         """Make room for samples of so many labels, and for more members of each class."""
         old, sizes = self._state, (self.size, self.num_classes)
         width, counts = int(old.totals[3]), old.class_counts
-        room = 2 * counts + counts.sum() // self.num_classes + 4  # a new class soon has its share
-        room[-1] += -room.sum() % 8
+        room = 2 * counts + 2 * self.size // self.num_classes + 4
         wider = max(width, min(2 * labels, self.num_classes))
         self._ints, _ = kernel.allocate(*sizes, wider, room.sum())
         new = self._state
         for was, now in zip(old[:10], new, strict=False):
             now[:] = was
-        new.totals[3], new.start[1:] = wider, np.cumsum(room)
+        new.totals[3], new.totals[5], new.start[1:] = wider, 0, np.cumsum(room)
         new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
-        for c, count in enumerate(counts):
-            for was, now in (old.members, new.members), (old.codes, new.codes):
-                now[new.start[c] :][:count] = was[old.start[c] :][:count]
+        rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        was, now = (rank + np.repeat(state.start[:-1], counts) for state in (old, new))
+        new.members[now], new.codes[now] = old.members[was], old.codes[was]
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        done, options = 0, (self.size, self.rho, self._authors)
+        place, done = kernel.place[self.variant], 0
         while done < len(labels):
-            done = kernel.place(self._ints, self._floats, labels, uniforms, slots, done, *options)
+            done = place(
+                self._ints, self._floats, labels, uniforms, slots, done, self.size, self.rho
+            )
             if done < len(labels):
                 self._enlarge(int(labels[done].sum()))

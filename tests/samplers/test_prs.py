@@ -8,19 +8,23 @@ from prs_examples import A, B, C, D, decide, filled, long_tailed, rows
 from released_prs import ReleasedPRS
 from scipy.stats import chisquare
 
-from prslib.samplers import PRS, make_sampler
+from prslib.samplers import PRS, make_sampler, prs_kernel
 from prslib.samplers.reference import ReferencePRS
 
 
-@pytest.mark.parametrize(
-    ("rho", "expected"),
-    [(0, (1 / 2, 1 / 2)), (1, (0.9, 0.1)), (0.5, (3 / 4, 1 / 4)), (-1, (0.1, 0.9))],
-)
-def test_partition_by_hand(rho, expected):
+@pytest.mark.parametrize(("rho", "share"), [(0, 1 / 2), (1, 0.9), (0.5, 3 / 4), (-1, 0.1)])
+def test_partition_by_hand(rho, share):
     sampler = filled([A] * 8 + [B], 3, rho=rho)  # the sample at hand makes it n = (9, 1)
     decision = decide(sampler, A)
-    assert decision.partition == pytest.approx([*expected, 0])
+    assert decision.partition == pytest.approx([share, 1 - share, 0])
     assert decision.quota == pytest.approx(9 * decision.partition)
+
+
+def test_exponentials_equal_those_of_numpy():
+    found = np.r_[-np.geomspace(1e-9, 708, 500), -710]
+    expected = np.exp(found) * (found > -709)
+    prs_kernel.exponentials(found, np.empty(501, np.int64))
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_acceptance_by_hand():
@@ -165,7 +169,7 @@ def check(decision, plain, row):
     }
     for name, value in expected.items():
         assert getattr(decision, name) == pytest.approx(value, **tolerance)
-    assert set(decision.candidates) == set(np.flatnonzero(chance))
+    assert set(decision.candidates) == set(np.flatnonzero(chance > np.finfo(float).tiny))
     for chosen, candidates in decision.candidates.items():
         expected = np.sort(plain.candidates(chosen, plain.scarce(row, surplus)))
         distances = plain.distances(expected, partition)
