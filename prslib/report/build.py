@@ -46,7 +46,7 @@ def compile_sampler(name: str) -> None:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
-    """Compile samplers in other processes during a block: PRS takes seven seconds the first time."""
+    """Compile samplers in other processes during a block: PRS takes seconds the first time."""
     with contextlib.ExitStack() as running:
         for name in [name for name, sampler in SAMPLERS.items() if not sampler.needs]:
             command = [sys.executable, "-m", "prslib.report.build", name]

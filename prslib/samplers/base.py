@@ -262,7 +262,7 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
         raise ValueError(
             "labels: expected yes or no for every class, got masked entries; fill them"
         )
-    labels = np.ascontiguousarray(labels)
+    labels = np.asarray(labels, order="C")
     if labels.dtype != BOOL:
         advice = "convert multi-hot labels by .astype(bool)"
         if labels.ndim == 1 and labels.dtype.kind in "iu":

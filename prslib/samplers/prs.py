@@ -115,12 +115,12 @@ class PRS(Compiled):
             )
         self.variant = variant
         self._authors = variant == "authors"
-        self._ints, self._floats = kernel.allocate(self.size, self.num_classes)
-        self._enlarge(1)
+        self._integers, self._floats = kernel.allocate(self.size, self.num_classes)
+        self._enlarge(1)  # gives each class a row
 
     @property
     def _state(self) -> kernel.State:  # ty: ignore
-        return kernel.unpack.py_func(self._ints, self._floats, self.size, self.num_classes)
+        return kernel.unpack.py_func(self._integers, self._floats, self.size, self.num_classes)
 
     @property
     def labels(self) -> np.ndarray:
@@ -209,7 +209,7 @@ class PRS(Compiled):
         width, counts = int(old.totals[3]), old.class_counts
         room = 2 * counts + 2 * self.size // self.num_classes + 4
         wider = max(width, min(2 * labels, self.num_classes))
-        self._ints, _ = kernel.allocate(*sizes, wider, room.sum())
+        self._integers, _ = kernel.allocate(*sizes, wider, room.sum())
         new = self._state
         for was, now in zip(old[:10], new, strict=False):
             now[:] = was
@@ -223,7 +223,7 @@ class PRS(Compiled):
         place, done = kernel.place[self.variant], 0
         while done < len(labels):
             done = place(
-                self._ints, self._floats, labels, uniforms, slots, done, self.size, self.rho
+                self._integers, self._floats, labels, uniforms, slots, done, self.size, self.rho
             )
             if done < len(labels):
                 self._enlarge(int(labels[done].sum()))

@@ -25,11 +25,11 @@ LOG_2 = round(math.log(2.0) * 2**32) / 2**32  # short, so that whole multiples o
 LOG_2_REST = float(Decimal(2).ln() - Decimal(LOG_2))
 TAYLOR = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))  # of e^x, highest power first
 
-GROUP = 2**16  # codes of equal K are GROUP apart
+GROUP = 2**16  # K of a class is those of least code // GROUP
 SINGLE = GROUP - 2  # the code of a sample of one label
-APART = 2**31 - 1  # above every code
+APART = 2**31 - 1  # above every code, as long as no sample has 2**15 labels
 BLOCK = 64  # codes that are counted before one of them is looked for
-LONG, FEW = 1000, 16  # in a row shorter than LONG, FEW members are weighed without a walk
+LONG, FEW = 300, 16  # in rows below LONG, FEW members of K are weighed one by one
 EFFORT = 4  # codes that are read in the time of a look at one member
 
 compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
@@ -46,7 +46,7 @@ class State(NamedTuple):
     appearance: np.ndarray  # (C,) observed classes, first seen first
     own: np.ndarray  # (C,) scratch: classes of the sample at hand
     rivals: np.ndarray  # (C,) classes that may be shrunk, ascending
-    near: np.ndarray  # (C,) scratch: classes near their target
+    near: np.ndarray  # (C,) scratch: bits of ``exponentials``; classes near their target
     above: np.ndarray  # (C,) 1 for a class with surplus when it was last computed, else 0
     start: np.ndarray  # (C + 1,) where in members the row of a class begins and the next one's
     slot_sizes: np.ndarray  # (m,) labels of each slot
@@ -273,8 +273,8 @@ def weigh_classes(state, total, authors):
     # Where no class is above its target, those in memory with the largest delta_i may be shrunk.
     top = highest(surplus, counts)
     bound = -np.inf if authors else min(top - TOLERANCE, TOLERANCE)
-    count, total = state.totals[4], 0.0
-    if crossed or authors or top <= 0.0:  # else they are the same as the last time
+    count, reached = state.totals[4], 0.0
+    if crossed or authors or top <= 0.0:  # else they are those in ``above``, as the last time
         count = 0
         for c in range(len(surplus)):  # without a branch: which are above is hard to predict
             rivals[count] = c
@@ -284,13 +284,13 @@ def weigh_classes(state, total, authors):
         chance[k] = surplus[rivals[k]] - top if authors or top > 0.0 else 0.0
     exponentials(chance[:count], state.near[:count])
     for k in range(count):
-        total += chance[k]
-        state.reached[k] = total
+        reached += chance[k]
+        state.reached[k] = reached
     return count
 
 
 @numba.njit(cache=True, error_model="numpy", forceinline=True, fastmath={"contract"})
-def exponentials(values, whole):
+def exponentials(values, scale):
     """Replace values of at most 0 by their exponentials; several are computed at once."""
     for k in range(len(values)):  # e^v = 2^n e^x
         value = max(values[k], -709.0)  # whose exponential is 0 here
@@ -298,9 +298,9 @@ def exponentials(values, whole):
         x, e = value - n * LOG_2 - n * LOG_2_REST, 0.0
         for term in TAYLOR:
             e = e * x + term
-        whole[k], values[k] = np.int64(n + 1023.0) << 52, e  # bits of the float 2^n
+        scale[k], values[k] = np.int64(n + 1023.0) << 52, e  # bits of the float 2^n
     for k in range(len(values)):
-        values[k] *= whole.view(np.float64)[k]
+        values[k] *= scale.view(np.float64)[k]
 
 
 @in_any_order
@@ -343,15 +343,15 @@ def set_apart(state, chosen, codes, low, authors):
     # target. Without such labels equal codes mean equal distances, and the lowest the least: the
     # more labels in surplus leave, the better. A label near from above makes a distance larger.
     near, weighed, number, effort, most = 0, 0, 0, 0, state.totals[3]
-    last = np.int32(low // GROUP * GROUP + SINGLE - 1)  # code of K but those of one label
-    alone = authors or (len(codes) < LONG and number_up_to(codes, last) <= FEW)
-    for c in range(0 if alone else len(state.surplus)):  # without a branch
+    last = np.int32(low // GROUP * GROUP + SINGLE - 1)  # highest of K with several labels
+    weigh_all = authors or (len(codes) < LONG and number_up_to(codes, last) <= FEW)
+    for c in range(0 if weigh_all else len(state.surplus)):  # without a branch
         gap, p = state.surplus[c], state.partition[c]
         is_near = (gap + p < 1.0) if gap > 0.0 else (gap + p * most > 0.0)
         state.near[near] = c
         near += is_near and c != chosen
         effort += is_near * state.class_counts[c]
-    if not alone and effort <= EFFORT * len(codes):
+    if not weigh_all and effort <= EFFORT * len(codes):
         for i in range(2 * near):
             c = state.near[i % near]
             gap, p = state.surplus[c], state.partition[c]

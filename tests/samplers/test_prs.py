@@ -33,9 +33,8 @@ def test_acceptance_by_hand():
     assert decide(sampler, B).acceptance == 1  # 4.5 / 2, cut
     assert decide(sampler, C).acceptance == 1  # 3 / 1, cut
     sampler = filled([A] * 20 + [B] * 10, size=4)
-    weight = 1 / (1 + math.exp(10))  # of A: n = (21, 11)
-    expected = 2 / 21 * weight + 2 / 11 * (1 - weight)
-    assert decide(sampler, A, B).acceptance == pytest.approx(expected)
+    w = 1 / (1 + math.exp(10))  # of A: n = (21, 11)
+    assert decide(sampler, A, B).acceptance == pytest.approx(2 / 21 * w + 2 / 11 * (1 - w))
     assert decide(sampler, A).acceptance == pytest.approx(2 / 21)
 
 
@@ -51,8 +50,7 @@ def test_acceptance_of_the_authors_by_hand():
 def test_surplus_and_class_probability_by_hand():
     decision = decide(filled([A, (A, B), (A, B), (A, B), C]), A)
     assert decision.surplus == pytest.approx([4 / 3, 1 / 3, -5 / 3])  # l = (4, 3, 1), p = 1/3
-    e = math.e
-    assert decision.class_probability == pytest.approx([e / (1 + e), 1 / (1 + e), 0])
+    assert decision.class_probability == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e), 0])
 
 
 def test_candidates_by_hand():
@@ -84,8 +82,7 @@ def test_authors_keep_the_share_of_a_class_that_left():
     sampler = filled([A], variant="authors")  # one slot
     assert sampler.place(rows(B)).tolist() == [0]  # n = 0: enters, A leaves with p = 1
     assert decide(sampler, A).partition.tolist() == [1, 1, 0]
-    assert decide(sampler, A).acceptance == 1
-    assert decide(sampler, B).acceptance == 1
+    assert decide(sampler, A).acceptance == decide(sampler, B).acceptance == 1
 
 
 def test_authors_take_the_first_candidate_when_all_are_far():
@@ -132,17 +129,20 @@ def test_every_decision_equals_the_reference(
     assert (sampler.class_counts == plain.class_counts).all()
 
 
-@pytest.mark.parametrize("case", ["near targets", "many scarce labels", "many labels"])
+@pytest.mark.parametrize("case", ["near targets", "long", "many scarce labels", "many labels"])
 def test_a_larger_memory_equals_the_reference(case):
     rng, rho = np.random.default_rng(0), 2.0
-    stream = rng.random((700, 8)) < 0.62
-    if case == "many scarce labels":
+    stream = rng.random((1000, 8)) < 0.62
+    if case == "long":
+        stream = rng.random((1900, 6)) < 0.2
+    elif case == "many scarce labels":
         rho, stream = 0.0, of_lengths(rng, 1000, 41, 8, 13)
         stream[:, 0] = True  # far above its target, the others below theirs
     elif case == "many labels":
         rho, stream = 1.0, of_lengths(rng, 1000, 60, 28, 38)
         stream[300:] = np.eye(60, dtype=bool)[0]  # far below its target, the others above
-    sampler, plain = (make(300, stream.shape[1], 0, rho=rho) for make in (PRS, ReferencePRS))
+    size = len(stream) - 700
+    sampler, plain = (make(size, stream.shape[1], 0, rho=rho) for make in (PRS, ReferencePRS))
     assert (sampler.place(stream) == plain.place(stream)).all()
 
 
