@@ -6,7 +6,7 @@ Numba's cache does not see a change here in functions of other files: delete the
 import copy
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Sized
+from collections.abc import Sized
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -185,14 +185,10 @@ class Counted(Base):
         labels[slots, self._labels[slots, columns]] = True
         return labels
 
-    def _run(self, place: Callable, labels: np.ndarray, *others: np.ndarray) -> None:
-        """Run a compiled ``place``; widen the lists where it stops for a sample of more labels."""
-        done, freq, held = 0, self._freq, self._held
-        while done < len(labels):
-            done, self._count = place(done, self._count, self._labels, freq, held, labels, *others)
-            if done < len(labels):
-                more = labels[done].sum() - self._labels.shape[1]
-                self._labels = np.pad(self._labels, ((0, 0), (0, more)), constant_values=-1)
+    def _widen(self, row: np.ndarray) -> None:
+        """Make room for samples of as many labels as a multi-hot row has."""
+        more = row.sum() - self._labels.shape[1]
+        self._labels = np.pad(self._labels, ((0, 0), (0, more)), constant_values=-1)
 
 
 class LabelSampler(Base):

@@ -61,8 +61,13 @@ class CBRS(Counted, LabelSampler):
         return self._slot_class.copy()
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        state = self._slot_class, self._tally, self._blocks
-        self._run(_place, labels, uniforms, slots, *state)
+        done, counts = 0, (self._freq, self._held)
+        others = self._slot_class, self._tally, self._blocks
+        while done < len(labels):
+            state = self._count, self._labels, *counts
+            done, self._count = _place(done, *state, labels, uniforms, slots, *others)
+            if done < len(labels):
+                self._widen(labels[done])
 
 
 @numba.njit(cache=True)

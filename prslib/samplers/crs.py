@@ -33,7 +33,13 @@ class CRS(Counted, LabelSampler):
         return min(self._count, self.size)
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        self._run(_place, labels, uniforms, slots)
+        done = 0
+        while done < len(labels):
+            done, self._count = _place(
+                done, self._count, self._labels, self._freq, self._held, labels, uniforms, slots
+            )
+            if done < len(labels):
+                self._widen(labels[done])
 
 
 @numba.njit(cache=True)
