@@ -280,8 +280,8 @@ def _images_in_a_step(config: RunConfig, dataset: SequentialDataset) -> int:
     size, replay = config.resolved["batch_size"], make_replay(config, dataset)
     if replay is None:
         return size
-    twice = "gradient_products" in replay.sampler.needs  # GSS's batch; more never
-    compared = FILL + size if twice else 0
+    compares = "gradient_products" in replay.sampler.needs  # GSS: its batch, at most with FILL
+    compared = FILL + size if compares else 0
     return size + config.resolved["replay_batch_size"] + compared
 
 

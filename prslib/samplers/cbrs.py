@@ -61,11 +61,10 @@ class CBRS(Counted, LabelSampler):
         return self._slot_class.copy()
 
     def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        done, counts = 0, (self._freq, self._held)
-        others = self._slot_class, self._tally, self._blocks
+        done, own = 0, (self._slot_class, self._tally, self._blocks)
         while done < len(labels):
-            state = self._count, self._labels, *counts
-            done, self._count = _place(done, *state, labels, uniforms, slots, *others)
+            state = self._count, self._labels, self._freq, self._held
+            done, self._count = _place(done, *state, labels, uniforms, slots, *own)
             if done < len(labels):
                 self._widen(labels[done])
 

@@ -9,7 +9,8 @@ by label set: those of one set are interchangeable.
 
 The sets of a block have as many labels each, so that the one that the sum loses most by is the
 closest. What a block lost most by when last looked at is a bound: a deletion never raises what the
-sum loses by another set, and what a batch adds is added. Blocks out of bounds are not looked at.
+sum loses by another set, and what a batch adds is added. Where the bound of a block is farther
+than the closest found, it is not looked at.
 """
 
 import math

@@ -207,7 +207,7 @@ class PRS(Compiled):
         """Make room for samples of so many labels, and for more members of each class."""
         old, sizes = self._state, (self.size, self.num_classes)
         width, counts = int(old.totals[3]), old.class_counts
-        room = 2 * counts + 2 * self.size // self.num_classes + 4
+        room = 2 * counts + 2 * self.size // self.num_classes + 4  # for a new class, too
         wider = max(width, min(2 * labels, self.num_classes))
         self._integers, _ = kernel.allocate(*sizes, wider, room.sum())
         new = self._state
