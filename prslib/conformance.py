@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prslib.paths import PACKAGE
-from prslib.samplers import Sampler
+from prslib.samplers import Sampler, is_sampler
 from prslib.samplers.reference import ReferencePRS
 
 VECTORS = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz"
@@ -177,7 +177,7 @@ class _Record:
         possible = likely if u is None else [plain.draw_class(chance, u[1])]
         ties = {}  # of each class of the sample that goes
         for c in possible:
-            if plain.memory[slot, c]:
+            if plain.labels_of([slot])[0, c]:
                 k = plain.candidates(c, plain.scarce(y, delta))
                 ties[c] = k, plain.leaving(k, plain.distances(k, p))
         for part, at in (("candidates", 0), ("distance", 1)):
@@ -188,7 +188,7 @@ class _Record:
                 return
             ties = left
         if not ties:
-            classes = np.flatnonzero(plain.memory[slot]).tolist()
+            classes = np.flatnonzero(plain.labels_of([slot])[0]).tolist()
             text = f"expected a sample of a class of {possible} to go, got one of {classes}"
             self.depart("class_probability", t, text)
             return
@@ -276,7 +276,7 @@ def check_sampler(make: Callable[..., Sampler], context: Callable | None = None)
 def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.ndarray:
     """Let a new sampler decide a stream, check it after every batch, and return all slots."""
     sampler, classes = make(size, stream.shape[1], 7), stream.shape[1]
-    _expect(isinstance(sampler, Sampler), "the attributes of Sampler", f"{sampler!r}")
+    _expect(is_sampler(sampler), "the attributes of Sampler", f"{sampler!r}")
     mirror, answers = np.zeros((size, classes), bool), []
     for start in (0, *range(0, len(stream), batch)):
         rows = stream[start : start + batch] if answers else stream[:0]

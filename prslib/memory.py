@@ -1,4 +1,4 @@
-"""Keep what a batch carries in the slots of a fixed-size memory: images, labels, features."""
+"""Keep what a batch carries in the slots of a memory of fixed size."""
 
 import copy
 from functools import partial
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import whole
+from prslib.samplers.books import expect
 
 
 class Memory:
-    """Hold one row of every column for each slot that a sampler assigns (Sec. 3.1).
+    """A row of every column for each slot that a sampler assigns (Sec. 3.1).
 
     Parameters
     ----------
@@ -26,8 +27,8 @@ class Memory:
 
     Notes
     -----
-    The first write decides the columns: names, kinds (numpy array or torch tensor), dtypes, devices
-    and row shapes. It allocates buffers for all ``size`` slots.
+    The first write decides the columns: names, kinds (numpy array or torch tensor),
+    dtypes, devices and row shapes. It allocates buffers for all ``size`` slots.
 
     Examples
     --------
@@ -41,7 +42,9 @@ class Memory:
         self.size = whole("size", size, least=1)
         self._columns: dict[str, Any] = {}
         self._is_filled = np.zeros(self.size, np.bool_)
-        self._filled = np.empty(self.size, np.int64)  # filled slots, in the order they filled
+        self._filled = np.empty(
+            self.size, np.int64
+        )  # filled slots, in the order they filled
         self._count = 0
 
     def __len__(self) -> int:
@@ -55,22 +58,48 @@ class Memory:
 
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
-        columns = ", ".join(f"{name}: {_kind(of)}" for name, of in self._columns.items())
-        return f"<Memory({self.size}), {self._count} slots filled, columns {columns or 'not set'}>"
+        columns = ", ".join(
+            f"{name}: {_kind(of)}" for name, of in self._columns.items()
+        )
+        filled = f"{self._count} slots filled"
+        return f"<Memory({self.size}), {filled}, columns {columns}>"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of what is held: size, filled slots, and columns of all slots by name."""
-        return copy.deepcopy({"size": self.size, "filled": self.filled, "columns": self._columns})
+        """Return a copy of size, filled slots in their order, and columns."""
+        state = {"size": self.size, "filled": self.filled, "columns": self._columns}
+        return copy.deepcopy(state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Hold what ``state_dict`` returned; raise ValueError for a memory of another size."""
-        if state.get("size") != self.size or not {"filled", "columns"} <= state.keys():
-            raise ValueError(
-                f"state: expected that of a memory of {self.size} slots, got "
-                f"{state.get('size', 'none')}; make the memory as it was"
-            )
-        filled = _integers(state["filled"], "what state_dict returned")
-        self._columns, self._count = copy.deepcopy(state["columns"]), len(filled)
+        """Go on as the memory whose `state_dict` this is.
+
+        Parameters
+        ----------
+        state : dict
+            What `state_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            If it is of a memory of another size, or does not fit together. The memory
+            is then as it was.
+        """
+        expected = {"size", "filled", "columns"}
+        expect("entries", state.keys() == expected, sorted(expected), sorted(state))
+        expect("size", state["size"] == self.size, self.size, state["size"])
+        filled, columns = state["filled"], state["columns"]
+        right = isinstance(filled, np.ndarray) and filled.dtype == np.int64
+        expect("filled", right and filled.ndim == 1, "int64 (n,)", repr(filled))
+        inside = ((filled >= 0) & (filled < self.size)).all()
+        distinct = inside and len(np.unique(filled)) == len(filled)
+        expect("filled", distinct, f"distinct slots below {self.size}", filled)
+        expect("columns", isinstance(columns, dict), "a dict", repr(columns))
+        expect("columns", columns or not len(filled), "at least one", "none")
+        for name, column in columns.items():
+            right = isinstance(column, np.ndarray) or hasattr(column, "new_zeros")
+            shape = tuple(getattr(column, "shape", ()))
+            right = right and shape[:1] == (self.size,)
+            expect(f"column {name!r}", right, f"{self.size} rows", f"shape {shape}")
+        self._columns, self._count = copy.deepcopy(columns), len(filled)
         self._is_filled[:] = False
         self._is_filled[filled] = True
         self._filled[: len(filled)] = filled
@@ -88,16 +117,17 @@ class Memory:
         Raises
         ------
         ValueError
-            If a slot is out of range, there is no column, or one does not fit the slots or the
-            first write.
+            If a slot is out of range, there is no column, or one does not fit the slots
+            or the first write.
         TypeError
-            If a column has another kind or dtype than at the first write, or is sparse or masked.
+            If a column has another kind or dtype than at the first write, or is sparse
+            or masked.
         """
         listed = _integers(slots, "what the sampler's place returned").tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
             raise ValueError(
-                f"slots: expected -1 to {self.size - 1}, got {min(listed)} to {max(listed)}; "
-                "give the memory and the sampler the same size"
+                f"slots: expected -1 to {self.size - 1}, got {min(listed)} to "
+                f"{max(listed)}; give the memory and the sampler the same size"
             )
         columns = {  # a tensor's graph would stay alive in the memory
             name: column.detach() if hasattr(column, "detach") else column
@@ -107,8 +137,12 @@ class Memory:
         last = {slot: row for row, slot in enumerate(listed) if slot >= 0}
         for name, column in columns.items():
             if name not in self._columns:
-                make = getattr(column, "new_zeros", partial(np.zeros, dtype=column.dtype))
-                self._columns[name] = make((self.size, *column.shape[1:]))  # on the same device
+                make = getattr(
+                    column, "new_zeros", partial(np.zeros, dtype=column.dtype)
+                )
+                self._columns[name] = make(
+                    (self.size, *column.shape[1:])
+                )  # on the same device
             if last:
                 self._columns[name][list(last)] = column[list(last.values())]
         for slot in last:
@@ -123,7 +157,8 @@ class Memory:
         Parameters
         ----------
         count : int
-            Slots wanted. Where fewer are filled, all of them are drawn, in random order.
+            Slots wanted. Where fewer are filled, all of them are drawn, in random
+            order.
         rng : Generator
             Source of the draw.
 
@@ -136,11 +171,19 @@ class Memory:
         ------
         ValueError
             If ``count`` is negative.
+        TypeError
+            If ``count`` is no integer or ``rng`` no Generator.
         """
-        if count < 0:
-            raise ValueError(f"count: expected at least 0, got {count}; pass the replay batch size")
+        count = whole("count", count, least=0)
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(
+                f"rng: expected a Generator, got {rng!r}; "
+                "pass np.random.default_rng(seed)"
+            )
         count = min(count, self._count)
-        while count * count < self._count:  # most often distinct, and far quicker than choice
+        while (
+            count * count < self._count
+        ):  # most often distinct, and far quicker than choice
             drawn = (rng.random(count) * self._count).astype(np.int64)
             if len(set(drawn.tolist())) == count:
                 return self._filled[drawn]
@@ -165,15 +208,20 @@ class Memory:
             If a slot holds nothing, or is no integer.
         """
         slots = _integers(slots, "what draw returned")
-        if not all(0 <= slot < self.size and self._is_filled[slot] for slot in slots.tolist()):
+        if not all(
+            0 <= slot < self.size and self._is_filled[slot] for slot in slots.tolist()
+        ):
             raise ValueError(
-                f"slots: expected filled slots, got {slots.tolist()}; pass what draw returned"
+                f"slots: expected filled slots, got {slots.tolist()}, and "
+                f"{self._count or 'none'} are filled; pass what draw returned"
             )
         return {name: column[slots] for name, column in self._columns.items()}
 
     def _check(self, columns: dict[str, Any], length: int) -> None:
         if not columns:
-            raise ValueError("columns: expected at least one, got none; pass what is to be stored")
+            raise ValueError(
+                "columns: expected at least one, got none; pass what is to be stored"
+            )
         if self._columns and columns.keys() != self._columns.keys():
             raise ValueError(
                 f"columns: expected {sorted(self._columns)}, got {sorted(columns)}; "
@@ -182,7 +230,8 @@ class Memory:
         for name, column in columns.items():
             if not isinstance(column, np.ndarray) and not hasattr(column, "new_zeros"):
                 raise TypeError(
-                    f"column {name!r}: expected an array or a tensor, got {type(column).__name__}"
+                    f"column {name!r}: expected an array or a tensor, "
+                    f"got {type(column).__name__}"
                 )
             if str(getattr(column, "layout", "torch.strided")) != "torch.strided":
                 raise TypeError(

@@ -121,8 +121,8 @@ def broken(**methods):
     [
         (broken(place=lambda self, y: np.full(len(y), 99)), "expected slots from -1 to 24"),
         (broken(place=lambda self, y: [0]), "0 whole numbers as slots"),
-        (broken(labels=property(lambda self: self._labels)), "expected a copy of labels"),
-        (broken(class_freq=property(lambda self: self._held.copy())), "as class_freq, got"),
+        (broken(labels=property(lambda self: self.state.labels)), "expected a copy of labels"),
+        (broken(class_freq=property(lambda self: self.state.class_counts.copy())), "as class_freq, got"),
         (broken(__len__=lambda self: 3), "expected a length of 0"),
         (broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)), "equal slots"),
         (lambda *options: object(), "expected the attributes of Sampler"),

@@ -130,8 +130,10 @@ def test_only_filled_slots_are_read():
 def test_bad_sizes_and_counts():
     with pytest.raises(ValueError, match="size must be at least 1"):
         Memory(0)
-    with pytest.raises(ValueError, match="count: expected at least 0, got -1"):
+    with pytest.raises(ValueError, match="count must be at least 0, got -1"):
         Memory(1).draw(-1, np.random.default_rng(0))
+    with pytest.raises(TypeError, match="rng: expected a Generator, got 0; pass np.random"):
+        Memory(1).draw(5, 0)
 
 
 def test_a_restored_memory_holds_the_same():
@@ -141,10 +143,29 @@ def test_a_restored_memory_holds_the_same():
     assert other.read(numbers(0))["index"].tolist() == [1] and other.filled.tolist() == [0]
     other.write(numbers(2), **ROW)
     assert repr(other).startswith("<Memory(3), 2 slots filled, columns index: ndarray of int64")
-    with pytest.raises(
-        ValueError, match="of a memory of 4 slots, got 3; make the memory as it was"
-    ):
+    with pytest.raises(ValueError, match="expected size 4, got 3"):
         Memory(4).load_state_dict(other.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"filled": numbers(-1, -2)}, "filled distinct slots below 3"),
+        ({"filled": numbers(1, 1, 1)}, "filled distinct slots"),
+        ({"filled": [0]}, "filled int64"),
+        ({"filled": None}, "filled int64"),
+        ({"columns": {}}, "columns at least one, got none"),
+        ({"columns": None}, "columns a dict, got None"),
+        ({"columns": {"x": np.zeros(2)}}, r"column 'x' 3 rows, got shape \(2,\)"),
+        ({"columns": {"x": [1, 2, 3]}}, "column 'x' 3 rows"),
+        ({"more": 1}, "entries"),
+    ],
+)
+def test_a_changed_state_is_refused(change, match):
+    memory = written()
+    with pytest.raises(ValueError, match=match):
+        memory.load_state_dict(memory.state_dict() | change)
+    assert memory.read(numbers(0))["index"].tolist() == [1]
 
 
 def test_what_cannot_be_read_back_is_refused():

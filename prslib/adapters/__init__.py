@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.samplers import Sampler, make_sampler
+from prslib.samplers import Sampler, is_sampler, make_sampler
 
 
 class MammothSelection:
@@ -90,7 +90,7 @@ class MemoryResampler:
 
 def check_empty(sampler: Sampler) -> None:
     """Raise TypeError or ValueError unless a sampler is empty and looks at labels alone."""
-    if not isinstance(sampler, Sampler):
+    if not is_sampler(sampler):
         raise TypeError(f"sampler: expected what make_sampler returns, got {sampler!r}")
     if sampler.needs:
         needs = ", ".join(sorted(sampler.needs))

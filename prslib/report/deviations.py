@@ -53,7 +53,7 @@ class _ClassFromP(ReferencePRS):
         return super().surplus(p)
 
     def class_probability(self, delta):
-        weight = self._p * (self._held > 0)
+        weight = self._p * (self.state.class_counts > 0)
         return weight / weight.sum()
 
 
@@ -61,7 +61,7 @@ class _SignedDistances(ReferencePRS):
     """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
 
     def distances(self, k, p):
-        counts = self._held - self._labels[k]  # (K, C)
+        counts = self.state.class_counts - self.labels_of(k)  # (K, C)
         return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)  # rounding alone
 
 
@@ -79,7 +79,7 @@ class _CountsAhead(ReferencePRS):
 
     def counted(self, y):
         task = self.dataset.class_task
-        begun = np.bincount(task, self._freq + y) > 0
+        begun = np.bincount(task, self.state.class_freq + y) > 0
         return np.where(begun[task], self.dataset.class_freq, 0)
 
 
@@ -87,7 +87,7 @@ class _BatchAtOnce(ReferencePRS):
     """Count a whole batch, then decide all of it on the memory before the batch."""
 
     def counted(self, y):
-        return self._freq + getattr(self, "_batch", y)
+        return self.state.class_freq + getattr(self, "_batch", y)
 
     def _decide(self, labels, uniforms, slots):
         if len(self) < self.size:

@@ -1,10 +1,9 @@
 """Samplers: which samples of the stream the memory keeps, one file a method."""
 
 import inspect
-from typing import Any
 
 from prslib.checks import one_of
-from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.base import Sampler, Seed, is_sampler
 from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
 from prslib.samplers.exstream import ExStream
@@ -12,7 +11,7 @@ from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
 from prslib.samplers.prs import PRS
 
-SAMPLERS: dict[str, type[Any]] = {
+SAMPLERS: dict[str, type[Sampler]] = {
     "cbrs": CBRS,
     "crs": CRS,
     "exstream": ExStream,
@@ -21,16 +20,18 @@ SAMPLERS: dict[str, type[Any]] = {
     "prs": PRS,
 }
 
-__all__ = ["SAMPLERS", "Sampler", "make_sampler"]
+__all__ = ["SAMPLERS", "Sampler", "is_sampler", "make_sampler"]
 
 
-def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: object) -> Sampler:
+def make_sampler(
+    name: str, size: int, num_classes: int, seed: Seed, **options: object
+) -> Sampler:
     """Make an empty sampler by its name in ``SAMPLERS`` (Sec. 3).
 
     Parameters
     ----------
     name : str
-        A key of ``SAMPLERS``.
+        A key of ``SAMPLERS``, in any case.
     size : int
         Capacity of the memory m, in samples.
     num_classes : int
@@ -54,10 +55,11 @@ def make_sampler(name: str, size: int, num_classes: int, seed: Seed, **options: 
 
     Examples
     --------
-    >>> import numpy as np
-    >>> make_sampler("crs", size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
-    array([0, 1])
+    >>> make_sampler("PRS", size=2000, num_classes=70, seed=0, rho=-0.03)
+    <PRS(size=2000, num_classes=70, rho=-0.03, variant='paper'), 0 slots filled>
     """
+    if name not in SAMPLERS and isinstance(name, str):
+        name = name.lower()
     one_of("sampler", name, SAMPLERS)
     parameters = inspect.signature(SAMPLERS[name]).parameters.values()
     known = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)

@@ -1,259 +1,418 @@
-"""Define what every sampler offers, and share the checks and counts of label-only samplers.
-
-Numba's cache does not see a change here in functions of other files: delete their __pycache__.
-"""
+"""The base of all samplers: it checks labels, draws numbers and keeps the books."""
 
 import copy
 import inspect
-from abc import abstractmethod
-from collections.abc import Sized
+import sys
+import threading
+from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
-import numba
 import numpy as np
 
 from prslib.checks import whole
+from prslib.samplers import books
+from prslib.samplers.books import State, check_alike, expect, positions
 
-BOOL = np.dtype(np.bool_)  # compared with in every call of ``place``; from np.bool_ it takes longer
 Seed = int | np.random.SeedSequence | np.random.Generator
+BOOL = np.dtype(np.bool_)  # comparing with np.bool_ itself takes longer
 
 
-@runtime_checkable
-class Sampler(Protocol):
+class Sampler:
     """Decide which samples of a stream the memory keeps, and where (Sec. 3).
 
-    A sampler never holds images: it answers with slots, and ``prslib.memory.Memory`` stores
-    there whatever the batch carries.
+    A sampler of one's own inherits from this class and defines `choose`. The base
+    checks labels, draws random numbers, stores labels, keeps all counts, saves and
+    restores them. A sampler never stores inputs: it answers with slots, and
+    `prslib.Memory` stores there whatever belongs to the samples.
+
+    Parameters
+    ----------
+    size : int
+        Capacity of the memory m, in samples.
+    num_classes : int
+        Number of classes C.
+    seed : int, SeedSequence or Generator
+        Source of every random decision.
 
     Attributes
     ----------
     needs : frozenset of str
-        Names of the keyword arguments that ``place`` wants beside the labels: ``"features"``,
-        ``"gradient_products"`` or none. The learner computes and passes these alone.
-    class_freq : int64 (C,)
-        Samples of each class in the stream so far, n_i.
-    class_counts : int64 (C,)
-        Samples of each class in the memory, l_i.
-    labels : bool (size, C)
-        Labels of the sample in each slot; a slot that was never filled has none.
-    """
+        Keyword arguments that `place` takes beside the labels: ``"features"``,
+        ``"gradient_products"`` or none. A training run computes and passes these alone.
+    draws : int
+        Uniform numbers that `choose` gets for each sample.
+    decides_by_batch : bool
+        True for a sampler that defines `choose_batch` in place of `choose`. Where the
+        stream is cut into batches then matters.
+    rng : Generator
+        For further random decisions.
 
-    needs: frozenset[str]
-
-    @property
-    def class_freq(self) -> np.ndarray: ...  # noqa: D102
-
-    @property
-    def class_counts(self) -> np.ndarray: ...  # noqa: D102
-
-    @property
-    def labels(self) -> np.ndarray: ...  # noqa: D102
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        ...
-
-    def place(self, labels: np.ndarray, **context: np.ndarray) -> np.ndarray:
-        """Take a batch of the stream and return the slot of each sample (Algorithm 1).
-
-        Parameters
-        ----------
-        labels : bool (B, C)
-            Multi-hot labels in stream order. Not modified.
-        **context : arrays (B, ...)
-            What ``needs`` names, and nothing else.
-
-        Returns
-        -------
-        int64 (B,)
-            Slot of each sample, -1 for none; of equal slots the later sample holds it.
-        """
-        ...
-
-
-class Base(Sized):
-    """Check what every sampler is made from; show its counts; save and restore it."""
-
-    _count: Any
-    _freq: Any
-    _held: Any
-
-    def __init__(self, size: int, num_classes: int, seed: Seed):
-        self.size = whole("size", size, least=1)
-        self.num_classes = whole("num_classes", num_classes, least=1)
-        self._rng = generator(seed)
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return self._count
-
-    @property
-    def class_freq(self) -> np.ndarray:
-        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
-        return self._freq.copy()
-
-    @property
-    def class_counts(self) -> np.ndarray:
-        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
-        return self._held.copy()
-
-    def _arguments(self) -> dict[str, Any]:
-        """Return what the sampler was made with, beside its seed."""
-        names = [name for name in inspect.signature(type(self)).parameters if name != "seed"]
-        return {name: getattr(self, name) for name in names}
-
-    def __repr__(self) -> str:
-        """Return what the sampler was made with, and how many slots are filled."""
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self._arguments().items())
-        return f"<{type(self).__name__}({arguments}), {len(self)} slots filled>"
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the whole state: arrays and plain values, the generator's included.
-
-        Examples
-        --------
-        >>> from prslib import make_sampler
-        >>> sampler, other = (make_sampler("crs", 2, num_classes=3, seed=seed) for seed in (0, 1))
-        >>> other.load_state_dict(sampler.state_dict())
-        >>> other
-        <CRS(size=2, num_classes=3), 0 slots filled>
-        """
-        state = {"sampler": type(self).__name__, **self._arguments()}
-        state["generator"] = self._rng.bit_generator.state
-        for name, value in vars(self).items():
-            if hasattr(value, "_fields"):  # a NamedTuple of arrays
-                state |= {f"{name}.{field}": part for field, part in value._asdict().items()}
-            elif name.startswith("_") and name != "_rng":
-                state[name] = value
-        return copy.deepcopy(state)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on as the sampler that ``state_dict`` was called of, slot by slot.
-
-        Raises
-        ------
-        ValueError
-            If the state is of another sampler, size, number of classes or option, or not whole.
-        """
-        own = self.state_dict()
-        made = {name: own[name] for name in ("sampler", *self._arguments())}
-        given = {name: state.get(name) for name in made}
-        if given != made:
-            raise ValueError(
-                f"state: expected one of {made}, got one of {given}; make the sampler as it was"
-            )
-        alike = {name: np.asarray(own[name]).dtype.str for name in own if name[0] == "_"}
-        found = {name: np.asarray(state[name]).dtype.str for name in state if name[0] == "_"}
-        bits = getattr(np.random, state.get("generator", {}).get("bit_generator", ""), None)
-        if alike != found or bits is None:
-            wrong = sorted(name for name in alike | found if alike.get(name) != found.get(name))
-            raise ValueError(
-                f"state: expected what state_dict returned, got others for {wrong or 'generator'}"
-            )
-        state = copy.deepcopy(state)
-        self._rng = np.random.Generator(bits())
-        self._rng.bit_generator.state = state["generator"]
-        for name, value in vars(self).items():
-            if hasattr(value, "_fields"):
-                parts = (state[f"{name}.{field}"] for field in value._fields)
-                setattr(self, name, type(value)(*parts))
-            elif name in found:
-                setattr(self, name, state[name])
-
-
-class Counted(Base):
-    """Hold labels and counts in plain arrays, which a subclass keeps up to date."""
-
-    listed: ClassVar[bool] = False  # labels are held as rows of class numbers, -1 beyond the last
-
-    def __init__(self, size: int, num_classes: int, seed: Seed):
-        super().__init__(size, num_classes, seed)
-        self._count = 0
-        self._freq = np.zeros(self.num_classes, np.int64)
-        self._held = np.zeros(self.num_classes, np.int64)
-        width, kind = (0, np.int32) if self.listed else (self.num_classes, np.bool_)
-        self._labels = np.zeros((self.size, width), kind)
-
-    @property
-    def labels(self) -> np.ndarray:
-        """Labels of the sample in each slot; bool (size, C), a copy."""
-        if not self.listed:
-            return self._labels.copy()
-        labels = np.zeros((self.size, self.num_classes), np.bool_)
-        slots, columns = np.nonzero(self._labels >= 0)
-        labels[slots, self._labels[slots, columns]] = True
-        return labels
-
-    def _widen(self, row: np.ndarray) -> None:
-        """Make room for samples of as many labels as a multi-hot row has."""
-        more = row.sum() - self._labels.shape[1]
-        self._labels = np.pad(self._labels, ((0, 0), (0, more)), constant_values=-1)
-
-
-class LabelSampler(Base):
-    """Share what samplers that look at labels alone have in common (Sec. 3).
-
-    A subclass sets ``draws``, keeps its state in ``_decide`` and offers the counts as properties.
+    Raises
+    ------
+    ValueError
+        If ``size`` or ``num_classes`` is below 1.
+    TypeError
+        If one of them is not an integer, or ``seed`` cannot seed a generator.
 
     Notes
     -----
-    Each sample consumes ``draws`` uniform numbers whether or not it needs them. Where a stream is
-    cut into batches therefore changes nothing: same stream, same seed, same slots. A sampler that
-    decides a batch as a whole, such as OCDM, says so by ``decides_by_batch``.
+    Options are keyword-only parameters of ``__init__`` and attributes of the same name.
+    A further attribute without a leading underscore that is an array or a number
+    belongs to the state: `state_dict` saves it.
+
+    Each sample takes ``draws`` uniform numbers whether or not it needs them. The same
+    stream and seed therefore give the same slots, however the stream is cut.
+
+    Examples
+    --------
+    >>> class Newest(Sampler):
+    ...     def choose(self, y, u):
+    ...         return self.seen % self.size
+    >>> Newest(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool))
+    array([0, 1, 0])
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     draws: ClassVar[int] = 1
     decides_by_batch: ClassVar[bool] = False
 
-    def place(self, labels: np.ndarray) -> np.ndarray:
+    def __init__(self, size: int, num_classes: int, seed: Seed):
+        self.size = whole("size", size, least=1)
+        self.num_classes = whole("num_classes", num_classes, least=1)
+        self.rng = make_generator(seed)
+        self.state = State(
+            seen=np.zeros(1, np.int64),
+            filled=np.zeros(1, np.int64),
+            class_freq=np.zeros(self.num_classes, np.int64),
+            class_counts=np.zeros(self.num_classes, np.int64),
+            classes=np.full((self.size, 1), -1, np.int32),
+            members=np.zeros(0, np.int32),
+            start=np.zeros(self.num_classes + 1, np.int64),
+        )
+        self._make_room(1)
+
+    def choose(self, y: np.ndarray, u: np.ndarray, **row: np.ndarray) -> int:
+        """Return the slot of the next sample, -1 to drop it.
+
+        Parameters
+        ----------
+        y : bool (C,)
+            Its labels, at least one. Not yet counted in `seen` and `class_freq`.
+        u : float64 (draws,)
+            Uniform numbers in [0, 1).
+        **row
+            The sample's row of each array that ``needs`` names.
+
+        Returns
+        -------
+        int
+            -1, a filled slot, or the next free one, which is ``len(self)``.
+        """
+        raise TypeError(f"{type(self).__name__}: expected a method choose(self, y, u)")
+
+    def choose_batch(
+        self, labels: np.ndarray, uniforms: np.ndarray, **context: Any
+    ) -> np.ndarray:
+        """Return the slots of a batch, for a sampler that decides it as a whole.
+
+        Parameters
+        ----------
+        labels : bool (B, C)
+            Labels in stream order. A sample without a label must get -1.
+        uniforms : float64 (B, draws)
+            Uniform numbers in [0, 1).
+        **context
+            As `place` gets it.
+
+        Returns
+        -------
+        int64 (B,)
+            As `choose` returns them, one after the other.
+        """
+        raise TypeError(f"{type(self).__name__}: expected a method choose_batch")
+
+    def place(self, labels: np.ndarray, **context: Any) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Algorithm 1).
 
-        Parameters and return value are those of `Sampler.place`. A sample with no label never
-        enters and counts nowhere.
+        A sample with no label never enters and counts nowhere.
+
+        Parameters
+        ----------
+        labels : bool (B, C)
+            Multi-hot labels in stream order. Not modified.
+        **context
+            What ``needs`` names, and nothing else: an array with a row a sample, or
+            what the sampler's page says.
+
+        Returns
+        -------
+        int64 (B,)
+            Slot of each sample, -1 for none. Of equal slots the later sample stays.
 
         Raises
         ------
         TypeError
-            If ``labels`` is not boolean.
+            If ``labels`` is not boolean, or ``context`` is not what ``needs`` names.
         ValueError
             If ``labels`` does not have the shape (B, C).
         """
         labels = check_labels(labels, self.num_classes)
-        uniforms = self._rng.random((len(labels), self.draws))
+        if (context or self.needs) and context.keys() != self.needs:
+            raise TypeError(
+                f"place: expected the keywords {sorted(self.needs) or 'none'}, "
+                f"got {sorted(context) or 'none'}"
+            )
+        uniforms = self.rng.random((len(labels), self.draws))
         slots = np.empty(len(labels), np.int64)
-        self._decide(labels, uniforms, slots)
+        slots.fill(-1)  # in half the time of np.full
+        self._decide(labels, uniforms, slots, **context)
         return slots
 
-    @abstractmethod
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        """Write the slot of each sample into ``slots``."""
+    def follow(self, y: np.ndarray, slot: int) -> None:
+        """Count a sample and store its labels in a slot (Algorithm 1, lines 5 and 9).
+
+        `place` does this itself. Call it to keep the books for another sampler's
+        decisions.
+
+        Parameters
+        ----------
+        y : bool (C,)
+            Labels of the sample.
+        slot : int
+            Its slot, -1 for none.
+
+        Raises
+        ------
+        ValueError
+            If the slot is neither -1, nor filled, nor the next free one.
+        """
+        next_free = min(len(self), self.size - 1)
+        if not isinstance(slot, Integral) or not -1 <= slot <= next_free:
+            raise ValueError(
+                f"{type(self).__name__}: expected a slot from -1 to {next_free}, "
+                f"got {slot!r}; slots fill in order"
+            )
+        classes = np.flatnonzero(y)
+        if len(classes) == 0:
+            expect("the slot of a sample without a label", slot == -1, -1, slot)
+            return
+        if not books.has_room(self.state, classes):
+            self._make_room(len(classes))
+        books.count(self.state, classes)
+        if slot >= 0:
+            books.store(self.state, classes, slot)
+
+    def __len__(self) -> int:
+        """Return the number of filled slots."""
+        return int(self.state.filled[0])
+
+    @property
+    def seen(self) -> int:
+        """Samples of the stream that have a label."""
+        return int(self.state.seen[0])
+
+    @property
+    def class_freq(self) -> np.ndarray:
+        """Samples of each class in the stream so far, n_i; int64 (C,), a copy."""
+        return self.state.class_freq.copy()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class in the memory, l_i; int64 (C,), a copy."""
+        return self.state.class_counts.copy()
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels in each slot, none in a free one; bool (m, C), a copy."""
+        return self.labels_of(np.arange(self.size))
+
+    def labels_of(self, slots: np.ndarray) -> np.ndarray:
+        """Return the labels of the samples in some slots, int64 (K,); bool (K, C)."""
+        labels = np.zeros((len(slots), self.num_classes), np.bool_)
+        classes = self.state.classes[slots]
+        rows, columns = np.nonzero(classes >= 0)
+        labels[rows, classes[rows, columns]] = True
+        return labels
+
+    def members(self, c: int) -> np.ndarray:
+        """Return the slots of the samples with class c; int64 (l_c,), a copy."""
+        return books.members_of(self.state, c).astype(np.int64)
+
+    def __repr__(self) -> str:
+        """Return the sampler's arguments, and how many slots are filled."""
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self._arguments())
+        return f"<{type(self).__name__}({arguments}), {len(self)} slots filled>"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the state: arrays, numbers, text, and the generator's dict.
+
+        Returns
+        -------
+        dict
+            The sampler's name and arguments, ``generator``, ``seen``, ``class_freq``,
+            ``labels``, ``members`` (the slots of class 0, then of class 1, ...), and
+            the sampler's further arrays and numbers.
+
+        Examples
+        --------
+        >>> from prslib import make_sampler
+        >>> sampler, other = (make_sampler("crs", 2, 3, seed) for seed in (0, 1))
+        >>> _ = sampler.place(np.eye(3, dtype=bool)[:2])
+        >>> other.load_state_dict(sampler.state_dict())
+        >>> other
+        <CRS(size=2, num_classes=3), 2 slots filled>
+        """
+        rows = positions(self.state.start, self.state.class_counts)
+        entries = {
+            "sampler": type(self).__name__,
+            "generator": self.rng.bit_generator.state,
+            "seen": self.seen,
+            "class_freq": self.state.class_freq,
+            "labels": self.labels,
+            "members": self.state.members[rows],
+        }
+        return copy.deepcopy(entries | dict(self._arguments()) | dict(self._extras()))
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on as the sampler whose `state_dict` this is, slot by slot.
+
+        Parameters
+        ----------
+        state : dict
+            What `state_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            If the state is of another sampler, size, number of classes or option, or
+            does not fit together as a whole. The sampler is then as it was.
+        """
+        state = dict(state)
+        mine = self.state_dict()
+        for name in ("sampler", *dict(self._arguments())):
+            expect(
+                name, state.get(name) == mine[name], repr(mine[name]), state.get(name)
+            )
+        expect("entries", state.keys() == mine.keys(), sorted(mine), sorted(state))
+        for name, value in mine.items():
+            if name not in ("generator", "members"):
+                check_alike(name, state[name], value)
+        books.check_books(state)
+        self.check_state(state)
+        rng = books.restored_generator(state["generator"])
+        extras = {name: copy.deepcopy(state[name]) for name, _ in self._extras()}
+        labels = state["labels"]
+        counts = labels.sum(axis=0)
+        self.rng = rng
+        self.state = State(
+            seen=np.array([state["seen"]], np.int64),
+            filled=np.array([labels.any(axis=1).sum()], np.int64),
+            class_freq=state["class_freq"].copy(),
+            class_counts=counts,
+            classes=books.lists_of(labels),
+            members=state["members"].copy(),
+            start=np.concatenate([[0], counts.cumsum()]),
+        )
+        self._make_room(1)
+        vars(self).update(extras)
+
+    def check_state(self, state: dict[str, Any]) -> None:
+        """Raise ValueError where a sampler's further arrays do not fit its labels."""
+
+    def _arguments(self) -> Iterator[tuple[str, Any]]:
+        """Yield the constructor's arguments, without the seed."""
+        for name in inspect.signature(type(self)).parameters:
+            if name != "seed":
+                yield name, getattr(self, name)
+
+    def _extras(self) -> Iterator[tuple[str, Any]]:
+        """Yield the arrays and numbers that this sampler adds to the state."""
+        arguments = dict(self._arguments())
+        for name, value in vars(self).items():
+            plain = isinstance(value, np.ndarray | bool | int | float | str)
+            if plain and name[0] != "_" and name not in arguments:
+                yield name, value
+
+    def _make_room(self, width: int) -> None:
+        """Make room for ``width`` labels a sample, and more members of each class."""
+        old = self.state
+        more = max(width - old.classes.shape[1], 0)
+        room = 2 * old.class_counts + 2 * self.size // self.num_classes + 8
+        start = np.concatenate([[0], room.cumsum()])
+        members = np.zeros(start[-1], np.int32)
+        taken = old.members[positions(old.start, old.class_counts)]
+        members[positions(start, old.class_counts)] = taken
+        self.state = old._replace(
+            classes=np.pad(old.classes, ((0, 0), (0, more)), constant_values=-1),
+            members=members,
+            start=start,
+        )
+
+    def _decide(
+        self,
+        labels: np.ndarray,
+        uniforms: np.ndarray,
+        slots: np.ndarray,
+        **context: Any,
+    ) -> None:
+        """Write the slot of each sample, and follow."""
+        if self.decides_by_batch:
+            chosen = self.choose_batch(labels, uniforms, **context)
+        for b in np.flatnonzero(labels.any(axis=1)):
+            if self.decides_by_batch:
+                slot = chosen[b]
+            else:
+                row = {name: values[b] for name, values in context.items()}
+                slot = self.choose(labels[b], uniforms[b], **row)
+            self.follow(labels[b], slot)
+            slots[b] = slot
+
+    def _run(self, place: Any, labels: np.ndarray, *arguments: Any) -> None:
+        """Call a compiled loop over the stream, which stops where there is no room."""
+        state = tuple(self.state)  # it reaches compiled code faster than State does
+        if place.overloads:
+            done = place(state, 0, labels, *arguments)
+        else:
+            name = type(self).__name__
+            notice = threading.Timer(1.0, tell_that_it_compiles, [name])
+            notice.start()
+            done = place(state, 0, labels, *arguments)
+            notice.cancel()
+        while done >= 0:
+            self._make_room(int(labels[done].sum()))
+            done = place(tuple(self.state), done, labels, *arguments)
 
 
-class Compiled(LabelSampler):
-    """Show the counts in the named tuple of arrays that compiled functions keep."""
+def tell_that_it_compiles(name: str) -> None:
+    """Say what the first call waits for."""
+    print(
+        f"prslib: compiling {name} for this processor, once, for some seconds",
+        file=sys.stderr,
+        flush=True,
+    )
 
-    _state: Any
-    _count = property(lambda self: int(self._state.totals[0]))
-    _freq = property(lambda self: self._state.class_freq)
-    _held = property(lambda self: self._state.class_counts)
+
+def is_sampler(thing: object) -> bool:
+    """Tell whether something offers all that a memory's user asks a sampler for."""
+    names = ("place", "needs", "class_freq", "class_counts", "labels", "__len__")
+    return all(hasattr(thing, name) for name in names)
 
 
-def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator of a sampler's decisions; raise TypeError for another kind of seed."""
+def make_generator(seed: Seed) -> np.random.Generator:
+    """Return the generator of a sampler's decisions; refuse another kind of seed."""
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
         raise TypeError(
             f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
             "pass one, so that the run can be repeated"
         )
-    if isinstance(seed, Integral):  # spawned from: a stream is often drawn from the int itself
+    if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
     return np.random.default_rng(seed)
 
 
 def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Return bool labels (B, C) as compiled code wants them, a copy where needed; refuse others."""
+    """Return bool labels (B, C) as compiled code reads them; refuse others."""
     if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
         raise ValueError(
             "labels: expected yes or no for every class, got masked entries; fill them"
@@ -262,7 +421,9 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     if labels.dtype != BOOL:
         advice = "convert multi-hot labels by .astype(bool)"
         if labels.ndim == 1 and labels.dtype.kind in "iu":
-            advice = f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
+            advice = (
+                f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
+            )
         raise TypeError(f"labels: expected bool, got {labels.dtype}; {advice}")
     if labels.ndim != 2 or labels.shape[1] != num_classes:
         raise ValueError(
@@ -270,25 +431,3 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
             "pass one row a sample and one column a class"
         )
     return labels if labels.flags.writeable else labels.copy()
-
-
-@numba.njit(cache=True, forceinline=True)
-def read_labels(labels, b, own):
-    """Write the classes of a multi-hot row into ``own``; return how many."""
-    count = 0
-    for c in range(labels.shape[1]):  # without a branch
-        own[count] = c
-        count += labels[b, c]
-    return count
-
-
-@numba.njit(cache=True)
-def rarest(own, counts, uniform):
-    """Return which of these classes has the least count, a random one of several; -1 for none."""
-    ties, tied = 0, np.empty_like(own)
-    for c in own:
-        if ties == 0 or counts[c] <= counts[tied[0]]:
-            ties = ties if ties and counts[c] == counts[tied[0]] else 0
-            tied[ties] = c
-            ties += 1
-    return tied[int(uniform * ties)] if ties else -1

@@ -1,140 +1,181 @@
-"""Sample with class-balancing reservoirs: one in every class; the largest class gives way."""
+"""Class-balancing reservoir sampling: a reservoir a class; the largest gives way."""
 
-import numba
+from typing import Any
+
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler, Seed, rarest, read_labels
+from prslib.samplers import books
+from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.books import compiled, expect
 
-BLOCK = 256  # slots that are counted together, to find one of a class without a look at each
-SEEN, HELD, FULL = range(3)  # rows of the tally
+BLOCK = 256  # slots that are counted together, so that one of a class is found quickly
 
 
-class CBRS(Counted, LabelSampler):
-    """Balance the classes, each with a reservoir of its own (Chrysakis & Moens, ICML 2020).
+class CBRS(Sampler):
+    """Balance the classes, each with a reservoir (Chrysakis & Moens, ICML 2020).
 
-    Until the memory is full every sample is stored. From then on a class that is, or ever was,
-    the largest in memory is *full*. A sample of a class that is not full overwrites a random
-    sample of a largest class; one of a full class takes the place of a random sample of its own
-    class with probability m_y / n_y, and is dropped otherwise.
+    Until the memory is full every sample is stored. From then on a class that is, or
+    ever was, the largest in memory is *full*. A sample of a class that is not full
+    overwrites a random sample of a largest class; one of a full class takes the place
+    of a random sample of its class with probability m_y / n_y, and is dropped
+    otherwise.
 
     Parameters
     ----------
     size, num_classes, seed
         As in `make_sampler`.
 
+    Attributes
+    ----------
+    slot_class : int64 (m,)
+        The class that the sample in each slot counts for, -1 for none.
+    class_seen : int64 (C,)
+        n_y, samples of the stream that counted for each class.
+    is_full : bool (C,)
+        Classes that are or were the largest in a full memory.
+
     Notes
     -----
-    The source has one label a sample. With several we let a sample count for one of them alone,
-    the one that is rarest in the stream so far, the sample included; ties fall uniformly. It counts
-    for that class as long as it is in memory, and m_y, n_y, "largest" and "full" are about these
-    classes, which makes every class a proper reservoir: n_y is the number of samples of the stream
-    that counted for y. ``class_freq`` and ``class_counts`` hold all labels, as in every sampler.
+    The source has one label a sample. Of several labels a sample counts for the one
+    that is rarest in the stream so far, the sample included; ties fall uniformly. It
+    counts for that class as long as it is in memory, and m_y, n_y, "largest" and "full"
+    are about these classes. Each class is then a proper reservoir. ``class_freq`` and
+    ``class_counts`` count all labels, as in every sampler.
 
     Left open as well, and settled so:
 
-    - A class becomes full by being a largest one when the memory has no empty slot. Judged from the
-      first sample on, the first class of a stream would be full with a single sample.
-    - Where several classes are the largest, all are full, and the sample to overwrite is drawn
-      uniformly from the samples of all of them.
+    - A class becomes full by being a largest one when the memory has no free slot.
+      Judged from the first sample on, the first class of a stream would be full with
+      one sample.
+    - Where several classes are the largest, all are full, and the sample to overwrite
+      is drawn uniformly from the samples of all of them.
     - n_y counts the sample at hand, as in reservoir sampling.
 
     Examples
     --------
-    >>> CBRS(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
-    array([0, 1])
+    >>> stream = np.repeat(np.eye(3, dtype=bool), [900, 90, 10], axis=0)
+    >>> sampler = CBRS(size=30, num_classes=3, seed=0)
+    >>> _ = sampler.place(np.random.default_rng(0).permutation(stream))
+    >>> print(sampler.class_freq, sampler.class_counts)
+    [900  90  10] [10 10 10]
     """
 
-    draws = 3  # rarest label, acceptance, victim
-    listed = True
+    draws = 3  # rarest label, acceptance, slot
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
-        self._slot_class = np.full(self.size, -1)
-        # n_y, m_y and whether y is full; m_y in each block of slots. The last column and row are of
-        # the largest classes: m_y of one, and the samples of all of them, 0 if they are not known
-        self._tally = np.zeros((3, self.num_classes + 1), np.int64)
-        self._blocks = np.zeros((self.num_classes + 1, -(-self.size // BLOCK)), np.int16)
+        self.slot_class = np.full(self.size, -1)
+        self.class_seen = np.zeros(self.num_classes, np.int64)
+        self.is_full = np.zeros(self.num_classes, np.bool_)
+        self._tally = tally(self.slot_class, self.num_classes)
 
-    @property
-    def slot_class(self) -> np.ndarray:
-        """The class that the sample in each slot counts for, -1 for none; int64 (size,), a copy."""
-        return self._slot_class.copy()
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on as the sampler whose `state_dict` this is; see `Sampler`."""
+        super().load_state_dict(state)
+        self._tally = tally(self.slot_class, self.num_classes)
 
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        done, own = 0, (self._slot_class, self._tally, self._blocks)
-        while done < len(labels):
-            state = self._count, self._labels, self._freq, self._held
-            done, self._count = _place(done, *state, labels, uniforms, slots, *own)
-            if done < len(labels):
-                self._widen(labels[done])
+    def check_state(self, state: dict[str, Any]) -> None:
+        """Refuse classes that the samples do not have, and counts that do not fit."""
+        labels, slot_class = state["labels"], state["slot_class"]
+        filled = labels.any(axis=1)
+        inside = (slot_class >= 0) & (slot_class < self.num_classes)
+        right = (inside == filled).all()
+        right = right and labels[filled, slot_class[filled]].all()
+        expect("slot_class", right, "a class of each sample, else -1", slot_class)
+        counts = np.bincount(slot_class[filled], minlength=self.num_classes)
+        seen = state["class_seen"]
+        right = (counts <= seen).all() and (seen <= state["class_freq"]).all()
+        right = right and seen.sum() == state["seen"]
+        expect("class_seen", right, "counts that fit seen and class_freq", seen)
+
+    def _decide(
+        self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
+    ) -> None:
+        mine = self.slot_class, self.class_seen, self.is_full, *self._tally
+        self._run(place, labels, uniforms, slots, mine)
 
 
-@numba.njit(cache=True)
-def _place(begin, stored, memory, freq, counts, labels, uniforms, slots, slot_class, tally, blocks):
-    """Fill ``slots`` and the memory; return where it stops, and how many slots are filled."""
-    listed = np.empty(len(freq), np.int32)
+def tally(slot_class: np.ndarray, num_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return m_y, int64 (C,), and m_y in each block of slots, int64 (C, blocks)."""
+    blocks = np.zeros((num_classes, -(-len(slot_class) // BLOCK)), np.int64)
+    (filled,) = np.nonzero(slot_class >= 0)
+    np.add.at(blocks, (slot_class[filled], filled // BLOCK), 1)
+    return blocks.sum(axis=1), blocks
+
+
+@compiled
+def place(arrays, begin, labels, uniforms, slots, mine):
+    """Write the slots from ``begin`` on; return where a class has no room, else -1."""
+    state = books.State(*arrays)
+    slot_class, class_seen, _, counts, blocks = mine
+    scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):
-        slots[b] = -1
-        count = read_labels(labels, b, listed)
-        if count == 0:
-            continue
-        if count > memory.shape[1]:
-            return b, stored
-        for c in listed[:count]:
-            freq[c] += 1
-        own = rarest(listed[:count], freq, uniforms[b, 0])
-        tally[SEEN, own] += 1
-        slot = stored if stored < len(memory) else _pop(own, uniforms[b], slot_class, tally, blocks)
-        if slot < 0:
-            continue
-        stored = max(stored, slot + 1)
-        slots[b] = slot
-        slot_class[slot] = own
-        tally[HELD, own] += 1
-        blocks[own, slot // BLOCK] += 1
-        if tally[HELD, own] == tally[SEEN, -1]:
-            _rank(own, 1, tally, blocks)
-        for c in memory[slot]:
-            counts[c] -= c >= 0
-        memory[slot, :count] = listed[:count]
-        memory[slot, count:] = -1
-        for c in listed[:count]:
-            counts[c] += 1
-    return len(labels), stored
+        classes = books.list_classes(labels[b], scratch)
+        if len(classes) > 0:
+            if not books.has_room(state, classes):
+                return b
+            u = uniforms[b]
+            books.count(state, classes)
+            own = books.rarest(classes, state.class_freq, u[0])
+            class_seen[own] += 1
+            slot = state.filled[0]
+            if slot == len(slot_class):
+                slot = choose(own, u, mine)
+            if slot >= 0:
+                before = slot_class[slot]
+                if before >= 0:
+                    counts[before] -= 1
+                    blocks[before, slot // BLOCK] -= 1
+                counts[own] += 1
+                blocks[own, slot // BLOCK] += 1
+                slot_class[slot] = own
+                books.store(state, classes, slot)
+            slots[b] = slot
+    return -1
 
 
-@numba.njit(cache=True)
-def _pop(own, uniforms, slot_class, tally, blocks):
-    """Take a sample out of its class, for one of class ``own``; return its slot, -1 for none."""
-    num_classes = tally.shape[1] - 1
-    if tally[HELD, -1] == 0:
-        tally[SEEN, -1] = tally[HELD].max()
-        for c in range(num_classes):
-            if tally[HELD, c] == tally[SEEN, -1]:
-                _rank(c, 1, tally, blocks)
-    row = own if tally[FULL, own] else num_classes
-    if row == own and uniforms[1] * tally[SEEN, own] >= tally[HELD, own]:
-        return -1
-    chosen, block = int(uniforms[2] * tally[HELD, row]), 0
-    while chosen >= blocks[row, block]:
-        chosen -= blocks[row, block]
+@compiled
+def choose(own, u, mine):
+    """Return the slot for a sample of class ``own`` in a full memory, -1 for none."""
+    slot_class, class_seen, is_full, counts, blocks = mine
+    largest = counts.max()
+    gives_way = np.empty(len(counts), np.int64)
+    number = 0
+    for c in range(len(counts)):
+        if counts[c] == largest:
+            is_full[c] = True
+            gives_way[number] = c
+            number += 1
+    if is_full[own]:
+        if u[1] * class_seen[own] >= counts[own]:
+            return -1
+        gives_way[0] = own
+        number = 1
+    return slot_at(u[2], slot_class, gives_way[:number], counts, blocks)
+
+
+@compiled
+def slot_at(u, slot_class, classes, counts, blocks):
+    """Return the slot at u among those of some classes, in ascending order."""
+    total = 0
+    for c in classes:
+        total += counts[c]
+    left = int(u * total)
+    block = 0
+    number = 0
+    while True:
+        for c in classes:
+            number += blocks[c, block]
+        if left < number:
+            break
+        left -= number
+        number = 0
         block += 1
-    slot = block * BLOCK - 1
-    while chosen >= 0:
+    is_chosen = np.zeros(len(blocks), np.bool_)
+    for c in classes:
+        is_chosen[c] = True
+    slot = block * BLOCK
+    while left > 0 or not is_chosen[slot_class[slot]]:
+        left -= is_chosen[slot_class[slot]]
         slot += 1
-        c = slot_class[slot]
-        chosen -= c == own if row == own else tally[HELD, c] == tally[SEEN, -1]
-    if tally[HELD, c] == tally[SEEN, -1]:
-        _rank(c, -1, tally, blocks)
-    tally[HELD, c] -= 1
-    blocks[c, block] -= 1
     return slot
-
-
-@numba.njit(cache=True)
-def _rank(c, by, tally, blocks):
-    """Count a class among the largest, which makes it full; no longer, where ``by`` is -1."""
-    tally[FULL, c] = 1
-    tally[HELD, -1] += by * tally[HELD, c]
-    for block in range(blocks.shape[1]):
-        blocks[-1, block] += by * blocks[c, block]

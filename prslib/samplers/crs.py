@@ -1,12 +1,13 @@
-"""Conventional reservoir sampling: every sample of the stream survives with the same chance."""
+"""Conventional reservoir sampling: every sample survives with the same chance."""
 
-import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, LabelSampler
+from prslib.samplers import books
+from prslib.samplers.base import Sampler
+from prslib.samplers.books import compiled
 
 
-class CRS(Counted, LabelSampler):
+class CRS(Sampler):
     """Keep item t of the stream with probability m / t (Vitter 1985; Sec. 3.2).
 
     Parameters
@@ -16,57 +17,46 @@ class CRS(Counted, LabelSampler):
 
     Notes
     -----
-    Item t, counted from 1 over the samples that have a label, draws j uniformly from 0 .. t - 1
-    and takes slot j if j < m. The authors' released code draws before it counts and is one step
-    late, so that its first m items survive less often than the rest; this one is not.
+    Item t, counted from 1 over the samples that have a label, draws j uniformly from 0
+    .. t - 1 and takes slot j if j < m. The authors' released code draws before it
+    counts and is one step late, so that its first m items survive less often than the
+    rest; this one is not.
 
     Examples
     --------
-    >>> CRS(size=2, num_classes=3, seed=0).place(np.eye(3, dtype=bool)[:2])
-    array([0, 1])
+    >>> stream = np.repeat(np.eye(3, dtype=bool), [900, 90, 10], axis=0)
+    >>> sampler = CRS(size=100, num_classes=3, seed=0)
+    >>> _ = sampler.place(np.random.default_rng(0).permutation(stream))
+    >>> print(sampler.class_freq, sampler.class_counts)
+    [900  90  10] [88 11  1]
     """
 
-    listed = True
-
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return min(self._count, self.size)
-
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        done = 0
-        while done < len(labels):
-            done, self._count = _place(
-                done, self._count, self._labels, self._freq, self._held, labels, uniforms, slots
-            )
-            if done < len(labels):
-                self._widen(labels[done])
+    def _decide(
+        self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
+    ) -> None:
+        self._run(place, labels, uniforms, slots)
 
 
-@numba.njit(cache=True)
-def _place(begin, seen, memory, freq, counts, labels, uniforms, slots):
-    """Fill ``slots`` and the memory; return where it stops, and the samples seen."""
+@compiled
+def place(arrays, begin, labels, uniforms, slots):
+    """Write the slots from ``begin`` on; return where a class has no room, else -1."""
+    state = books.State(*arrays)
+    scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):
-        slots[b] = -1
-        count = 0
-        for c in range(len(freq)):
-            count += labels[b, c]
-        if count == 0:
-            continue
-        if count > memory.shape[1]:
-            return b, seen
-        for c in range(len(freq)):
-            freq[c] += labels[b, c]
-        seen += 1
-        slot = seen - 1 if seen <= len(memory) else int(uniforms[b, 0] * seen)
-        if slot < len(memory):
-            slots[b] = slot
-            for c in memory[slot]:
-                counts[c] -= c >= 0
-            count = 0
-            for c in range(len(freq)):
-                if labels[b, c]:
-                    memory[slot, count] = c
-                    counts[c] += 1
-                    count += 1
-            memory[slot, count:] = -1
-    return len(labels), seen
+        classes = books.list_classes(labels[b], scratch)
+        if len(classes) > 0:
+            if not books.has_room(state, classes):
+                return b
+            books.count(state, classes)
+            slots[b] = choose(state, uniforms[b])
+            if slots[b] >= 0:
+                books.store(state, classes, slots[b])
+    return -1
+
+
+@compiled
+def choose(state, u):
+    """Return the slot of item t, which is counted already; -1 for none."""
+    t = state.seen[0]
+    j = t - 1 if t <= len(state.classes) else int(u[0] * t)
+    return j if j < len(state.classes) else -1

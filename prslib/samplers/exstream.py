@@ -1,38 +1,48 @@
 """ExStream: class by class, the two closest feature vectors become one."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import numba
 import numpy as np
 
-from prslib.samplers.base import Counted, Seed, check_labels, rarest
+from prslib.samplers import books
+from prslib.samplers.base import Sampler, Seed, check_labels
+from prslib.samplers.books import compiled, expect
 
 
-class ExStream(Counted):
-    """Keep prototypes, each class in its own equal part of the memory (Hayes et al. 2019, Alg. 1).
+class ExStream(Sampler):
+    """Keep prototypes, in equal shares of the classes (Hayes et al. 2019, Alg. 1).
 
-    Unlike other samplers this one holds what it keeps, since it makes new vectors out of old ones:
-    `vectors` gives them for replay.
+    Unlike other samplers this one holds what it keeps, since it makes new vectors out
+    of old ones: `vectors` gives them for replay.
 
     Parameters
     ----------
     size, num_classes, seed
         As in `make_sampler`; the classes are known in advance (Appendix, "Baselines").
 
+    Attributes
+    ----------
+    quota : int64 (C,)
+        Slots of each class, m_i.
+    samples : int64 (m,)
+        Samples that the vector in each slot stands for.
+
     Notes
     -----
-    A class's part is m // C slots; of the m mod C slots that are left, classes drawn at random get
-    one each. A new vector takes a free slot of its class. Where none is free, the two vectors of
-    the class that lie closest together in L2, the new one included, merge into their mean,
-    weighted by how many samples each stands for. Of equal distances the one between older vectors
-    is taken, where a vector is as old as the first in its slot.
+    A class's part is m // C slots; of the m mod C slots that are left, classes drawn at
+    random get one each. A new vector takes a free slot of its class. Where none is
+    free, the two vectors of the class that lie closest together in L2, the new one
+    included, merge into their mean, weighted by how many samples each stands for. Of
+    equal distances the one between older vectors is taken, where a vector is as old as
+    the first in its slot.
 
-    What the paper leaves open, and what we chose. It assigns a sample with several labels to "the
-    fewest label in the current reservoir"; we count a class's slots in use, leave out labels whose
-    class has no slot at all, and break ties at random. The vector stands for this one label, in
-    the memory's counts and as the target when it is replayed: vectors that merge agree in no
-    other. `labels` therefore has a single label a slot, and `class_counts` counts vectors, not the
-    samples merged in them (`samples` counts those).
+    What the paper leaves open, and what we chose. It assigns a sample with several
+    labels to "the fewest label in the current reservoir"; we count a class's slots in
+    use, leave out labels whose class has no slot at all, and break ties at random. The
+    vector stands for this one label, in the memory's counts and as the target when it
+    is replayed: vectors that merge agree in no other. `labels` therefore has a single
+    label a slot, and `class_counts` counts vectors, not the samples merged in them
+    (``samples`` counts those).
 
     Examples
     --------
@@ -48,28 +58,17 @@ class ExStream(Counted):
 
     def __init__(self, size: int, num_classes: int, seed: Seed):
         super().__init__(size, num_classes, seed)
-        part, left = divmod(self.size, self.num_classes)
-        self._quota = np.full(self.num_classes, part, np.int64)
-        self._quota[self._rng.permutation(self.num_classes)[:left]] += 1
-        most = part + (left > 0)
-        self._slots = np.full((self.num_classes, most), -1, np.int64)  # by class
-        self._gaps = np.full((self.num_classes, most, most), np.inf)  # squared distances, j < i
-        self._samples = np.zeros(self.size, np.int64)
-        self._vectors = np.empty((self.size, 0), np.float32)
-
-    @property
-    def quota(self) -> np.ndarray:
-        """Slots of each class, m_i; int64 (C,), a copy."""
-        return self._quota.copy()
-
-    @property
-    def samples(self) -> np.ndarray:
-        """Return how many samples each slot's vector stands for; int64 (size,), a copy."""
-        return self._samples.copy()
+        share, rest = divmod(self.size, self.num_classes)
+        self.quota = np.full(self.num_classes, share, np.int64)
+        self.quota[self.rng.permutation(self.num_classes)[:rest]] += 1
+        self.samples = np.zeros(self.size, np.int64)
+        self.prototypes = np.zeros((self.size, 0), np.float32)
+        self._gaps = np.empty((0, 0, 0))
+        self._measure_all()
 
     def vectors(self, slots: np.ndarray) -> np.ndarray:
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
-        return self._vectors[slots]
+        return self.prototypes[slots]
 
     def place(self, labels: np.ndarray, *, features: np.ndarray) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Alg. 1).
@@ -84,9 +83,9 @@ class ExStream(Counted):
         Returns
         -------
         int64 (B,)
-            The slot that a sample fills or into whose vector it merges; -1 where none of its
-            labels has a slot. When two older vectors merge they share the slot of the first, and
-            the sample fills that of the second.
+            The slot that a sample fills or into whose vector it merges; -1 where none
+            of its labels has a slot. When two older vectors merge they share the slot
+            of the first, and the sample fills that of the second.
 
         Raises
         ------
@@ -96,80 +95,143 @@ class ExStream(Counted):
             If one of them does not have the right shape, or a feature is not finite.
         """
         labels = check_labels(labels, self.num_classes)
-        features = self._check(features, len(labels))
-        if not self._vectors.shape[1]:
-            self._vectors = np.zeros((self.size, features.shape[1]), np.float32)
-        slots = np.full(len(labels), -1, np.int64)
-        self._count = _place(
-            labels, features, self._rng.random(len(labels)), slots, self._count, self._quota,
-            self._freq, self._held, self._slots, self._gaps, self._samples, self._labels,
-            self._vectors,
-        )  # fmt: skip
-        return slots
+        width = self.prototypes.shape[1]
+        features = checked_features(features, len(labels), width)
+        if width == 0:
+            self.prototypes = np.zeros((self.size, features.shape[1]), np.float32)
+        return super().place(labels, features=features)
 
-    def _check(self, features: np.ndarray, length: int) -> np.ndarray:
-        features = np.asarray(features)
-        if features.dtype.kind != "f":
-            raise TypeError(f"features: expected floating numbers, got {features.dtype}")
-        width = self._vectors.shape[1]
-        if features.ndim != 2 or len(features) != length or width not in (0, features.shape[1]):
-            raise ValueError(
-                f"features: expected shape ({length}, {width or 'D'}), got {features.shape}; "
-                "pass one vector a sample, of one length throughout"
-            )
-        with np.errstate(over="ignore"):  # what is too large for float32 is refused below
-            features = np.ascontiguousarray(features, np.float32)
-        if not np.isfinite(features).all():
-            raise ValueError(
-                "features: expected finite float32 numbers, got others, which would stay in the "
-                "memory; has the network diverged?"
-            )
-        return features
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on as the sampler whose `state_dict` this is; see `Sampler`."""
+        before = self.prototypes
+        width = getattr(state.get("prototypes"), "shape", (0,))[-1:]  # any width fits
+        self.prototypes = np.zeros((self.size, *width), np.float32)
+        try:
+            super().load_state_dict(state)
+        except ValueError:
+            self.prototypes = before
+            raise
+        self._measure_all()
 
+    def check_state(self, state: dict[str, Any]) -> None:
+        """Refuse what does not fit a part of the memory for each class."""
+        labels, quota, samples = state["labels"], state["quota"], state["samples"]
+        share = self.size // self.num_classes
+        right = quota.sum() == self.size and np.isin(quota, (share, share + 1)).all()
+        expect("quota", right, f"{self.size} slots in equal shares", quota)
+        right = (labels.sum(axis=1) <= 1).all() and (labels.sum(axis=0) <= quota).all()
+        expect(
+            "labels", right, "one a slot, and no more of a class than its quota", labels
+        )
+        right = ((samples > 0) == labels.any(axis=1)).all() and (samples >= 0).all()
+        right = right and samples.sum() <= state["seen"]
+        expect("samples", right, f"1 and more a slot, at most {state['seen']}", samples)
+        finite = np.isfinite(state["prototypes"]).all()
+        expect("prototypes", finite, "finite numbers", "others")
 
-@numba.njit(cache=True)
-def _place(
-    labels, features, uniforms, slots, count, quota,
-    freq, held, class_slots, gaps, samples, memory, vectors,
-):  # fmt: skip
-    """Fill ``slots`` and bring the memory up to date; return how many slots are filled."""
-    for b in range(len(labels)):
-        c = rarest(np.flatnonzero(labels[b] & (quota > 0)), held, uniforms[b])
-        freq += labels[b]
-        if c < 0:
-            continue
-        x, own = features[b], class_slots[c]
-        distance = np.empty(held[c])
-        for i in range(held[c]):
-            distance[i] = _squared(vectors[own[i]], x)
-        if held[c] < quota[c]:
-            i, slot = held[c], count
-            own[i] = slot
-            held[c] += 1
-            count += 1
-            gaps[c, i, :i] = distance
-            memory[slot, c] = True
-            _fill(slot, x, vectors, samples)
-        else:
-            second, first = divmod(gaps[c].argmin(), gaps.shape[2])  # infinite: only one vector
-            nearest = distance.argmin()
-            slot = own[nearest]
-            if distance[nearest] < gaps[c, second, first]:
-                _merge(slot, x, 1, vectors, samples)
-                _measure(gaps[c], nearest, own, held[c], vectors)
-            else:
-                slot = own[second]
-                _merge(own[first], vectors[slot], samples[slot], vectors, samples)
-                _fill(slot, x, vectors, samples)
-                _measure(gaps[c], first, own, held[c], vectors)
-                _measure(gaps[c], second, own, held[c], vectors)
-        slots[b] = slot
-    return count
+    def _decide(
+        self,
+        labels: np.ndarray,
+        uniforms: np.ndarray,
+        slots: np.ndarray,
+        features: np.ndarray,
+    ) -> None:
+        mine = self.quota, self._gaps, self.samples, self.prototypes
+        self._run(place, labels, features, uniforms[:, 0], slots, mine)
+
+    def _measure_all(self) -> None:
+        """Compute the squared distances between the vectors of each class, j < i."""
+        most = self.quota.max()
+        self._gaps = np.full((self.num_classes, most, most), np.inf)
+        for c in range(self.num_classes):
+            slots = books.members_of(self.state, c)
+            for i in range(len(slots)):
+                measure(self._gaps[c], i, slots[: i + 1], self.prototypes)
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def _squared(x, y):
-    """Return the squared distance; the sum may be regrouped, which makes it vectorised."""
+def checked_features(features: np.ndarray, length: int, width: int) -> np.ndarray:
+    """Return features as float32 (B, D); refuse what is not finite."""
+    features = np.asarray(features)
+    if features.dtype.kind != "f":
+        raise TypeError(f"features: expected floating numbers, got {features.dtype}")
+    right = features.ndim == 2 and len(features) == length
+    if not right or width not in (0, features.shape[1]):
+        raise ValueError(
+            f"features: expected shape ({length}, {width or 'D'}), "
+            f"got {features.shape}; pass one vector a sample, of one length throughout"
+        )
+    with np.errstate(over="ignore"):  # what is too large for float32 is refused below
+        features = np.ascontiguousarray(features, np.float32)
+    if not np.isfinite(features).all():
+        raise ValueError(
+            "features: expected finite float32 numbers, got others, which would stay "
+            "in the memory; has the network diverged?"
+        )
+    return features
+
+
+@compiled
+def place(arrays, begin, labels, features, uniforms, slots, mine):
+    """Write the slots from ``begin`` on; return where a class has no room, else -1."""
+    state = books.State(*arrays)
+    quota, gaps, samples, vectors = mine
+    scratch = np.empty(labels.shape[1] + 1, np.int64)
+    for b in range(begin, len(labels)):
+        classes = books.list_classes(labels[b], scratch)
+        if len(classes) > 0:
+            if not books.has_room(state, classes):
+                return b
+            books.count(state, classes)
+            classes = with_slots(classes, quota)
+        if len(classes) > 0:
+            c = books.rarest(classes, state.class_counts, uniforms[b])
+            slots[b] = add(state, c, features[b], quota[c], gaps[c], samples, vectors)
+    return -1
+
+
+@compiled
+def with_slots(classes, quota):
+    """Return those of the classes that have slots, written over the others."""
+    number = 0
+    for c in classes:
+        if quota[c] > 0:
+            classes[number] = c
+            number += 1
+    return classes[:number]
+
+
+@compiled
+def add(state, c, x, quota, gaps, samples, vectors):
+    """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""
+    slots = books.members_of(state, c)
+    if len(slots) < quota:
+        slot = state.filled[0]
+        books.store(state, np.array([c]), slot)
+        put(slot, x, vectors, samples)
+        measure(gaps, len(slots), books.members_of(state, c), vectors)
+        return slot
+    nearest, distance = 0, np.inf
+    for i in range(len(slots)):
+        gap = squared_distance(vectors[slots[i]], x)
+        if gap < distance:
+            nearest, distance = i, gap
+    second, first = divmod(gaps.argmin(), gaps.shape[1])  # of the older vectors
+    if distance < gaps[second, first]:
+        merge(slots[nearest], x, 1, vectors, samples)
+        measure(gaps, nearest, slots, vectors)
+        return slots[nearest]
+    merge(
+        slots[first], vectors[slots[second]], samples[slots[second]], vectors, samples
+    )
+    put(slots[second], x, vectors, samples)
+    measure(gaps, first, slots, vectors)
+    measure(gaps, second, slots, vectors)
+    return slots[second]
+
+
+@books.in_any_order
+def squared_distance(x, y):
+    """Return the squared distance of two float32 vectors, summed in float64."""
     total = 0.0
     for k in range(len(x)):
         gap = np.float64(x[k]) - np.float64(y[k])
@@ -177,23 +239,27 @@ def _squared(x, y):
     return total
 
 
-@numba.njit(cache=True)
-def _measure(gaps, i, own, held, vectors):
+@compiled
+def measure(gaps, i, slots, vectors):
     """Bring the distances between vector ``i`` of a class and its others up to date."""
-    for j in range(held):
+    for j in range(len(slots)):
         if j != i:
-            gaps[max(i, j), min(i, j)] = _squared(vectors[own[i]], vectors[own[j]])
+            gap = squared_distance(vectors[slots[i]], vectors[slots[j]])
+            gaps[max(i, j), min(i, j)] = gap
 
 
-@numba.njit(cache=True)
-def _merge(slot, x, weight, vectors, samples):
+@compiled
+def merge(slot, x, weight, vectors, samples):
+    """Merge a vector that stands for ``weight`` samples into the one in a slot."""
     share = weight / (samples[slot] + weight)
     for k in range(len(x)):
         vectors[slot, k] += np.float32(share) * (x[k] - vectors[slot, k])
     samples[slot] += weight
 
 
-@numba.njit(cache=True)
-def _fill(slot, x, vectors, samples):
-    vectors[slot] = x
+@compiled
+def put(slot, x, vectors, samples):
+    """Put a vector in a slot."""
+    for k in range(len(x)):
+        vectors[slot, k] = x[k]
     samples[slot] = 1

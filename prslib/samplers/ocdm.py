@@ -1,17 +1,30 @@
-"""Optimising the class distribution in memory: delete what is furthest from the target mix."""
+"""Optimising the class distribution in memory: delete what is furthest from the target.
+
+With L = sum l_i, the labels in memory, the distance to the target p_i = n_i^rho / Z is
+
+    KL(q || p) = (1 / L) sum_i l_i (log l_i - rho log n_i) - log L + log Z,
+
+so that a deletion changes only the terms of the deleted sample's labels.
+"""
+
+import math
 
 import numpy as np
 
 from prslib.checks import power
-from prslib.samplers import ocdm_kernel as kernel
-from prslib.samplers.base import Compiled, Seed
+from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.books import compiled, lists_of
+
+TOLERANCE = (
+    1e-9  # distances, times L, that differ by less are equal: rounding, not data
+)
 
 
-class OCDM(Compiled):
-    """Keep the subset whose mix of classes is closest to p_i ~ n_i^rho (Liang & Li 2022).
+class OCDM(Sampler):
+    """Keep the subset whose mix is closest to p_i ~ n_i^rho (Liang & Li 2022).
 
-    The memory and the batch are joined, then samples are deleted one at a time, always the one
-    whose removal leaves the label distribution closest to p, until m remain.
+    The memory and the batch are joined, then samples are deleted one at a time, always
+    the one whose removal leaves the label distribution closest to p, until m remain.
 
     Parameters
     ----------
@@ -29,28 +42,34 @@ class OCDM(Compiled):
 
     Notes
     -----
-    A batch is decided as a whole (``decides_by_batch``): n_i counts all of it before the first
-    deletion, and a sample competes with those that come after it in the same batch. A batch of 1000
-    and 1000 batches of one therefore differ by design.
+    A batch is decided as a whole (``decides_by_batch``): n_i counts all of it before
+    the first deletion, and a sample competes with those that come after it in the same
+    batch. A batch of 1000 and 1000 batches of one therefore differ by design.
 
     The source leaves open, and we settle so:
 
-    - The distance is KL(q || p), from the memory's mix q_i = l_i / sum l_j to the target. A class
-      that has left the memory adds 0 to it, and p_i > 0 for every class that was observed, so that
-      it is finite always; in the other direction one absent class makes it infinite.
-    - Ties are uniform over the samples, not over label sets: distances that differ from the least
-      by less than 1e-9 / sum l_j are equal, so that rounding decides nothing.
-    - Uniform ties, the rule's plain reading, favour late samples: where a class is at its target
-      with l samples of one label set, a new one joins and any of the l + 1 goes, however long the
-      stream. The classes are on target, but within each it is no reservoir.
-    - While there are empty slots the batch's first samples take them in order; those that come
-      later and stay take the places of what was deleted, in order. A sample of the batch that was
-      given a slot and deleted in the same batch is overwritten by a later one of that batch.
+    - The distance is KL(q || p), from the memory's mix q_i = l_i / sum l_j to the
+      target. A class that has left the memory adds 0 to it, and p_i > 0 for every class
+      that was observed, so that it is always finite; in the other direction one absent
+      class makes it infinite.
+    - Ties are uniform over the samples, not over label sets: distances that differ from
+      the least by less than 1e-9 / sum l_j are equal, so that rounding decides nothing.
+    - Uniform ties, the rule's plain reading, favour late samples: where a class is at
+      its target with l samples of one label set, a new one joins and any of the l + 1
+      goes, however long the stream. The classes are on target, but within each it is no
+      reservoir.
+    - While there are free slots the batch's first samples take them in order; those
+      that come later and stay take the places of what was deleted, in order. A sample
+      of the batch that was given a slot and deleted in the same batch is overwritten by
+      a later one of that batch.
 
     Examples
     --------
-    >>> OCDM(size=2, num_classes=3, seed=0, rho=0.5).place(np.eye(3, dtype=bool)[:2])
-    array([0, 1])
+    >>> stream = np.repeat(np.eye(3, dtype=bool), [900, 90, 10], axis=0)
+    >>> sampler = OCDM(size=30, num_classes=3, seed=0, rho=0.0)
+    >>> _ = sampler.place(np.random.default_rng(0).permutation(stream))
+    >>> print(sampler.class_freq, sampler.class_counts)
+    [900  90  10] [10 10 10]
     """
 
     draws = 1  # of the tied samples, one for each deletion
@@ -59,24 +78,102 @@ class OCDM(Compiled):
     def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
-        self._state = kernel.allocate(self.size, self.num_classes, 1)
 
-    @property
-    def labels(self) -> np.ndarray:
-        """Labels of the sample in each slot; bool (size, C), a copy."""
-        state, labels = self._state, np.zeros((self.size, self.num_classes), np.bool_)
-        sets = state.set_of[: len(self)]
-        sizes = state.sizes[sets // kernel.BLOCK]
-        slots, columns = np.nonzero(np.arange(state.set_labels.shape[1]) < sizes[:, None])
-        labels[slots, state.set_labels[sets[slots], columns]] = True
-        return labels
+    def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Join the batch, delete what is too much, and give the others slots."""
+        (rows,) = np.nonzero(labels.any(axis=1))
+        new = lists_of(labels[rows])
+        memory = self.state.classes[: len(self)]
+        width = max(new.shape[1], memory.shape[1])
+        joined = np.concatenate([widen(memory, width), widen(new, width)])
+        freq = self.state.class_freq + labels.sum(axis=0)
+        stays = np.ones(len(joined), np.bool_)
+        if len(joined) > self.size:
+            delete(joined, stays, freq, self.size, self.rho, uniforms[:, 0])
+        candidates = np.arange(len(self), len(joined))
+        free = iter(np.flatnonzero(~stays[: self.size]))
+        slots = np.full(len(labels), -1)
+        for row, candidate in zip(rows, candidates, strict=True):
+            if candidate < self.size:
+                slots[row] = candidate
+            elif stays[candidate]:
+                slots[row] = next(free)
+        return slots
 
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        options = self.size, self.rho
-        if not kernel.place(self._state, labels, uniforms, slots, *options):
-            state, held = self._state, self.labels[: len(self)]
-            width = max(state.set_labels.shape[1], min(2 * labels.sum(1).max(), self.num_classes))
-            self._state = kernel.allocate(self.size + 2 * len(labels), self.num_classes, width)
-            kernel.place(self._state, held, uniforms, np.empty(len(held), np.int64), *options)
-            self._state.class_freq[:] = state.class_freq
-            kernel.place(self._state, labels, uniforms, slots, *options)
+
+def widen(classes: np.ndarray, width: int) -> np.ndarray:
+    """Return lists of classes with room for samples of ``width`` labels."""
+    more = width - classes.shape[1]
+    return np.pad(classes, ((0, 0), (0, more)), constant_values=-1) if more else classes
+
+
+@compiled
+def term(count, n, rho):
+    """Return l_i (log l_i - rho log n_i)."""
+    return count * (math.log(count) - rho * math.log(n)) if count > 0 else 0.0
+
+
+@compiled
+def delete(joined, stays, freq, size, rho, uniforms):
+    """Delete samples one at a time, the closest first, until only ``size`` stay."""
+    counts = np.zeros(len(freq), np.int64)
+    labels = 0  # L
+    for k in range(len(joined)):
+        for c in joined[k]:
+            if c >= 0:
+                counts[c] += 1
+                labels += 1
+    loss = np.zeros(len(freq))  # what the sum over i loses with a sample of the class
+    total = 0.0
+    for c in range(len(freq)):
+        if counts[c] > 0:
+            now = term(counts[c], freq[c], rho)
+            loss[c] = now - term(counts[c] - 1, freq[c], rho)
+            total += now
+    for d in range(len(joined) - size):
+        k = draw_closest(joined, stays, loss, total, labels, uniforms[d])
+        stays[k] = False
+        for c in joined[k]:
+            if c >= 0:
+                labels -= 1
+                total -= loss[c]
+                counts[c] -= 1
+                now = term(counts[c], freq[c], rho)
+                loss[c] = now - term(counts[c] - 1, freq[c], rho)
+
+
+@compiled
+def draw_closest(joined, stays, loss, total, labels, u):
+    """Return a random one of the samples whose removal leaves the mix closest to p.
+
+    With b labels less and the mean sum / L, L times the distance rises by
+    L (b mean - loss) / (L - b) - L log(1 - b / L).
+    """
+    mean = total / labels
+    width = joined.shape[1]
+    scale, offset = np.empty(width + 1), np.empty(width + 1)
+    for b in range(width + 1):
+        scale[b] = labels / (labels - b)
+        offset[b] = -labels * math.log1p(-b / labels)
+    rise = np.full(len(joined), np.inf)
+    least = np.inf
+    for k in range(len(joined)):
+        if stays[k]:
+            lost, b = 0.0, 0
+            for c in joined[k]:
+                if c < 0:
+                    break
+                lost += loss[c]
+                b += 1
+            rise[k] = (b * mean - lost) * scale[b] + offset[b]
+            least = min(least, rise[k])
+    ties = 0
+    for k in range(len(joined)):
+        ties += rise[k] <= least + TOLERANCE
+    chosen = int(u * ties)
+    for k in range(len(joined)):
+        if rise[k] <= least + TOLERANCE:
+            if chosen == 0:
+                return k
+            chosen -= 1
+    return -1

@@ -1,20 +1,286 @@
-"""Partitioning Reservoir Sampling: a memory that is led towards a target mix of classes."""
+"""Partitioning Reservoir Sampling, compiled. Read reference.py first.
+
+Each function that has the name of a method of `ReferencePRS` computes the same in plain
+loops: one equation a function, in the order of Algorithm 1. ``authors`` is True where
+the released code is to be followed, ``variant="authors"`` of `PRS`; its p is float32.
+"""
 
 import copy
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from prslib.checks import power
-from prslib.samplers import prs_kernel as kernel
-from prslib.samplers.base import Compiled, Seed, check_labels
+from prslib.checks import one_of, power
+from prslib.samplers import books
+from prslib.samplers.base import Sampler, Seed, check_labels
+from prslib.samplers.books import compiled, expect
+from prslib.samplers.reference import TOLERANCE
 
 VARIANTS = ("paper", "authors")
 
 
+@compiled
+def softmax(x, allowed):
+    """Return e^(x_i) / sum_j e^(x_j) over what is allowed, 0 for the rest."""
+    top = -np.inf
+    for i in range(len(x)):
+        if allowed[i]:
+            top = max(top, x[i])
+    share = np.zeros(len(x))
+    total = 0.0
+    for i in range(len(x)):
+        if allowed[i]:
+            share[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
+            total += share[i]
+    for i in range(len(x)):
+        share[i] /= total
+    return share
+
+
+@compiled
+def partition(p, log_power, observed):
+    """Write p_i = n_i^rho / sum_j n_j^rho, Eq. (1), of the observed classes.
+
+    For the authors these are the classes in memory; one that left keeps its p_i.
+    """
+    share = softmax(log_power, observed)
+    for i in range(len(p)):
+        if observed[i]:
+            p[i] = share[i]
+
+
+@compiled
+def weights(classes, n):
+    """Return w_i = e^(-n_i) / sum_j e^(-n_j) of a sample's classes, Eq. (2)."""
+    least = n[classes].min()
+    w = np.empty(len(classes))
+    for k in range(len(classes)):
+        w[k] = math.exp(least - n[classes[k]])  # e^(-n) alone is 0 from n = 746
+    return w / w.sum()
+
+
+@compiled
+def acceptance(classes, n, p, size, authors):
+    """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i.
+
+    The authors cut each m_i / n_i at 1, which it is for a class met for the first time.
+    """
+    w = weights(classes, n)
+    s = 0.0
+    for k in range(len(classes)):
+        i = classes[k]
+        quota = size * np.float64(p[i])
+        s += w[k] * (1.0 if authors and n[i] <= quota else quota / n[i])
+    return min(1.0, s)
+
+
+@compiled
+def surplus(counts, p, authors):
+    """Return delta_i = l_i - p_i sum_j l_j, Eq. (3); the authors: if in memory."""
+    number = p.dtype.type  # float32 for the authors
+    total = number(counts.sum())
+    delta = np.zeros_like(p)
+    for i in range(len(p)):
+        gap = number(counts[i]) - p[i] * total
+        if abs(gap) > TOLERANCE and (counts[i] > 0 or not authors):
+            delta[i] = gap
+    return delta
+
+
+@compiled
+def class_probability(delta, counts, authors):
+    """Return softmax(delta_i) over delta_i > 0; if none is, of the largest in memory.
+
+    The authors take the softmax over all classes in memory.
+    """
+    top = -np.inf
+    for i in range(len(delta)):
+        if counts[i] > 0:
+            top = max(top, delta[i])
+    least = min(top - TOLERANCE, TOLERANCE)
+    allowed = np.zeros(len(delta), np.bool_)
+    for i in range(len(delta)):
+        allowed[i] = counts[i] > 0 and (authors or delta[i] >= least)
+    return softmax(delta, allowed)
+
+
+@compiled
+def draw_class(chance, u):
+    """Return the class at u in the cumulated chances."""
+    reached = 0.0
+    drawn = -1
+    for c in range(len(chance)):
+        if chance[c] > 0.0 and (drawn < 0 or reached <= u):
+            reached += chance[c]
+            drawn = c
+    return drawn
+
+
+@compiled
+def scarce(observed, delta):
+    """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
+    q = np.zeros(len(delta), np.bool_)
+    for i in range(len(delta)):
+        q[i] = delta[i] <= 0.0 and observed[i] > 0
+    return q
+
+
+@compiled
+def candidates(state, c, q):
+    """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
+    members = books.members_of(state, c)
+    k = np.empty_like(members)
+    size = 0
+    fewest = len(q) + 1  # the largest (not y).q is the fewest y.q
+    for slot in members:
+        number = 0
+        for i in books.classes_of(state, slot):
+            number += q[i]
+        if number < fewest:
+            fewest = number
+            size = 0
+        if number == fewest:
+            k[size] = slot
+            size += 1
+    return k[:size]
+
+
+@compiled
+def distances(state, k, p, appearance, authors):
+    """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
+    counts = state.class_counts
+    total = counts.sum()
+    result = np.empty(len(k))
+    # the sum over all classes with b labels less; those of k then differ by one sample
+    common = np.full(state.classes.shape[1] + 1, -1.0)
+    for j in range(len(k)):
+        classes = books.classes_of(state, k[j])
+        b = len(classes)
+        rest = total - b
+        if authors:
+            result[j] = authors_distance(counts, p, rest, classes, appearance)
+            continue
+        if common[b] < 0.0:
+            common[b] = distance(counts, p, rest)
+        result[j] = common[b]
+        for i in classes:
+            gap = counts[i] - p[i] * rest
+            result[j] += abs(gap - 1.0) - abs(gap)
+    return result
+
+
+@books.in_any_order
+def distance(counts, p, rest):
+    """Return sum_i abs(l_i - p_i rest), several terms added at once."""
+    total = 0.0
+    for i in range(len(p)):
+        total += abs(counts[i] - p[i] * rest)
+    return total
+
+
+@compiled
+def authors_distance(counts, p, rest, classes, appearance):
+    """Return the distance in float32, oldest class first, without emptied classes."""
+    for i in classes:
+        counts[i] -= 1
+    total = np.float32(0.0)
+    for i in appearance:
+        if i >= 0 and counts[i] > 0:
+            total += abs(np.float32(counts[i]) - p[i] * np.float32(rest))
+    for i in classes:
+        counts[i] += 1
+    return total
+
+
+@compiled
+def leaving(k, gaps, size, authors):
+    """Return the slots of K that are nearest to the target, equally good to overwrite.
+
+    The authors take the lowest. A distance of m or more never wins, and where all are
+    that far the lowest slot of K goes.
+    """
+    bound = gaps.min() + TOLERANCE
+    if authors and bound >= size:
+        bound = np.inf
+    nearest = np.empty_like(k)
+    number = 0
+    for j in range(len(k)):
+        if gaps[j] <= bound:
+            nearest[number] = k[j]
+            number += 1
+    if authors:
+        nearest[0] = nearest[:number].min()
+        number = 1
+    return nearest[:number]
+
+
+@compiled
+def choose(state, target, classes, u, authors):
+    """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
+    p, log_power, _ = target
+    size = len(state.classes)
+    if state.filled[0] < size:  # line 6: the memory fills
+        return state.filled[0]
+    n = state.class_freq
+    partition(p, log_power, state.class_counts if authors else n)  # line 12
+    if u[0] >= acceptance(classes, n, p, size, authors):  # lines 14 and 15: sample-in
+        return -1
+    return sample_out(state, target, u, authors)  # line 16
+
+
+@books.called
+def sample_out(state, target, u, authors):
+    """Return the slot to overwrite (Sec. 3.4)."""
+    p, _, appearance = target
+    counts = state.class_counts
+    delta = surplus(counts, p, authors)
+    c = draw_class(class_probability(delta, counts, authors), u[1])
+    q = scarce(counts if authors else state.class_freq, delta)
+    k = candidates(state, c, q)
+    gaps = distances(state, k, p, appearance, authors)
+    nearest = leaving(k, gaps, len(state.classes), authors)
+    return nearest[int(u[2] * len(nearest))]
+
+
+@compiled
+def observe(state, target, classes, rho):
+    """Count a sample in n_i (line 5), and renew what follows from n_i."""
+    _, log_power, appearance = target
+    books.count(state, classes)
+    for i in classes:
+        log_power[i] = rho * math.log(state.class_freq[i])
+        if state.class_freq[i] == 1:
+            seen_before = 0
+            while appearance[seen_before] >= 0:
+                seen_before += 1
+            appearance[seen_before] = i
+
+
+@compiled
+def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
+    """Write the slots from ``begin`` on; return where there is no room, else -1."""
+    state = books.State(*arrays)
+    scratch = np.empty(labels.shape[1] + 1, np.int64)
+    for b in range(begin, len(labels)):  # line 4
+        classes = books.list_classes(labels[b], scratch)
+        if len(classes) > 0:
+            if not books.has_room(state, classes):
+                return b
+            if not authors:
+                observe(state, target, classes, rho)  # line 5
+            slots[b] = choose(state, target, classes, uniforms[b], authors)
+            if slots[b] >= 0:
+                books.store(state, classes, slots[b])  # lines 9 and 18
+            if authors:
+                observe(state, target, classes, rho)
+    return -1
+
+
 @dataclass(frozen=True)
 class Decision:
-    """Hold what PRS would do with one sample, quantity by quantity (Eqs. (1)-(5)).
+    """The quantities by which PRS decides about one sample (Eqs. (1)-(5)).
 
     Attributes
     ----------
@@ -25,11 +291,11 @@ class Decision:
     quota : float64 (C,)
         Target number of samples m_i = m p_i.
     weight : float64 (C,)
-        Weight w_i of each of the sample's own classes, Eq. (2); 0 for the others.
+        Weight w_i of each class of the sample, Eq. (2); 0 for the others.
     acceptance : float
-        Probability s of being taken in, Eq. (2); 1 while the memory fills.
+        Probability s of entering, Eq. (2); 1 while the memory fills.
     surplus : float64 (C,)
-        delta_i, the samples a class holds above its target, Eq. (3).
+        delta_i, the samples of a class above its target, Eq. (3).
     scarce : bool (C,)
         q_i, the observed classes with no surplus (in memory, for the authors' variant).
     class_probability : float64 (C,)
@@ -39,7 +305,7 @@ class Decision:
     distance : dict of int to float64 (K,)
         Distance to the target without each candidate, Eq. (5), in the same order.
     leaving : dict of int to int64
-        The slots of K that may be overwritten, ascending; one of them is drawn uniformly.
+        The slots of K that may be overwritten, ascending; one is drawn uniformly.
     """
 
     class_freq: np.ndarray
@@ -55,7 +321,7 @@ class Decision:
     leaving: dict[int, np.ndarray]
 
 
-class PRS(Compiled):
+class PRS(Sampler):
     """Lead the memory's mix of classes to the target p_i ~ n_i^rho (Algorithm 1).
 
     Parameters
@@ -65,7 +331,7 @@ class PRS(Compiled):
     rho : float
         Power of allocation: 0 asks for equal shares, 1 for the stream's own, Eq. (1).
     variant : {"paper", "authors"}
-        Where the printed method and the released code differ, the one to follow.
+        The printed method, or the released code where that differs.
 
     Raises
     ------
@@ -78,61 +344,59 @@ class PRS(Compiled):
     -----
     The paper leaves open, and ``variant="paper"`` settles so:
 
-    - n_i counts the sample at hand, s is cut at 1, and e^(-n) is taken relative to the least n of
-      the sample's labels, since it underflows from n = 746.
-    - p_i is computed from logarithms with the largest subtracted, so that no ``rho`` overflows.
-    - Where no delta_i is positive, the class to shrink is drawn uniformly from the classes in
-      memory with the largest.
-    - The slot to overwrite is drawn uniformly from the candidates of least distance. Most
-      candidates share one label set, so ties decide most removals.
-    - A delta within 1e-9 of zero is zero and distances within 1e-9 of the least are ties, so that
-      rounding decides nothing.
+    - n_i counts the sample at hand, s is cut at 1, and e^(-n) is taken relative to the
+      least n of the sample's labels, since it underflows from n = 746.
+    - p_i is computed from logarithms with the largest subtracted: no ``rho`` overflows.
+    - Where no delta_i is positive, the class to shrink is drawn uniformly from the
+      classes in memory with the largest.
+    - The slot to overwrite is drawn uniformly from the candidates of least distance.
+      Most candidates share one label set, so ties decide most removals.
+    - A delta within 1e-9 of zero is zero and distances within 1e-9 of the least are
+      ties, so that rounding decides nothing.
 
-    ``variant="authors"`` follows the released code instead: n_i is counted after the sample was
-    placed; p_i runs over the classes in memory and stays as it was when a class leaves; each
-    m_i / n_i is cut at 1 before it is weighed, and is 1 for a class met for the first time; every
-    class in memory may be shrunk; a class that a trial removal empties leaves the sum of Eq. (5);
-    of equal candidates the lowest slot goes; a distance of m or more never wins, and without a
-    winner the first candidate goes. Its p, delta and distances are float32, the distance summed
-    over the classes in the order they appeared; p itself is computed in float64 and rounded.
+    ``variant="authors"`` follows the released code instead: n_i is counted after the
+    sample was placed; p_i runs over the classes in memory and stays as it was when a
+    class leaves; each m_i / n_i is cut at 1 before it is weighed, and is 1 for a class
+    met for the first time; every class in memory may be shrunk; a class that a trial
+    removal empties leaves the sum of Eq. (5); of equal candidates the lowest slot goes;
+    a distance of m or more never wins, and without a winner the first candidate goes.
+    Its p, delta and distances are float32, the distance summed over the classes in the
+    order they appeared; p itself is computed in float64 and rounded.
 
     Examples
     --------
-    >>> PRS(size=2, num_classes=3, seed=0, rho=0.5).place(np.eye(3, dtype=bool)[:2])
-    array([0, 1])
+    >>> stream = np.repeat(np.eye(3, dtype=bool), [900, 90, 10], axis=0)
+    >>> stream = np.random.default_rng(0).permutation(stream)
+    >>> sampler = PRS(size=30, num_classes=3, seed=0, rho=0.0)
+    >>> _ = sampler.place(stream)
+    >>> print(sampler.class_freq, sampler.class_counts)
+    [900  90  10] [10 11  9]
     """
 
     draws = 3  # acceptance, class, tie
 
     def __init__(
-        self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0, variant: str = "paper"
+        self,
+        size: int,
+        num_classes: int,
+        seed: Seed,
+        *,
+        rho: float = 0.0,
+        variant: str = "paper",
     ):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
-        if variant not in VARIANTS:
-            raise ValueError(
-                f"unknown variant {variant!r} of PRS; known variants: {', '.join(VARIANTS)}"
-            )
-        self.variant = variant
+        self.variant = one_of("variant", variant, VARIANTS)
         self._authors = variant == "authors"
-        self._integers, self._floats = kernel.allocate(self.size, self.num_classes)
-        self._enlarge(1)  # gives each class a row
-
-    @property
-    def _state(self) -> kernel.State:  # ty: ignore
-        return kernel.unpack.py_func(self._integers, self._floats, self.size, self.num_classes)
-
-    @property
-    def labels(self) -> np.ndarray:
-        """Labels of the sample in each slot; bool (size, C), a copy."""
-        state = self._state
-        labels = np.zeros((self.size, self.num_classes), np.bool_)
-        slots, columns = np.nonzero(np.arange(state.totals[3]) < state.slot_sizes[:, None])
-        labels[slots, state.slot_labels[slots, columns]] = True
-        return labels
+        number = np.float32 if self._authors else np.float64
+        self.partition = np.zeros(self.num_classes, number)  # p_i of the last sample
+        self.log_power = np.zeros(self.num_classes)  # log n_i^rho
+        self.appearance = np.full(self.num_classes, -1)  # classes as they came, then -1
 
     def explain(self, label: np.ndarray) -> Decision:
-        """Show what would be decided if this sample came next; nothing changes (Eqs. (1)-(5)).
+        """Show what would be decided if this sample came next (Eqs. (1)-(5)).
+
+        Nothing changes. The quantities come from the functions that `place` runs.
 
         Parameters
         ----------
@@ -142,7 +406,7 @@ class PRS(Compiled):
         Returns
         -------
         Decision
-            Computed on a copy of the state by the functions that ``place`` runs.
+            For each class that may be shrunk, also the slots that may be overwritten.
 
         Raises
         ------
@@ -155,75 +419,68 @@ class PRS(Compiled):
         >>> sampler.explain(np.array([False, True])).acceptance
         1.0
         """
-        row = check_labels(np.asarray(label)[None], self.num_classes)[0]
-        state = copy.deepcopy(self._state)
-        count = kernel.read_labels(state, row)
-        if not self._authors:
-            kernel.observe(state, count, self.rho)
-        full = len(self) == self.size
-        known = state.class_counts if self._authors else state.class_freq
-        total = kernel.total_power(state, self.rho, self._authors)
-        accepted, weight = 0.0, np.zeros(self.num_classes)
-        if count:
-            accepted = kernel.acceptance(state, count, total, self.size, self._authors)
-            accepted = accepted if full else 1.0
-            weight[state.own[:count]] = state.weight[:count] / state.weight[:count].sum()
-        rivals = kernel.weigh_classes(state, total, self._authors)
-        if not known.any():
-            state.partition[:] = 0.0  # where nothing was observed there are no shares
-            state.surplus[:] = 0.0
-        probability = np.zeros(self.num_classes)
-        candidates, distance, leaving = {}, {}, {}
-        for k, chosen in enumerate(state.rivals[: rivals * full].tolist()):
-            probability[chosen] = state.chance[k] / state.reached[rivals - 1]
-            if probability[chosen] > 0.0:
-                candidates[chosen], distance[chosen], leaving[chosen] = self._look(state, chosen)
+        (y,) = check_labels(np.asarray(label)[None], self.num_classes)
+        state, target = copy.deepcopy((self.state, self._target))
+        p, log_power, appearance = target
+        n, counts = state.class_freq, state.class_counts
+        size, authors = self.size, self._authors
+        classes = np.flatnonzero(y)
+        full = len(self) == size
+        if not authors:
+            observe(state, target, classes, self.rho)
+        observed = counts if authors else n
+        if observed.any():
+            partition(p, log_power, observed)
+        delta = surplus(counts, p, authors)
+        q = scarce(observed, delta)
+        weight = np.zeros(self.num_classes)
+        chance = np.zeros(self.num_classes)
+        s = float(len(classes) > 0)
+        if len(classes) > 0:
+            weight[classes] = weights(classes, n)
+        if len(classes) > 0 and full:
+            s = acceptance(classes, n, p, size, authors)
+        if full:
+            chance = class_probability(delta, counts, authors)
+        shown = {}
+        for c in np.flatnonzero(chance).tolist():
+            k = np.sort(candidates(state, c, q))
+            gaps = distances(state, k, p, appearance, authors)
+            shown[c] = k, gaps, leaving(k, gaps, size, authors)
         return Decision(
-            class_freq=state.class_freq,
-            partition=state.partition,
-            quota=self.size * state.partition,
+            class_freq=n,
+            partition=p.astype(np.float64),
+            quota=size * p.astype(np.float64),
             weight=weight,
-            acceptance=accepted,
-            surplus=state.surplus,
-            scarce=(state.surplus <= 0.0) & (known > 0),
-            class_probability=probability,
-            candidates=candidates,
-            distance=distance,
-            leaving=leaving,
+            acceptance=s,
+            surplus=delta.astype(np.float64),
+            scarce=q,
+            class_probability=chance,
+            candidates={c: sets[0] for c, sets in shown.items()},
+            distance={c: sets[1] for c, sets in shown.items()},
+            leaving={c: sets[2] for c, sets in shown.items()},
         )
 
-    def _look(self, state: kernel.State, chosen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return K of a class, its distances, and the slots of K that may go."""
-        row = slice(state.start[chosen], state.start[chosen] + state.class_counts[chosen])
-        group = state.codes[row] // kernel.GROUP
-        candidates = np.sort(state.members[row][group == group.min()])
-        state.base[:] = -1.0
-        distances = [kernel.removal_distance(state, slot, self._authors) for slot in candidates]
-        bound = kernel.largest_to_leave(min(distances), self.size, self._authors)
-        leaving = candidates[np.array(distances) <= bound]
-        return candidates, np.array(distances), leaving[:1] if self._authors else leaving
+    def check_state(self, state: dict[str, Any]) -> None:
+        """Refuse shares outside 0 to 1, and another order than one of all classes."""
+        p, order, n = state["partition"], state["appearance"], state["class_freq"]
+        expect("partition", ((p >= 0) & (p <= 1)).all(), "shares from 0 to 1", p)
+        log_power = self.rho * np.log(np.maximum(n, 1))
+        right = np.allclose(state["log_power"], log_power, rtol=1e-12)
+        expect("log_power", right, log_power, state["log_power"])
+        observed = np.flatnonzero(n)
+        came = order[: len(observed)]
+        right = (
+            np.array_equal(np.sort(came), observed) and (order[len(came) :] < 0).all()
+        )
+        expect("appearance", right, f"the classes {observed}, then -1", order)
 
-    def _enlarge(self, labels: int) -> None:
-        """Make room for samples of so many labels, and for more members of each class."""
-        old, sizes = self._state, (self.size, self.num_classes)
-        width, counts = int(old.totals[3]), old.class_counts
-        room = 2 * counts + 2 * self.size // self.num_classes + 4  # for a new class, too
-        wider = max(width, min(2 * labels, self.num_classes))
-        self._integers, _ = kernel.allocate(*sizes, wider, room.sum())
-        new = self._state
-        for was, now in zip(old[:10], new, strict=False):
-            now[:] = was
-        new.totals[3], new.totals[5], new.start[1:] = wider, 0, np.cumsum(room)
-        new.slot_labels[:, :width], new.position[:, :width] = old.slot_labels, old.position
-        rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        was, now = (rank + np.repeat(state.start[:-1], counts) for state in (old, new))
-        new.members[now], new.codes[now] = old.members[was], old.codes[was]
+    @property
+    def _target(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.partition, self.log_power, self.appearance
 
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        place, done = kernel.place[self.variant], 0
-        while done < len(labels):
-            done = place(
-                self._integers, self._floats, labels, uniforms, slots, done, self.size, self.rho
-            )
-            if done < len(labels):
-                self._enlarge(int(labels[done].sum()))
+    def _decide(
+        self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
+    ) -> None:
+        options = self._target, self.rho, self._authors
+        self._run(place, labels, uniforms, slots, *options)

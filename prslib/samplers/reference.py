@@ -1,33 +1,37 @@
 """Partitioning Reservoir Sampling on one page: plain numpy, equation by equation.
 
-`ReferencePRS` is Algorithm 1 of the paper for readers, and the oracle of the tests: `PRS`, which is
-compiled and keeps its sums up to date, gives every sample the same slot for the same seed. Each
-method is one equation and computes it from the labels in memory. `prslib.conformance` checks other
-implementations against it.
+`ReferencePRS` is Algorithm 1 of the paper for readers, and the oracle of the tests:
+`PRS`, which is compiled and keeps its sums up to date, gives every sample the same slot
+for the same seed. Each method is one equation and computes it from the labels in
+memory. `prslib.conformance` checks other implementations against it.
 """
 
 import numpy as np
 
 from prslib.checks import power
-from prslib.samplers.base import Counted, LabelSampler, Seed
+from prslib.samplers.base import Sampler, Seed
 
-TOLERANCE = 1e-9  # below this a surplus is none and two distances are equal: rounding, not data
+TOLERANCE = (
+    1e-9  # below this a surplus is none and two distances are equal: rounding, not data
+)
 
 
-class ReferencePRS(Counted, LabelSampler):
-    """Lead the memory's mix of classes to the target p_i ~ n_i^rho, in plain numpy (Algorithm 1).
+class ReferencePRS(Sampler):
+    """Lead the memory's mix of classes to p_i ~ n_i^rho, in numpy (Algorithm 1).
 
-    Arguments are those of `make_sampler`, and `rho`, the power of allocation, Eq. (1). y is the
-    label vector of the sample at hand, n_i the samples of class i in the stream, this one included,
-    and l_i those in memory; all have the length C. A sample takes three uniform numbers u: the
-    first accepts it, the second draws the class to shrink, the third draws one of the slots that
-    are equally good to overwrite. `PRS` says what the paper leaves open and how it is settled.
+    Arguments are those of `make_sampler`, and `rho`, the power of allocation, Eq. (1).
+    y is the label vector of the sample at hand, n_i the samples of class i in the
+    stream, this one included, and l_i those in memory; all have the length C. A sample
+    takes three uniform numbers u: the first accepts it, the second draws the class to
+    shrink, the third draws one of the slots that are equally good to overwrite. `PRS`
+    says what the paper leaves open and how it is settled.
 
     Examples
     --------
     >>> from prslib.samplers import PRS
     >>> stream = np.random.default_rng(0).random((500, 7)) < 0.2
-    >>> plain, compiled = ReferencePRS(20, 7, seed=1, rho=0.5), PRS(20, 7, seed=1, rho=0.5)
+    >>> plain = ReferencePRS(20, 7, seed=1, rho=0.5)
+    >>> compiled = PRS(20, 7, seed=1, rho=0.5)
     >>> bool((plain.place(stream) == compiled.place(stream)).all())
     True
     """
@@ -37,22 +41,11 @@ class ReferencePRS(Counted, LabelSampler):
     def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
-        self._members = [[] for _ in range(self.num_classes)]  # the slots of each class
-
-    @property
-    def memory(self) -> np.ndarray:
-        """Labels of the filled slots; bool (slots, C)."""
-        return self._labels[: self._count]
-
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        for t, (y, u) in enumerate(zip(labels, uniforms, strict=True)):  # Algorithm 1, line 4
-            slots[t] = self.choose(y, u) if y.any() else -1
-            self.follow(y, slots[t])
 
     def choose(self, y: np.ndarray, u: np.ndarray) -> int:
         """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
-        if self._count < self.size:  # line 6: the memory fills
-            return self._count
+        if len(self) < self.size:  # line 6: the memory fills
+            return len(self)
         p = self.partition(y)  # line 12
         if u[0] >= self.acceptance(y, p):  # lines 14 and 15, sample-in
             return -1
@@ -62,27 +55,12 @@ class ReferencePRS(Counted, LabelSampler):
         leaving = self.leaving(k, self.distances(k, p))
         return int(leaving[int(u[2] * len(leaving))])
 
-    def follow(self, y: np.ndarray, slot: int) -> None:
-        """Count a sample, and store it where this or another sampler puts it (lines 5, 9)."""
-        self._freq += y
-        if slot < 0:
-            return
-        self._count = max(self._count, slot + 1)
-        for c in np.flatnonzero(self._labels[slot]):  # the last of the list takes the place
-            members, last = self._members[c], self._members[c].pop()
-            if last != slot:
-                members[members.index(slot)] = last
-        for c in np.flatnonzero(y):
-            self._members[c].append(int(slot))
-        self._held += y.astype(np.int64) - self._labels[slot]
-        self._labels[slot] = y
-
     def counted(self, y: np.ndarray) -> np.ndarray:
         """Return n_i with the sample at hand (line 5)."""
-        return self._freq + y
+        return self.state.class_freq + y
 
     def partition(self, y: np.ndarray) -> np.ndarray:
-        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 before a class is observed."""
+        """Return p_i = n_i^rho / sum_j n_j^rho, Eq. (1); 0 if not observed."""
         n = self.counted(y)
         log = np.where(n > 0, self.rho * np.log(np.maximum(n, 1)), -np.inf)
         weight = np.exp(log - log.max())  # no rho overflows
@@ -101,12 +79,12 @@ class ReferencePRS(Counted, LabelSampler):
 
     def surplus(self, p: np.ndarray) -> np.ndarray:
         """Return delta_i = l_i - p_i sum_j l_j, Eq. (3)."""
-        delta = self._held - p * self._held.sum()
+        delta = self.state.class_counts - p * self.state.class_counts.sum()
         return np.where(np.abs(delta) <= TOLERANCE, 0.0, delta)
 
     def class_probability(self, delta: np.ndarray) -> np.ndarray:
-        """Return softmax(delta_i) over delta_i > 0; where none is, of the largest in memory."""
-        allowed, present = delta > 0, self._held > 0
+        """Return softmax(delta_i) over delta_i > 0; if none is, of the largest."""
+        allowed, present = delta > 0, self.state.class_counts > 0
         if not allowed.any():
             allowed = present & (delta >= delta[present].max() - TOLERANCE)
             delta = np.zeros(len(delta))
@@ -115,23 +93,30 @@ class ReferencePRS(Counted, LabelSampler):
 
     def draw_class(self, chance: np.ndarray, u: float) -> int:
         """Return the class at u in the cumulated chances."""
-        return int(min(np.searchsorted(chance.cumsum(), u, side="right"), chance.nonzero()[0][-1]))
+        return int(
+            min(
+                np.searchsorted(chance.cumsum(), u, side="right"),
+                chance.nonzero()[0][-1],
+            )
+        )
 
     def scarce(self, y: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
+        """Return q_i, observed classes that are not above their target (Sec. 3.4)."""
         return (delta <= 0) & (self.counted(y) > 0)
 
     def candidates(self, c: int, q: np.ndarray) -> np.ndarray:
-        """Return K, the slots of Y, the members of class c, with the largest (not y).q, Eq. (4)."""
-        members = np.array(self._members[c])  # Y
-        score = (~self._labels[members] & q).sum(axis=1)
+        """Return K, those slots of class c with the largest (not y).q, Eq. (4)."""
+        members = self.members(c)  # Y
+        score = (~self.labels_of(members) & q).sum(axis=1)
         return members[score == score.max()]
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
-        counts = self._held - self._labels[k]  # (K, C): C_ki, the memory without k
+        counts = self.state.class_counts - self.labels_of(
+            k
+        )  # (K, C): C_ki, the memory without k
         return np.abs(counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
 
     def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return the slots of K that are nearest to the target, equally good to overwrite."""
+        """Return the slots of K nearest to the target, equally good to overwrite."""
         return k[distances <= distances.min() + TOLERANCE]

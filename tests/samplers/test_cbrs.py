@@ -39,7 +39,9 @@ def test_of_several_largest_classes_all_are_full_and_all_give():
 
 def test_a_full_class_stays_full():
     sampler = filled([A, A, A, B])
-    sampler.place(rows(C, B))  # each overwrites a sample of A, which is full from now on
+    sampler.place(
+        rows(C, B)
+    )  # each overwrites a sample of A, which is full from now on
     assert sampler.class_counts.tolist() == [1, 2, 1]
     own = np.flatnonzero(sampler.labels[:, A])[0]
     assert set(sampler.place(rows(*[A] * 50))) <= {-1, own}  # though B is the largest
@@ -51,7 +53,10 @@ def test_a_sample_counts_for_its_rarest_label():
     assert sampler.slot_class.tolist() == [A, A, B, C]
     assert sampler.class_counts.tolist() == [3, 2, 1]
     slots = next_slots([A, A, (A, B), (B, C)], (A, C))  # for C, which is not full
-    assert set(slots) == {0, 1}  # A, the largest with 2: the sample of A and B counts for B
+    assert set(slots) == {
+        0,
+        1,
+    }  # A, the largest with 2: the sample of A and B counts for B
 
 
 def test_equally_rare_labels_are_drawn_uniformly():
@@ -68,11 +73,16 @@ def test_equally_rare_labels_are_drawn_uniformly():
     extra_labels=st.sampled_from([0.0, 0.3, 2.0]),
     late=st.booleans(),
 )
-def test_every_decision_equals_the_twin(seed, num_classes, size, batch, extra_labels, late):
+def test_every_decision_equals_the_twin(
+    seed, num_classes, size, batch, extra_labels, late
+):
     rng = np.random.default_rng(seed)
     stream = long_tailed(rng, size + 160, num_classes, extra_labels, late)
     stream[rng.random(len(stream)) < 0.05] = False
-    sampler, twin = make_sampler("cbrs", size, num_classes, seed), Twin(size, num_classes, seed)
+    sampler, twin = (
+        make_sampler("cbrs", size, num_classes, seed),
+        Twin(size, num_classes, seed),
+    )
     for start in range(0, len(stream), batch):
         part = stream[start : start + batch]
         assert sampler.place(part).tolist() == twin.place(part).tolist()

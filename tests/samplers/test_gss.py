@@ -40,7 +40,11 @@ class Player:
 def full(seed=0, **options):
     """Three samples: two of class 0 with one and the same gradient, one of class 1 across."""
     player = Player(3, seed, **options)
-    assert [player.place([c], [g]) for c, g in ((0, E0), (0, E0), (1, E1))] == [[0], [1], [2]]
+    assert [player.place([c], [g]) for c, g in ((0, E0), (0, E0), (1, E1))] == [
+        [0],
+        [1],
+        [2],
+    ]
     return player
 
 
@@ -126,18 +130,28 @@ def test_a_zero_gradient_resembles_nothing():
 
 def test_an_unlabelled_sample_has_no_part_in_the_batch():
     for seed in range(10):
-        both = full(seed).place([1, None], [(-1.0, 0.0), (50.0, 0.0)])  # which would turn the mean
+        both = full(seed).place(
+            [1, None], [(-1.0, 0.0), (50.0, 0.0)]
+        )  # which would turn the mean
         assert both == [*full(seed).place([1], [(-1.0, 0.0)]), -1]
 
 
 def test_wrong_products_are_refused():
     sampler = full().sampler
-    with pytest.raises(TypeError, match=r"gradient_products: expected a function .* got ndarray"):
+    with pytest.raises(
+        TypeError, match=r"gradient_products: expected a function .* got ndarray"
+    ):
         sampler.place(CLASS[:1], gradient_products=np.eye(2))
-    with pytest.raises(ValueError, match=r"expected shape \(2, 2\), 1 subsets and 1 samples, got"):
+    with pytest.raises(
+        ValueError, match=r"expected shape \(2, 2\), 1 subsets and 1 samples, got"
+    ):
         sampler.place(CLASS[:1], gradient_products=lambda subsets: np.eye(3))
-    with pytest.raises(ValueError, match=r"expected finite numbers, .* has the network diverged"):
-        sampler.place(CLASS[:1], gradient_products=lambda subsets: np.full((2, 2), np.inf))
+    with pytest.raises(
+        ValueError, match=r"expected finite numbers, .* has the network diverged"
+    ):
+        sampler.place(
+            CLASS[:1], gradient_products=lambda subsets: np.full((2, 2), np.inf)
+        )
     np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])
     with pytest.raises(ValueError, match="subset_size must be at least 1, got 0"):
         make_sampler("gss", 5, 2, 0, subset_size=0)

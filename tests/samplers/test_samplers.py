@@ -1,68 +1,15 @@
 """What every sampler promises; a new entry of SAMPLERS is tested by being there."""
 
-import copy
-import io
-import json
-import pickle
-
 import numpy as np
 import pytest
-from prs_examples import held_items, long_tailed
+from prs_examples import held_items
+from sampler_runs import NUM_CLASSES, SIZE, context, run, stream
 
 from prslib.conformance import check_sampler
 from prslib.samplers import SAMPLERS, make_sampler
 
-SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
-
-
-def stream(length=400, seed=0, labels="many"):
-    """Draw a long-tailed stream; the last class first appears half-way."""
-    rng = np.random.default_rng(seed)
-    chance = 0.6 ** np.arange(NUM_CLASSES)
-    chance[-1] = 0.1
-    rows = np.eye(NUM_CLASSES, dtype=bool)[rng.choice(NUM_CLASSES, length, p=chance / chance.sum())]
-    if labels == "many":
-        rows |= rng.random(rows.shape) < 0.15
-        rows[rng.random(length) < 0.05] = False
-    rows[: length // 2, -1] = False
-    return rows
-
-
-VALUES = np.random.default_rng(99).normal(size=(1000, 6)).astype(np.float32)
-
-
-def opposed(start, length):
-    """Gradients that point away from all of the memory's; every 14th turns its batch's mean."""
-
-    def products(subsets):
-        away = np.tile([-0.9, np.sqrt(0.19)], (length, 1))
-        away[np.arange(start, start + length) % 14 == 13] = [100, 0]
-        rows = np.concatenate([np.tile([1.0, 0.0], (len(subsets), 1)), away])
-        return rows @ rows.T
-
-    return products
-
-
-# what samplers need beside labels: the same for the same rows of the stream, however it is cut
-NEEDS = {
-    "features": lambda start, length: VALUES[start : start + length],
-    "gradient_products": opposed,
-}
 PARTITIONED = {"exstream"}  # each class has slots of its own, each slot a single label
-
-
-def context(sampler, rows, start=0):
-    """Return what the sampler needs beside labels."""
-    return {name: NEEDS[name](start, len(rows)) for name in sampler.needs}
-
-
-def run(sampler, rows, batch=10):
-    parts = [
-        sampler.place(rows[i : i + batch], **context(sampler, rows[i : i + batch], i))
-        for i in range(0, len(rows), batch)
-    ]
-    return np.concatenate(parts)
 
 
 @ALL
@@ -88,7 +35,9 @@ def test_a_seed_decides_everything(name):
     rows = stream()
     global_state = np.random.get_state()[1].copy()
     for same in ([7, 7], [np.random.SeedSequence(7), np.random.default_rng(7)]):
-        slots = [run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in same]
+        slots = [
+            run(make_sampler(name, SIZE, NUM_CLASSES, seed), rows) for seed in same
+        ]
         assert (slots[0] == slots[1]).all()
     assert (run(make_sampler(name, SIZE, NUM_CLASSES, 8), rows) != slots[0]).any()
     assert (np.random.get_state()[1] == global_state).all()
@@ -97,7 +46,9 @@ def test_a_seed_decides_everything(name):
 def test_a_stream_drawn_from_the_same_seed_shares_no_numbers_with_the_sampler():
     kept = []
     for seed in range(30):
-        labels = np.eye(2, dtype=bool)[(np.random.default_rng(seed).random(2000) < 0.5).astype(int)]
+        labels = np.eye(2, dtype=bool)[
+            (np.random.default_rng(seed).random(2000) < 0.5).astype(int)
+        ]
         sampler = make_sampler("crs", 100, 2, seed)
         sampler.place(labels)
         kept.append(sampler.class_counts[0])
@@ -131,7 +82,11 @@ def test_batches_of_one_and_of_a_thousand_give_one_distribution(name):
     ("name", "options"),
     [
         ("cbrs", {}),
-        *(("prs", {"rho": rho, "variant": v}) for rho in (0, 1) for v in ("paper", "authors")),
+        *(
+            ("prs", {"rho": rho, "variant": v})
+            for rho in (0, 1)
+            for v in ("paper", "authors")
+        ),
         *(("ocdm", {"rho": rho}) for rho in (0, 1)),
     ],
 )
@@ -149,9 +104,21 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
     ("labels", "error", "match"),
     [
         (np.ones((2, NUM_CLASSES)), TypeError, "labels: expected bool, got float64"),
-        (np.ones(NUM_CLASSES, bool), ValueError, r"expected shape \(B, 8\), got \(8,\)"),
-        (np.ones(2, int), TypeError, r"class numbers y multi-hot: np.eye\(8, dtype=bool\)\[y\]"),
-        (np.ma.masked_equal(np.eye(8, dtype=bool), True), ValueError, "got masked entries; fill"),
+        (
+            np.ones(NUM_CLASSES, bool),
+            ValueError,
+            r"expected shape \(B, 8\), got \(8,\)",
+        ),
+        (
+            np.ones(2, int),
+            TypeError,
+            r"class numbers y multi-hot: np.eye\(8, dtype=bool\)\[y\]",
+        ),
+        (
+            np.ma.masked_equal(np.eye(8, dtype=bool), True),
+            ValueError,
+            "got masked entries; fill",
+        ),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
     ],
 )
@@ -169,7 +136,13 @@ def test_labels_are_checked(name, labels, error, match):
         (0, 8, 0, ValueError, "size must be at least 1, got 0"),
         (5, 0, 0, ValueError, "num_classes must be at least 1, got 0"),
         (5.0, 8, 0, TypeError, "size must be a whole number, got 5.0"),
-        (5, 8, None, TypeError, "seed: expected an int, SeedSequence or Generator, got None"),
+        (
+            5,
+            8,
+            None,
+            TypeError,
+            "seed: expected an int, SeedSequence or Generator, got None",
+        ),
     ],
 )
 def test_construction_is_checked(name, size, num_classes, seed, error, match):
@@ -177,71 +150,32 @@ def test_construction_is_checked(name, size, num_classes, seed, error, match):
         make_sampler(name, size, num_classes, seed)
 
 
-def restored(sampler):
-    """A sampler of another seed that was given the state, through a file without pickle."""
-    state, file = sampler.state_dict(), io.BytesIO()
-    generator = json.dumps(state.pop("generator"))
-    np.savez(file, generator=generator, **state)
-    file.seek(0)
-    saved = dict(np.load(file, allow_pickle=False))
-    saved = {name: value if value.ndim else value.item() for name, value in saved.items()}
-    name = type(sampler).__name__.lower()
-    twin = make_sampler(name, sampler.size, sampler.num_classes, 99)
-    twin.load_state_dict(saved | {"generator": json.loads(saved["generator"])})
-    return twin
-
-
-@pytest.mark.parametrize(
-    "renew", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s)), restored]
-)
-@ALL
-def test_a_copy_goes_on_alike(name, renew):
-    rows = stream()
-    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4)
-    run(sampler, rows[:150])
-    twin = renew(sampler)
-    assert run(sampler, rows[150:]).tolist() == run(twin, rows[150:]).tolist()
-    assert (sampler.labels == twin.labels).all() and len(sampler) == len(twin)
-    assert repr(sampler) == repr(twin) and f"num_classes={NUM_CLASSES}" in repr(twin)
-
-
-@pytest.mark.parametrize("name", ["cbrs", "crs", "ocdm", "prs"])
-def test_the_state_grows_with_the_labels_and_replaces_a_smaller_or_larger_one(name):
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([long_tailed(rng, 150, 60, labels) for labels in (0, 2, 30)])
-    sampler, larger = make_sampler(name, 40, 60, 0), make_sampler(name, 40, 60, 1)
-    run(sampler, rows[:150])
-    run(larger, rows, batch=450)
-    smaller = restored(sampler)
-    larger.load_state_dict(sampler.state_dict())
-    for batch in (10, 10 if name == "ocdm" else 300):
-        slots = run(larger, rows[150:], batch)
-        assert slots.tolist() == run(smaller, rows[150:]).tolist()
-        assert (larger.labels == smaller.labels).all()
-
-
-def test_the_state_of_another_sampler_is_refused():
-    state = make_sampler("prs", 4, 3, 0).state_dict()
-    for other in (("prs", 5, 3), ("prs", 4, 2), ("crs", 4, 3)):
-        with pytest.raises(ValueError, match=r"one of .*'PRS'.*; make the sampler as it was"):
-            make_sampler(*other, 0).load_state_dict(state)
-    with pytest.raises(ValueError, match="expected one of"):
-        make_sampler("prs", 4, 3, 0, rho=1.0).load_state_dict(state)
-    with pytest.raises(ValueError, match=r"state_dict returned, got others for \['_more'\]"):
-        make_sampler("prs", 4, 3, 0).load_state_dict(state | {"_more": np.zeros(3)})
-
-
 @pytest.mark.parametrize(
     ("name", "options", "error", "match"),
     [
-        ("prs", {"rho": -1e7}, ValueError, r"rho must be between .* and 1e\+06, got -1e\+07"),
+        (
+            "prs",
+            {"rho": -1e7},
+            ValueError,
+            r"rho must be between .* and 1e\+06, got -1e\+07",
+        ),
         ("prs", {"rho": 10**400}, ValueError, "rho must be finite, got inf"),
         ("prs", {"rho": float("nan")}, ValueError, "rho must be finite, got nan"),
         ("ocdm", {"rho": "0"}, TypeError, "rho must be a number, got '0'"),
         ("prs", {"rho": None}, TypeError, "rho"),
-        ("prs", {"variant": "a"}, ValueError, "'a' of PRS; known variants: paper, authors"),
-        ("prs", {"roh": 0.0}, TypeError, "'roh' of sampler 'prs'; known options: rho, variant"),
-        ("ocdm", {"variant": "paper"}, TypeError, "of sampler 'ocdm'; known options: rho"),
+        ("prs", {"variant": "a"}, ValueError, "'a'; known variants: authors, paper"),
+        (
+            "prs",
+            {"roh": 0.0},
+            TypeError,
+            "'roh' of sampler 'prs'; known options: rho, variant",
+        ),
+        (
+            "ocdm",
+            {"variant": "paper"},
+            TypeError,
+            "of sampler 'ocdm'; known options: rho",
+        ),
         ("crs", {"rho": 0.0}, TypeError, "'rho' of sampler 'crs'; known options: none"),
     ],
 )
@@ -252,5 +186,7 @@ def test_options_are_checked(name, options, error, match):
 
 def test_an_unknown_sampler_names_the_known():
     known = ", ".join(sorted(SAMPLERS))
-    with pytest.raises(ValueError, match=f"^unknown sampler 'pra'; known samplers: {known}$"):
+    with pytest.raises(
+        ValueError, match=f"^unknown sampler 'pra'; known samplers: {known}$"
+    ):
         make_sampler("pra", SIZE, NUM_CLASSES, 0)

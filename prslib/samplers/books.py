@@ -1,0 +1,183 @@
+"""The books that all samplers keep: counts, labels and slots, in Python and compiled.
+
+Numba keeps compiled functions beside their source and does not see a change in another
+file: after one here, delete ``prslib/samplers/__pycache__``.
+"""
+
+import copy
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+# a call that is not inlined counts the users of each of State's arrays, which costs
+# more than most functions here do
+compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
+# not inlined: for what is called seldom, so that it is compiled only once
+called = numba.njit(cache=True, error_model="numpy")
+# the terms of a sum may be added in any order, so that several are added at once
+in_any_order = numba.njit(cache=True, fastmath={"reassoc", "nsz"})
+
+
+class State(NamedTuple):
+    """What a sampler knows of stream and memory: C classes, m slots."""
+
+    seen: np.ndarray  # int64 (1,) samples of the stream that have a label
+    filled: np.ndarray  # int64 (1,) slots in use; they fill in order
+    class_freq: np.ndarray  # int64 (C,) n_i, samples of each class in the stream
+    class_counts: np.ndarray  # int64 (C,) l_i, samples of each class in memory
+    classes: np.ndarray  # int32 (m, L) classes of the sample in each slot, then -1
+    members: np.ndarray  # int32, the slots of class 0, then room, those of class 1, ...
+    start: np.ndarray  # int64 (C + 1,) where in members each class begins
+
+
+@compiled
+def members_of(state, c):
+    """Return the slots of class c, a view."""
+    return state.members[state.start[c] : state.start[c] + state.class_counts[c]]
+
+
+@compiled
+def classes_of(state, slot):
+    """Return the classes of the sample in a slot, a view."""
+    row = state.classes[slot]
+    number = 0
+    while number < len(row) and row[number] >= 0:
+        number += 1
+    return row[:number]
+
+
+@compiled
+def list_classes(y, classes):
+    """Write the classes of a sample into the scratch array; return them, a view."""
+    count = 0
+    for c in range(len(y)):  # without a branch, which would be hard to predict
+        classes[count] = c
+        count += y[c]
+    return classes[:count]
+
+
+@compiled
+def has_room(state, classes):
+    """Tell whether a sample's classes have room, each for one more slot."""
+    if len(classes) > state.classes.shape[1]:
+        return False
+    for c in classes:
+        if state.start[c] + state.class_counts[c] == state.start[c + 1]:
+            return False
+    return True
+
+
+@compiled
+def count(state, classes):
+    """Count a sample in n_i (Algorithm 1, line 5)."""
+    state.seen[0] += 1
+    for c in classes:
+        state.class_freq[c] += 1
+
+
+@compiled
+def store(state, classes, slot):
+    """Put a sample in a slot, in place of the one that is there (lines 9 and 18)."""
+    row = state.classes[slot]
+    for c in row:
+        if c < 0:
+            break
+        members = members_of(
+            state, c
+        )  # the last one moves to the place that comes free
+        k = 0
+        while members[k] != slot:
+            k += 1
+        members[k] = members[-1]
+        state.class_counts[c] -= 1
+    for j in range(len(row)):
+        row[j] = -1
+    for j in range(len(classes)):
+        c = classes[j]
+        row[j] = c
+        state.members[state.start[c] + state.class_counts[c]] = slot
+        state.class_counts[c] += 1
+    state.filled[0] = max(state.filled[0], slot + 1)
+
+
+@compiled
+def rarest(classes, counts, u):
+    """Return which of the classes has the least count, a random one of several."""
+    least = counts[classes[0]]
+    for c in classes:
+        least = min(least, counts[c])
+    ties = 0
+    for c in classes:
+        ties += counts[c] == least
+    chosen = int(u * ties)
+    for c in classes:
+        if counts[c] == least:
+            if chosen == 0:
+                return c
+            chosen -= 1
+    return -1
+
+
+def positions(start: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return where the members of class 0 stand, then those of class 1, and so on."""
+    rank = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    return np.repeat(start[:-1], counts) + rank
+
+
+def lists_of(labels: np.ndarray) -> np.ndarray:
+    """Return the classes of each sample, int32 (n, L), then -1."""
+    counts = labels.sum(axis=1)
+    lists = np.full((len(labels), counts.max(initial=1)), -1, np.int32)
+    _, classes = np.nonzero(labels)
+    first = lists.shape[1] * np.arange(len(labels) + 1)
+    lists.flat[positions(first, counts)] = classes
+    return lists
+
+
+def restored_generator(state: dict[str, Any]) -> np.random.Generator:
+    """Return a generator in a saved state; raise ValueError for none."""
+    try:
+        rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
+        rng.bit_generator.state = copy.deepcopy(state)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"expected generator the state of a numpy generator, got another ({error!r})"
+        ) from error
+    return rng
+
+
+def check_books(state: dict[str, Any]) -> None:
+    """Check counts and slots against the labels."""
+    labels, freq = state["labels"], state["class_freq"]
+    size, num_classes = labels.shape
+    filled = labels.any(axis=1)
+    expect("labels", filled[: filled.sum()].all(), "the first slots filled", "gaps")
+    counts = labels.sum(axis=0)
+    expect("class_freq", (freq >= counts).all(), "at least the memory's", freq)
+    least = max(filled.sum(), freq.max())
+    fits = least <= state["seen"] <= freq.sum()
+    expect("seen", fits, f"{least} to {freq.sum()}", state["seen"])
+    members = state["members"]
+    check_alike("members", members, np.zeros(counts.sum(), np.int32))
+    inside = ((members >= 0) & (members < size)).all()
+    expect("members", inside, f"slots from 0 to {size - 1}", "others")
+    classes = np.repeat(np.arange(num_classes), counts)
+    pairs = classes * size + members
+    right = labels[members, classes].all() and len(np.unique(pairs)) == len(pairs)
+    expect("members", right, "each slot once in each of its classes", "others")
+
+
+def check_alike(name: str, value: Any, like: Any) -> None:
+    """Refuse a value of a state that has another type, dtype or shape than ``like``."""
+    kind, expected = type(value).__name__, type(like).__name__
+    if isinstance(like, np.ndarray) and isinstance(value, np.ndarray):
+        kind = f"{value.dtype} {value.shape}"
+        expected = f"{like.dtype} {like.shape}"
+    expect(name, kind == expected, expected, kind)
+
+
+def expect(name: str, right: bool, expected: object, value: object) -> None:
+    """Raise ValueError for an entry of a state that does not fit."""
+    if not right:
+        raise ValueError(f"expected {name} {expected}, got {value}")

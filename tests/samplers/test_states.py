@@ -1,0 +1,137 @@
+"""Saved states: the same decisions go on, and a changed state is refused as a whole."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+from sampler_runs import NUM_CLASSES, SIZE, context, run, stream
+
+from prslib.samplers import SAMPLERS, make_sampler
+
+CASES = [(name, {}) for name in sorted(SAMPLERS)] + [("prs", {"variant": "authors"})]
+ALL = pytest.mark.parametrize(("name", "options"), CASES)
+
+
+def through_a_file(sampler):
+    """Return a sampler of another seed that got the state through a file of arrays."""
+    state, file = sampler.state_dict(), io.BytesIO()
+    arrays = {name: v for name, v in state.items() if isinstance(v, np.ndarray)}
+    np.savez(file, **arrays)
+    file.seek(0)
+    state |= dict(np.load(file, allow_pickle=False))
+    options = {"variant": "authors"} if state.get("variant") == "authors" else {}
+    name = type(sampler).__name__.lower()
+    twin = make_sampler(name, sampler.size, sampler.num_classes, 99, **options)
+    twin.load_state_dict(state)
+    return twin
+
+
+COPIES = [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s)), through_a_file]
+
+
+@pytest.mark.parametrize("renew", COPIES)
+@ALL
+def test_a_copy_goes_on_alike(name, options, renew):
+    rows = stream()
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, rows[:150])
+    twin = renew(sampler)
+    assert run(sampler, rows[150:]).tolist() == run(twin, rows[150:]).tolist()
+    assert (sampler.labels == twin.labels).all() and len(sampler) == len(twin)
+    assert repr(sampler) == repr(twin) and f"num_classes={NUM_CLASSES}" in repr(twin)
+
+
+def test_a_state_of_another_width_replaces_the_one_before():
+    rng = np.random.default_rng(0)
+    few, many = (
+        np.eye(60, dtype=bool)[rng.integers(0, 60, 150)],
+        rng.random((150, 60)) < 0.5,
+    )
+    for name in ("cbrs", "crs", "ocdm", "prs"):
+        sampler, larger = make_sampler(name, 40, 60, 0), make_sampler(name, 40, 60, 1)
+        run(sampler, few)
+        run(larger, many)
+        larger.load_state_dict(sampler.state_dict())
+        assert run(larger, many).tolist() == run(sampler, many).tolist()
+        assert (larger.labels == sampler.labels).all()
+
+
+def damaged(state, rng):
+    """Change one entry of a state, at random; return the changed state and its name."""
+    state = copy.deepcopy(state)
+    name = str(rng.choice(sorted(state)))
+    value = state[name]
+    kind = rng.integers(6)
+    if isinstance(value, np.ndarray):
+        if kind == 0:
+            value = value[: len(value) // 2]
+        elif kind == 1:
+            value = np.concatenate([value, value])
+        elif kind == 2:
+            value = value.astype(np.float16)
+        elif kind == 3:
+            value = value.ravel()
+        elif value.size and value.dtype == bool:
+            place = tuple(rng.integers(0, n) for n in value.shape)
+            value[place] = not value[place]
+        elif value.size:
+            place = tuple(rng.integers(0, n) for n in value.shape)
+            value[place] = rng.choice([-1, -5, 10**6, value[place] + 1])
+    elif isinstance(value, dict):
+        value = [None, {}, {"bit_generator": "PCG64"}, 3][kind % 4]
+    else:
+        value = [None, -3, 10**9, "other", 2.5, [value]][kind]
+    return {**state, name: value}, name
+
+
+@ALL
+def test_no_changed_state_leaves_the_memory(name, options):
+    """Each is refused, or goes on with slots and counts that fit."""
+    rng = np.random.default_rng(0)
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, stream())
+    state, refused = sampler.state_dict(), 0
+    for _ in range(250):
+        changed, entry = damaged(state, rng)
+        twin = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+        try:
+            twin.load_state_dict(changed)
+        except ValueError as error:
+            refused += 1
+            assert str(error).startswith("expected "), error
+            assert len(twin) == 0 and not twin.class_freq.any()
+            continue
+        rows = stream(60, seed=1)
+        slots = run(twin, rows)
+        assert ((slots >= -1) & (slots < SIZE)).all(), entry
+        assert (twin.labels.sum(axis=0) == twin.class_counts).all(), entry
+        assert len(twin) == SIZE
+    assert refused > 200
+
+
+def test_the_state_of_another_sampler_is_refused():
+    state = make_sampler("prs", 4, 3, 0).state_dict()
+    for other, message in (
+        (("prs", 5, 3), "expected size 5, got 4"),
+        (("prs", 4, 2), "expected num_classes 2, got 3"),
+        (("crs", 4, 3), "expected sampler 'CRS', got PRS"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_sampler(*other, 0).load_state_dict(state)
+    with pytest.raises(ValueError, match=r"expected rho 1\.0, got 0\.0"):
+        make_sampler("prs", 4, 3, 0, rho=1.0).load_state_dict(state)
+    with pytest.raises(ValueError, match="expected entries"):
+        make_sampler("prs", 4, 3, 0).load_state_dict(state | {"more": np.zeros(3)})
+
+
+@ALL
+def test_labels_of_class_counts_and_members_agree(name, options):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    rows = stream()
+    sampler.place(rows[:100], **context(sampler, rows[:100]))
+    for c in range(NUM_CLASSES):
+        assert (
+            sorted(sampler.members(c)) == np.flatnonzero(sampler.labels[:, c]).tolist()
+        )
