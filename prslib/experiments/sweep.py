@@ -150,7 +150,8 @@ class Sweep:
                 self.work([[config] for config in self.again.copy()], alone=True)
         if self.errors:
             lines = [
-                f"{describe(config.identity)} ({config.hash}): {_told(error)}"
+                f"{describe(config.identity)} ({config.hash}): "
+                f"{type(error).__name__}: {error}"
                 for config, error in self.errors.items()
             ]
             raise RuntimeError(
@@ -193,7 +194,7 @@ class Sweep:
         missing, busy = [], []
         for config in group:
             try:
-                locks.enter_context(self.store.lock(config, wait=False))
+                locks.enter_context(self.store.lock(config))
                 if self.store.load(config) is None:
                     self.store.check_writable()
                     self.store.remove_files(config)
@@ -251,10 +252,6 @@ class Sweep:
         self.errors[config] = error
         self.store.record_failure(config, error)
         self.bar.update()
-
-
-def _told(error: Exception) -> str:
-    return KILLED if KILLED in str(error) else f"{type(error).__name__}: {error}"
 
 
 def train_group(
