@@ -129,7 +129,9 @@ def _costs(runs: pd.DataFrame, remarks: list[str]) -> pd.DataFrame:
         for (kind, device), config in bar:
             text = f"{config.method}, {config.resolved['model']} on {_shape(config)}"
             if device != "cpu" and not torch.cuda.is_available():
-                remarks.append("there is no GPU here: measured on one thread instead")
+                remarks.append(
+                    "there is no GPU here: measured on one thread, in float32"
+                )
             try:
                 seconds[kind, device] = measure_step(config, device)
                 step = f"{1000 * seconds[kind, device]:,.0f} ms a step ({device})"
@@ -218,7 +220,7 @@ class _Enough(Exception):  # noqa: N818
 
 
 def measure_step(config: RunConfig, device: str = "cpu") -> float:
-    """Return the seconds of a step: begin the run on noise, look at the clock a step."""
+    """Return the seconds of a step: begin the run on noise and look at the clock."""
     from prslib.training.run import run
 
     device = device if torch.cuda.is_available() else "cpu"
@@ -230,6 +232,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     plain = replace(
         config, **fields, memory_size=memory, weights=NONE,
         schedule=None, features_per_class=0, variance_points=0,
+        precision="fp32" if device == "cpu" else config.precision,
     )  # fmt: skip
     times = []
 

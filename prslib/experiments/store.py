@@ -355,6 +355,21 @@ def describe(identity: dict) -> str:
     return f"{identity['method']}{rho} on {where}"
 
 
+def final_table(run: Run) -> pd.DataFrame:
+    """Lay out a run's scores after its last task, in percent: a row a class group."""
+    scores = run.scores
+    last = scores["trained_tasks"] == scores["trained_tasks"].max()
+    rows = scores[last & scores["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
+    rows = rows[rows["task"] == "seen"].dropna(subset="value")
+    cells = rows.assign(value=100 * rows["value"])
+    table = cells.pivot(index="group", columns="metric", values="value")
+    table = table.reindex(
+        [name for name in ("overall", *GROUPS) if name in table.index]
+    )
+    columns = ["mAP", "C-F1", "O-F1", "accuracy"]
+    return table[[name for name in columns if name in table]].rename_axis(columns=None)
+
+
 class Entry(NamedTuple):
     """A run in a store, finished or not."""
 

@@ -40,7 +40,11 @@ def no_data(monkeypatch):
 )
 def test_blank_data_sets_have_the_published_sizes(name, images, classes, tasks):
     blank = cost.blank_dataset(name)
-    assert (len(blank.train), blank.num_classes, blank.num_tasks) == (images, classes, tasks)
+    assert (len(blank.train), blank.num_classes, blank.num_tasks) == (
+        images,
+        classes,
+        tasks,
+    )
     assert tasks == len(DATASETS[name].recipe.schedule)
 
 
@@ -51,7 +55,10 @@ def test_blanks_stand_in_within_the_context_only():
         assert "digits70seq" not in missing
         assert config.hash
         assert work_of(config).steps == pytest.approx(3507, abs=4)
-    for ask in (lambda: config.hash, lambda: load_dataset("imbal-mnistseq", images=False)):
+    for ask in (
+        lambda: config.hash,
+        lambda: load_dataset("imbal-mnistseq", images=False),
+    ):
         with pytest.raises(FileNotFoundError):
             ask()
 
@@ -76,14 +83,19 @@ def test_work_is_what_a_run_does(method, monkeypatch):
 
 def test_looks_at_the_memory_count_as_steps():
     plain, watched = (RunConfig(**MLP, method="CRS", variance_points=n) for n in (0, 5))
-    assert work_of(watched).steps - work_of(plain).steps == 5 * 2  # 30 samples, 20 at once
+    assert (
+        work_of(watched).steps - work_of(plain).steps == 5 * 2
+    )  # 30 samples, 20 at once
 
 
 # one of each kind that a step knows, and data sets and weights that are not here
 @pytest.mark.parametrize(
     "fields",
     [
-        *(MLP | {"method": name} for name in ("EWC", "ExStream", "Finetune", "GSS", "OCDM")),
+        *(
+            MLP | {"method": name}
+            for name in ("EWC", "ExStream", "Finetune", "GSS", "OCDM")
+        ),
         {"dataset": "imbal-svhnseq", "method": "EWC", "model": "resnet18_imagenet"},
         {"dataset": "cocoseq-features", "method": "PRS"},
     ],
@@ -100,8 +112,17 @@ def test_every_kind_of_run_has_a_pace_without_its_files(fields, monkeypatch):
 def test_runs_of_one_kind_share_a_pace():
     seeds = configs(**MLP, method="PRS", seed=[0, 1], rho=[0.0, 1.0])
     assert len({cost.kind_of(config) for config in seeds}) == 1
-    alike = [("PRS", "CRS", "OCDM"), ("Finetune", "Multitask"), ("GSS",), ("ExStream",), ("EWC",)]
-    kinds = [{cost.kind_of(RunConfig(**MLP, method=method)) for method in some} for some in alike]
+    alike = [
+        ("PRS", "CRS", "OCDM"),
+        ("Finetune", "Multitask"),
+        ("GSS",),
+        ("ExStream",),
+        ("EWC",),
+    ]
+    kinds = [
+        {cost.kind_of(RunConfig(**MLP, method=method)) for method in some}
+        for some in alike
+    ]
     assert [len(kind) for kind in kinds] == [1] * 5
     assert len(set.union(*kinds)) == 5
 
@@ -118,14 +139,20 @@ def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick
         "main_results": configs(**MLP, method=["CRS", "PRS"], batch_size=30),
         "rho_sweep": configs(**MLP, method="PRS", rho=[0.0, 1.0], batch_size=30),
     }
-    monkeypatch.setattr("prslib.report.notebook.wanted", lambda name, profile: wanted[name])
+    monkeypatch.setattr(
+        "prslib.report.notebook.wanted", lambda name, profile: wanted[name]
+    )
     steps = work_of(wanted["rho_sweep"][0]).steps
     run_all(wanted["main_results"][:1], workers=1)
     assert main(["plan", "--profile", "smoke", "main_results", "rho_sweep"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split()[-4:] for line in lines[1:4]]
     assert [cell[:2] for cell in cells] == [["2", "1"], ["2", "2"], ["3", "2"]]
-    assert [int(cell[2].replace(",", "")) for cell in cells] == [steps, 2 * steps, 2 * steps]
+    assert [int(cell[2].replace(",", "")) for cell in cells] == [
+        steps,
+        2 * steps,
+        2 * steps,
+    ]
     hours = [float(cell[3]) for cell in cells]
     np.testing.assert_allclose(hours, np.array([1, 2, 2]) * steps / 3600, rtol=0.01)
 
@@ -133,7 +160,10 @@ def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, quick
 def test_a_plan_counts_the_hours_of_a_training_once(tmp_path, quick_paces):
     fields = MLP | {"method": "CRS", "batch_size": 30}
     plain, watched, other = (RunConfig(**fields, variance_points=n) for n in (0, 5, 2))
-    wanted = {"main_results": ([plain], "cpu"), "gradient_variance": ([watched, other], "cpu")}
+    wanted = {
+        "main_results": ([plain], "cpu"),
+        "gradient_variance": ([watched, other], "cpu"),
+    }
     table, _ = plan(list(wanted), wanted.get, Store(tmp_path))
     assert table["missing"].tolist() == [1, 2, 3]
     steps = work_of(plain).steps, work_of(watched).steps, work_of(watched).steps
@@ -145,7 +175,10 @@ def test_a_plan_says_what_data_are_missing(tmp_path, monkeypatch, capsys, quick_
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
     assert main(["plan", "--profile", "paper", "single_label"]) == 0
     output = capsys.readouterr().out
-    assert "imbal-svhnseq: labels and images missing; all its runs count as missing" in output
+    assert (
+        "imbal-svhnseq: labels and images missing; all its runs count as missing"
+        in output
+    )
     assert "cocoseq" not in output
     assert main(["plan", "--profile", "paper", "nothing"]) == 1
     assert "known notebooks: " in capsys.readouterr().err
@@ -153,17 +186,24 @@ def test_a_plan_says_what_data_are_missing(tmp_path, monkeypatch, capsys, quick_
 
 def test_hours_side_by_side_are_each_devices_own(tmp_path, monkeypatch, quick_paces):
     fields = MLP | {"method": "CRS", "batch_size": 30}
-    on_cpu, on_gpu = (configs(**fields, seed=list(range(*ends))) for ends in ((0, 8), (8, 40)))
+    on_cpu, on_gpu = (
+        configs(**fields, seed=list(range(*ends))) for ends in ((0, 8), (8, 40))
+    )
     wanted = {"rho_sweep": (on_cpu, "cpu"), "main_results": (on_gpu, "cuda")}
     monkeypatch.setattr(cost.torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr("prslib.experiments.workers.cpu_count", lambda: 16)
     table, (said, *_) = plan(list(wanted), wanted.get, Store(tmp_path))
-    assert "with 8 side by side on the CPU and then 8 side by side on the GPU, in all: " in said
+    assert (
+        "with 8 side by side on the CPU and then 8 side by side on the GPU, in all: "
+        in said
+    )
     hours = table["hours"][0] / 8 + table["hours"][1] / 8
     assert said.endswith(f" {cost.in_hours(hours)}.")
 
 
-def test_a_notebook_that_cannot_say_what_it_wants_leaves_the_others(tmp_path, quick_paces):
+def test_a_notebook_that_cannot_say_what_it_wants_leaves_the_others(
+    tmp_path, quick_paces
+):
     def wanted(name):
         if name == "rho_sweep":
             raise ZeroDivisionError("what a cell does")
@@ -171,7 +211,10 @@ def test_a_notebook_that_cannot_say_what_it_wants_leaves_the_others(tmp_path, qu
 
     table, remarks = plan(["rho_sweep", "main_results"], wanted, Store(tmp_path))
     assert table["missing"].tolist() == [1, 1]
-    assert "rho_sweep cannot say what it wants: ZeroDivisionError: what a cell does" in remarks
+    assert (
+        "rho_sweep cannot say what it wants: ZeroDivisionError: what a cell does"
+        in remarks
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,12 +224,16 @@ def test_a_notebook_that_cannot_say_what_it_wants_leaves_the_others(tmp_path, qu
         (BrokenProcessPool(), "the memory does not suffice"),
     ],
 )
-def test_a_pace_that_cannot_be_measured_is_unknown_and_said(tmp_path, monkeypatch, error, said):
+def test_a_pace_that_cannot_be_measured_is_unknown_and_said(
+    tmp_path, monkeypatch, error, said
+):
     def break_down(config, device):
         raise error
 
     monkeypatch.setattr(cost, "measure", break_down)
-    monkeypatch.setattr(cost, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    monkeypatch.setattr(
+        cost, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1)
+    )
     wanted = configs(**MLP, seed=[0, 1]), "cpu"
     text = cost.as_text(*plan(["main_results"], lambda name: wanted, Store(tmp_path)))
     assert text.count(f"PRS, mlp on 28x28x1: not measured, {said}") == 1
@@ -213,5 +260,7 @@ def test_a_plan_that_is_killed_leaves_no_process(tmp_path):
     with subprocess.Popen([sys.executable, script], **pipes) as plan:
         assert plan.stdout.readline() == b"1\n"
         plan.kill()
-        ended, _, _ = select.select([plan.stdout], [], [], 600)  # all that could write are gone
+        ended, _, _ = select.select(
+            [plan.stdout], [], [], 600
+        )  # all that could write are gone
         assert ended and os.read(plan.stdout.fileno(), 1) == b""
