@@ -121,8 +121,7 @@ class Cluster(Executor):
     def __init__(self, address: str, configs: Sequence[RunConfig], device: str):
         self.ray, self.connected = connect(address)
         share = gpu_share(configs, device)
-        task = {"num_cpus": 1, "num_gpus": share, "max_retries": RETRIES}
-        self.task = self.ray.remote(with_registered).options(**task, name="prslib run")
+        self.task = {"num_cpus": 1, "num_gpus": share, "max_retries": RETRIES}
         try:
             self.check(share, list({c.dataset: c for c in configs}.values()))
         except BaseException:
@@ -131,7 +130,8 @@ class Cluster(Executor):
 
     def submit(self, function: Callable, *arguments: object) -> Future:
         """Let a machine call a function; Ray tries again where the machine is lost."""
-        return self.task.remote(function, *arguments).future()
+        task = self.ray.remote(function).options(**self.task, name="prslib run")
+        return task.remote(*arguments).future()
 
     def shutdown(self, wait: bool = True, **_: object) -> None:
         """Leave the cluster, which ends what was submitted."""
@@ -157,8 +157,9 @@ class Cluster(Executor):
         hashes, answers, faults = [c.hash for c in configs], {}, []
         for node in nodes:
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            how = {"num_cpus": 0, "num_gpus": 0, "max_retries": 0}
-            task = self.task.options(scheduling_strategy=there, **how)
+            how = {"num_cpus": 0, "num_gpus": 0, "name": "prslib check"}
+            task = self.ray.remote(with_registered)
+            task = task.options(scheduling_strategy=there, max_retries=0, **how)
             answers[task.remote(registered(), check_hashes, configs, hashes)] = node
         for answer, node in answers.items():
             try:

@@ -91,7 +91,7 @@ def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(
-        ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"
+        ConnectionError, match=r"expected a Ray cluster .*, or start one \(`ray start"
     ):
         sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -194,6 +194,7 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     assert (
         "in train" in json.loads(failure.read_text())["traceback"]
     )  # where, on the machine
-    sweep.run_all(wanted, local, workers=1, address="")
+    monkeypatch.delenv("RAY_ADDRESS")
+    sweep.run_all(wanted, local, workers=1)
     assert stored(store.folder) == stored(local.folder)
     assert len(stored(store.folder)) == 3
