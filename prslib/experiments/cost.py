@@ -65,7 +65,7 @@ def work_of(config: RunConfig) -> Work:
     parts = [np.isin(train.task, group).sum() for group in groups]
     if METHODS[config.method].offline:
         parts, seen = [len(train)] * settings["epochs"], seen[-1:]
-    steps = sum(math.ceil(images / settings["batch_size"]) for images in parts)
+    steps = sum(int(images) // settings["batch_size"] for images in parts)
     if METHODS[config.method].sampler is not None:
         steps += settings["variance_points"] * math.ceil(settings["memory_size"] / 20)
     scored = [
@@ -125,7 +125,8 @@ def _costs(runs: pd.DataFrame, remarks: list[str]) -> pd.DataFrame:
     ]
     first = dict(zip(kinds, runs["config"], strict=True))
     seconds = {}
-    with tqdm(first.items(), desc="measuring", unit="kind", disable=not first) as bar:
+    how = {"desc": "measuring", "unit": "kind", "disable": not first}
+    with tqdm(first.items(), **how) as bar:
         for (kind, device), config in bar:
             text = f"{config.method}, {config.resolved['model']} on {_shape(config)}"
             if device != "cpu" and not torch.cuda.is_available():
@@ -258,13 +259,15 @@ def _noise(config: RunConfig, shape: tuple[int, ...]) -> SequentialDataset:
     """Make a data set with a run's classes and noise as its images."""
     dataset = load_dataset(config.dataset, images=False)
     rng = np.random.default_rng(0)
-    images = max(COMPARED, 5 * config.resolved["batch_size"], dataset.num_classes)
-    classes = np.arange(images) % dataset.num_classes
+    each = 6 * config.resolved["batch_size"]  # of a task
+    images = max(COMPARED, each * dataset.num_tasks)
+    _, first = np.unique(dataset.class_task, return_index=True)  # class of each task
+    classes = first[np.arange(images) % len(first)]
     noise = rng.integers(0, 256, (images, *shape), dtype=np.uint8)
     noise = noise if len(shape) > 1 else noise.astype(np.float32)
     labels = classes[:, None] == np.arange(dataset.num_classes)
     train = Split(noise, labels, dataset.class_task[classes])
-    few = slice(dataset.num_classes)
+    few = slice(len(first))
     test = Split(noise[few], labels[few], train.task[few])
     return replace(dataset, train=train, tests=dict.fromkeys(dataset.tests, test))
 

@@ -318,3 +318,25 @@ def test_a_gpu_is_shared_by_small_networks_only():
 def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="other data or another version"):
         sweep.train_group([RunConfig(**MLP)], hashes=["0" * 12], device="cpu")
+
+
+def test_progress_reaches_the_terminal_under_papermill(monkeypatch):
+    """A kernel's stderr has the file descriptor of its terminal."""
+    reader, writer = os.pipe()
+    cell = []
+    kind = type("OutStream", (), {"__module__": "ipykernel.iostream"})
+    kind.write = lambda self, text: cell.append(text)
+    kind.flush = lambda self: None
+    kind.fileno = lambda self: writer
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", kind())
+        patch.delenv("JPY_SESSION_NAME", raising=False)
+        stream = pool.progress_stream()
+        stream.write("1/2")
+        stream.flush()
+        patch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
+        assert pool.progress_stream() is pool.sys.stderr
+    os.close(writer)
+    assert cell == ["1/2"]
+    assert os.read(reader, 10) == b"1/2"
+    os.close(reader)
