@@ -202,7 +202,7 @@ def progress_stream() -> TextIO:
         not kernel or "JPY_SESSION_NAME" in os.environ
     ):  # in JupyterLab the cell suffices
         return sys.stderr
-    return Both(sys.stderr, os.fdopen(os.dup(sys.stderr.fileno()), "w"))
+    return Both(sys.stderr, open(sys.stderr.fileno(), "w", closefd=False))
 
 
 class Both:
