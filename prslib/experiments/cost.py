@@ -153,7 +153,7 @@ def _costs(runs: pd.DataFrame, remarks: list[str]) -> pd.DataFrame:
 
 
 def _total(costs: pd.DataFrame) -> tuple[int, int, float]:
-    """Return number, steps and hours; runs trained as one take as long as the longest."""
+    """Return number, steps and hours; runs trained as one count as the longest."""
     longest = costs.groupby("training")[["steps", "hours"]].max()
     return len(costs), int(longest["steps"].sum()), longest["hours"].sum(skipna=False)
 
