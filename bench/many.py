@@ -1,11 +1,11 @@
-"""Measure how many MLP runs an hour finish: one at a time, side by side, and stacked into one.
+"""Measure how many MLP runs an hour finish: one at a time, and side by side.
 
-Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes figures/bench/many_DEVICE.csv
-and .png. A run is PRS on imbal-digits, 1152 steps of 10 + 10 images and five evaluations, with
-another seed each. "Processes" are as many as a sweep begins here, each with one thread; all
-others are one process with one thread. "numpy" is `prslib.experiments.mlp_loop`, which knows this
-network alone and gives its accuracy alone. The contestants take turns. The clock is the wall's, so
-that nothing else should be at work.
+Run ``python bench/many.py`` (``--device cuda`` on a GPU); it writes
+figures/bench/many_DEVICE.csv and .png. A run is PRS on imbal-digits, 1152 steps of
+10 + 10 images and five evaluations, with another seed each. "Processes" are as many as
+a sweep begins here, each with one thread. The contestants take turns. The clock is the
+wall's, so that nothing else should be at work. The committed numbers also have networks
+stacked into one and a loop in plain numpy, which this version no longer has.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import matplotlib
 import pandas as pd
 import torch
 from joblib import Parallel, cpu_count, delayed
-from threadpoolctl import threadpool_limits
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,16 +24,13 @@ sys.path.insert(0, str(ROOT))
 
 import matplotlib.pyplot as plt
 
-from prslib import load_dataset
-from prslib.experiments.mlp_loop import Loop
-from prslib.experiments.stacked import run_stacked
-from prslib.experiments.workers import gpu_share, process_count
+from prslib.experiments.pool import gpu_share, process_count
 from prslib.paths import figures_dir
 from prslib.report.style import STYLE
 from prslib.training.config import configs
 from prslib.training.run import run
 
-DATASET, STACKS = "imbal-digits", (4, 16, 64)
+DATASET = "imbal-digits"
 ALONE = 2  # runs of those that take one after another
 
 
@@ -45,22 +41,6 @@ def wanted(count):
 def one_at_a_time(device):
     for config in wanted(ALONE):
         run(config, device)
-    return ALONE
-
-
-def stacked(count):
-    def train(device):
-        run_stacked(wanted(count), device)
-        return count
-
-    return train
-
-
-def in_numpy(_device):
-    with threadpool_limits(1):
-        loop = Loop(load_dataset(DATASET))
-        for config in wanted(ALONE):
-            loop.accuracies(config)
     return ALONE
 
 
@@ -82,10 +62,7 @@ def measure(device, rounds, pool):
     contestants = {
         "one at a time": one_at_a_time,
         f"{pool.n_jobs} processes": processes(pool, pool.n_jobs),
-        **{f"stack of {count}": stacked(count) for count in STACKS},
     }
-    if device == "cpu":
-        contestants["one at a time, numpy"] = in_numpy
     rows = []
     for turn in range(-1, rounds):  # the first turn warms up and is not counted
         for name, train in contestants.items():
@@ -103,7 +80,12 @@ def draw(rows, device):
     ax.barh(middle.index, middle, color="0.8")
     ax.plot(rows["runs_an_hour"], rows["way"], "o", color="0.2", markersize=4)
     for name, value in middle.items():
-        ax.annotate(f"{value:.0f}", (0.02, name), xycoords=("axes fraction", "data"), va="center")
+        ax.annotate(
+            f"{value:.0f}",
+            (0.02, name),
+            xycoords=("axes fraction", "data"),
+            va="center",
+        )
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("runs an hour (bar: median, dots: rounds)")
@@ -122,7 +104,11 @@ def main() -> None:
         rows = measure(options.device, options.rounds, pool)
     table = rows.groupby("way", sort=False)["runs_an_hour"].median().to_frame()
     table["times"] = table["runs_an_hour"] / table["runs_an_hour"].iloc[0]
-    name = torch.cuda.get_device_name() if options.device == "cuda" else f"{cpu_count()} cores"
+    name = (
+        torch.cuda.get_device_name()
+        if options.device == "cuda"
+        else f"{cpu_count()} cores"
+    )
     print(f"PyTorch {torch.__version__}, {name}, medians of {options.rounds} rounds")
     print(table.round(1).to_string())
     folder = figures_dir("bench")

@@ -128,14 +128,14 @@ for name in names:
 # %% [markdown]
 # ## The effect of the order alone
 #
-# These runs have the same seed, the same network and random orders of the classes. A dot is one
+# These runs have one seed, one network and random orders (`studies/class_orders.py`). A dot is one
 # order. The right picture shows PRS against CRS; above the line PRS is better.
 
 # %%
 by_order = {}
 for name in mlps:
     drawn = single_label.random_orders(load_dataset(name, False), settings.spread)
-    by_order[name] = single_label.train_orders(name, drawn, ["Finetune", "CRS", "PRS"], [0])
+    by_order[name] = single_label.order_scores(name, drawn, ["Finetune", "CRS", "PRS"], [0])
     last = by_order[name][by_order[name]["trained_tasks"] == 5]
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     single_label.plot_order_spread(last, axes[0])
@@ -162,7 +162,7 @@ for name in mlps:
 for name in mlps:
     drawn = single_label.random_orders(load_dataset(name, False), settings.spread)
     paper, authors = (
-        single_label.train_orders(name, drawn, ["PRS"], [0], variant=variant)
+        single_label.order_scores(name, drawn, ["PRS"], [0], variant=variant)
         for variant in ("paper", "authors")
     )
     both, table = pd.concat([paper, authors]), single_label.paper_table(name)
@@ -176,14 +176,14 @@ for name in mlps:
 # its first task the paper's Finetune has 21.47 %. In MNIST only the pairs {1, 2} and {1, 7} are
 # that large. So nearly every seed must have begun with one of them: the order was fixed, and did
 # not begin with {0, 1}. Finetune knows little but its last pair, so it nearly shows which pair that
-# was. The paper profile trains all orders that are left with Finetune, the nearest of them with CRS
+# was. `studies/class_orders.py` trained all orders that are left with Finetune, the nearest with CRS
 # and PRS as well, and the nearest of these with all seeds. The distance is the root mean square of
 # the gaps to the table.
 
 # %%
 found = []
 for name in mlps if settings.search else []:
-    second, third = single_label.search(name, ["CRS", "PRS"], settings.search, settings.seeds)
+    second, third = single_label.searched_orders(name, settings.search)
     nearest = single_label.distances(third)
     settings.save(None, third, f"{single_label.paper_table(name)}_search")
     sentences = single_label.search_sentences(nearest)

@@ -10,13 +10,20 @@ import numpy as np
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
+def expected(what: str, got: object, advice: str = "") -> str:
+    """Return the text of an error: what was expected, what came and what to do."""
+    return f"expected {what}, got {got}" + (f"; {advice}" if advice else "")
+
+
 @contextmanager
 def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
     """Let the error about a package that is not installed name the extra that brings it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "prslib").split(".")[0] == "prslib" or "prslib[" in str(error):
+        if (error.name or "prslib").split(".")[0] == "prslib" or "prslib[" in str(
+            error
+        ):
             raise
         raise ModuleNotFoundError(
             f"expected the package {error.name}, which is not installed; install what this needs: "
@@ -28,14 +35,18 @@ def one_of(name: str, value: str, known: Iterable[str]) -> str:
     """Return a name; raise ValueError, which lists the known ones, unless it is among them."""
     known = list(known)
     if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(known))}")
+        raise ValueError(
+            f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(known))}"
+        )
     return value
 
 
 def whole(name: str, value: object, least: int) -> int:
     """Return an int; raise TypeError for what is no integer, ValueError for one below ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
+        raise TypeError(
+            f"{name} must be a whole number, got {value!r} ({type(value).__name__})"
+        )
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
@@ -44,7 +55,9 @@ def whole(name: str, value: object, least: int) -> int:
 def finite(name: str, value: object) -> float:
     """Return a float; raise TypeError for what is no real number, ValueError for infinity, NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+        raise TypeError(
+            f"{name} must be a number, got {value!r} ({type(value).__name__})"
+        )
     try:
         value = float(value)
     except OverflowError:

@@ -2,13 +2,14 @@
 
 import argparse
 import sys
+from ast import literal_eval
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
 import prslib
 from prslib import conformance
-from prslib.checks import naming_extra, one_of, whole
+from prslib.checks import expected, naming_extra, one_of, whole
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles, project_root
@@ -57,6 +58,19 @@ def _parser() -> argparse.ArgumentParser:
     figures.add_argument(
         "notebook", nargs="*", help="names; by default all that are not up to date"
     )
+    one = add(
+        "run", train_run, "cocoseq-mini PRS --seed 0 --rho 0",
+        "train one run if it is not stored, and print its final scores",
+    )  # fmt: skip
+    one.add_argument("dataset")
+    one.add_argument("method")
+    one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--rho", type=float, default=0.0)
+    one.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE",
+        help="another field of RunConfig, such as memory_size=500; may be repeated",
+    )  # fmt: skip
+    one.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
     add("readme", renew_readme, "", "renew the numbers of README and docs/")
     runs = add(
         "runs", list_or_remove, "--remove failed",
@@ -122,6 +136,33 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     if stopped := [name for name in errors if name in names]:
         print(f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr)
     return 1 if errors else 0
+
+
+def train_run(options: argparse.Namespace) -> None:
+    """Train one run if it is missing; print its final scores and its file."""
+    from prslib.experiments.store import Store, final_table
+    from prslib.experiments.sweep import run_all
+    from prslib.training.config import RunConfig
+
+    fields = {"seed": options.seed, "rho": options.rho}
+    for text in options.option:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(expected("--option NAME=VALUE", repr(text)))
+        with suppress(ValueError, SyntaxError):  # else it is text
+            value = literal_eval(value)
+        if name in RunConfig.__dataclass_fields__:
+            fields[name] = value
+        else:  # of a sampler
+            fields["options"] = fields.get("options", {}) | {name: value}
+    try:
+        config = RunConfig(options.dataset, options.method, **fields)
+    except TypeError as error:  # of a value that came as text
+        raise ValueError(str(error)) from error
+    store = Store()
+    (run,) = run_all([config], store, device=options.device)
+    print(final_table(run).to_string(float_format="{:.1f}".format, na_rep=""))
+    print(f"in percent after the last task, stored in {store.path(config)}")
 
 
 def renew_readme(_options: argparse.Namespace) -> None:

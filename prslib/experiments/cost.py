@@ -1,118 +1,185 @@
-"""Estimate what missing runs cost: count their steps and measure a few on random images."""
+"""Estimate what missing runs cost: their steps times a step measured on noise."""
 
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from joblib.externals.loky import ProcessPoolExecutor
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from tqdm import tqdm
 
-from prslib.datasets import DATASETS, coco, digits, fingerprint, load_dataset, nuswide, single_label
-from prslib.datasets.arrays import RESOLUTION
-from prslib.datasets.base import SequentialDataset, Split
+from prslib.datasets import DATASETS, fingerprint, load_dataset, single_label
+from prslib.datasets.base import SequentialDataset, Split, tasks_together
+from prslib.experiments.pool import gpu_share, process_count
 from prslib.experiments.store import Store
-from prslib.experiments.workers import gpu_share, process_count
-from prslib.models.networks import make_model
 from prslib.models.weights import NONE
-from prslib.paths import ending_with_us
 from prslib.training.config import RunConfig
-from prslib.training.device import place
-from prslib.training.gradients import SAMPLES_AT_ONCE
-from prslib.training.learner import SAMPLER_NEEDS
 from prslib.training.methods import METHODS
-from prslib.training.replay import make_replay, new_samples, replay_plan
-from prslib.training.run import conditions, make_learner
 
-FEATURES = "-features"  # ends the name of a data set of frozen features
-MULTI_LABEL = {  # tasks, and test images a class, of data sets whose files may be missing
-    "cocoseq": (digits.COCOSEQ, coco.PER_CLASS),
-    "nuswideseq": (digits.NUSWIDESEQ, nuswide.PER_CLASS),
+COCOSEQ = [8365, 7814, 11603, 7290], [24, 18, 14, 14], 100
+NUSWIDESEQ = [17672, 18402, 3622, 1926, 2372, 4730], [5, 6, 16, 12, 4, 6], 50
+MNIST = [5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153], [1] * 10, 1000
+SVHN = [4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120], [1] * 10, 2603
+# shapes of images or features; images and classes of each task, test images a class
+PUBLISHED = {
+    "cocoseq": ((256, 256, 3), *COCOSEQ),
+    "nuswideseq": ((256, 256, 3), *NUSWIDESEQ),
+    "cocoseq-features": ((1280,), *COCOSEQ),
+    "nuswideseq-features": ((1280,), *NUSWIDESEQ),
+    **{
+        name: ((28, 28, 1), *MNIST)
+        for name in ("imbal-mnistseq", "imbal-mnistseq-first")
+    },
+    **{name: ((32, 32, 3), *SVHN) for name in ("imbal-svhnseq", "imbal-svhnseq-first")},
 }
-IMAGE_SHAPES = {  # height, width, channels; or the width of frozen features
-    **dict.fromkeys(MULTI_LABEL, (RESOLUTION, RESOLUTION, 3)),
-    **{name + FEATURES: (1280,) for name in MULTI_LABEL},
-    **{name: source.shape for name, source in single_label.SOURCES.items()},
-}
-NOTHING = "labels and images missing; all its runs count as missing, at the published size"
+NOTHING = "labels and images missing; all its runs count as missing"
 LABELS = "images missing, so that its runs cannot be trained yet"
 
-FILL = 100  # samples in memory before the first step: as many as GSS compares a batch with
-FEW = (2, 2, 4, 4)  # images of the first steps; the first of each length warms up
-SLOW = 2.0  # seconds a step from which these alone are measured: longer ones follow from them
-AIM = 1.0  # seconds of measurement for each kind of run, where steps are faster
-MOST = 50  # steps
-IDLE = 10  # seconds without work after which the measuring process ends
+AIM, MOST = 1.0, 50  # seconds of measurement for each kind of run; steps
+LARGE = 64 * 64  # pixels from which a CPU measures few images, as steps take seconds
+FEW = {"batch_size": 2, "replay_batch_size": 2}
+COMPARED = 100  # samples in memory with which GSS compares a batch
+
+
+class Work(NamedTuple):
+    """A run's training steps and scored images."""
+
+    steps: (
+        int  # a measurement of the gradient variance counts one a batch of the memory
+    )
+    scored: int  # test images that go through the network, after all tasks together
+
+
+def work_of(config: RunConfig) -> Work:
+    """Count the steps and scored images of a run; labels suffice."""
+    settings, dataset = config.resolved, load_dataset(config.dataset, images=False)
+    train, test = dataset.train, dataset.tests[settings["test_set"]]
+    groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
+    seen = [sum(groups[: i + 1], ()) for i in range(len(groups))]
+    parts = [np.isin(train.task, group).sum() for group in groups]
+    if METHODS[config.method].offline:
+        parts, seen = [len(train)] * settings["epochs"], seen[-1:]
+    steps = sum(int(images) // settings["batch_size"] for images in parts)
+    if METHODS[config.method].sampler is not None:
+        steps += settings["variance_points"] * math.ceil(settings["memory_size"] / 20)
+    scored = [
+        len(test) if test.single_label else np.isin(test.task, tasks).sum()
+        for tasks in seen
+    ]
+    return Work(steps, int(sum(scored)))
 
 
 def plan(
-    names: Sequence[str], wanted: Callable[[str], tuple[list[RunConfig], str]], store: Store
+    names: Sequence[str],
+    runs_of: Callable[[str], tuple[list[RunConfig], str]],
+    store: Store,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Count the missing runs of notebooks and their hours in a table; add remarks for readers."""
-    remarks, counts, datasets, missing, paces = [], {}, {}, [], Paces()
+    """Count the missing runs of notebooks and their hours in a table; add remarks."""
+    remarks, rows = [], []
     with blanks_for_missing() as absent:
         for name in names:
             try:
-                configs, device = wanted(name)
+                configs, device = runs_of(name)
                 runs = {config.hash: config for config in configs}
-            except Exception as error:  # whatever is wrong with it, the others can be counted
-                remarks.append(f"{name} cannot say what it wants: {type(error).__name__}: {error}")
+            except Exception as error:  # the other notebooks can be counted
+                text = (
+                    f"{name} cannot say what it wants: {type(error).__name__}: {error}"
+                )
+                remarks.append(text)
                 continue
-            counts[name] = len(runs)
-            datasets |= {key: config.dataset for key, config in runs.items()}
-            missing += [
-                (name, key, config, paces.here(device))
-                for key, config in runs.items()
-                if absent.get(config.dataset) == NOTHING or not store.path(config).exists()
-            ]
-        paces.measure((config, device) for *_, config, device in missing)
-        costs = [(*row, row[2].training, *paces.cost(*row[2:])) for row in missing]
-    fields = ["notebook", "hash", "config", "device", "training", "steps", "hours"]
-    costs = pd.DataFrame(costs, columns=fields)
+            for key, config in runs.items():
+                blank = absent.get(config.dataset) == NOTHING
+                missing = blank or not store.path(config).exists()
+                rows.append((name, key, config, config.training, device, missing))
+        columns = ["notebook", "hash", "config", "training", "device", "missing"]
+        runs = pd.DataFrame(rows, columns=columns)
+        remarks += [
+            f"{name}: {lacks}"
+            for name, lacks in absent.items()
+            if name in {config.dataset for config in runs["config"]}
+        ]
+        costs = _costs(runs[runs["missing"]], remarks)
     each = costs.drop_duplicates("hash", keep="last")
-    rows = [(name, n, *_total(costs[costs["notebook"] == name])) for name, n in counts.items()]
-    rows.append(("all, each run once", len(datasets), *_total(each)))
-    named = set(datasets.values())
-    remarks += [f"{name}: {what}" for name, what in absent.items() if name in named]
-    hours = [_side_by_side(each)] if len(each) else []
+    table = [
+        (name, len(some), *_total(costs[costs["notebook"] == name]))
+        for name, some in runs.groupby("notebook", sort=False)
+    ]
+    table.append(("all, each run once", runs["hash"].nunique(), *_total(each)))
+    if len(each):
+        remarks.insert(0, _side_by_side(each))
     columns = ["notebook", "wanted", "missing", "steps", "hours"]
-    return pd.DataFrame(rows, columns=columns), [*hours, *remarks, *dict.fromkeys(paces.remarks)]
+    return pd.DataFrame(table, columns=columns), remarks
+
+
+def _costs(runs: pd.DataFrame, remarks: list[str]) -> pd.DataFrame:
+    """Add steps and hours to runs; measure a step for each kind of run."""
+    kinds = [
+        (kind_of(config), device)
+        for config, device in zip(runs["config"], runs["device"], strict=True)
+    ]
+    first = dict(zip(kinds, runs["config"], strict=True))
+    seconds = {}
+    how = {"desc": "measuring", "unit": "kind", "disable": not first}
+    with tqdm(first.items(), **how) as bar:
+        for (kind, device), config in bar:
+            text = f"{config.method}, {config.resolved['model']} on {_shape(config)}"
+            if device != "cpu" and not torch.cuda.is_available():
+                remarks.append(
+                    "there is no GPU here: measured on one thread, in float32"
+                )
+            try:
+                seconds[kind, device] = measure_step(config, device)
+                step = f"{1000 * seconds[kind, device]:,.0f} ms a step ({device})"
+                bar.write(f"{text}: {step}", file=sys.stderr)
+            except (RuntimeError, ImportError) as error:  # memory; no torchvision
+                seconds[kind, device] = math.nan
+                remarks.append(f"{text}: not measured, {error}")
+    remarks[:] = dict.fromkeys(remarks)
+    work = [work_of(config) for config in runs["config"]]
+    hours = [
+        # scoring an image takes a third of training on it
+        seconds[kind] * (steps + scored / 3 / images_in_step(config)) / 3600
+        for kind, config, (steps, scored) in zip(
+            kinds, runs["config"], work, strict=True
+        )
+    ]
+    return runs.assign(steps=[steps for steps, _ in work], hours=hours)
 
 
 def _total(costs: pd.DataFrame) -> tuple[int, int, float]:
-    """Return number, steps and hours of runs; those of one training take as long as the longest."""
+    """Return number, steps and hours; runs trained as one count as the longest."""
     longest = costs.groupby("training")[["steps", "hours"]].max()
     return len(costs), int(longest["steps"].sum()), longest["hours"].sum(skipna=False)
 
 
 def _side_by_side(costs: pd.DataFrame) -> str:
-    """Return a sentence on the hours with as many processes on each device as a sweep begins."""
-    hours, parts = 0.0, []
-    for device, name in (("cpu", "the CPU"), ("cuda", "the GPU")):
-        runs = costs[costs["device"] == device]
-        if len(runs):
-            count = process_count(gpu_share(runs["config"], device))
-            count = min(count, runs["training"].nunique())
-            hours += _total(runs)[-1] / count
-            parts.append(f"{count} side by side on {name}")
+    """Return a sentence on the hours with as many processes as a sweep begins."""
+    hours, places = 0.0, []
+    for device, runs in costs.groupby("device"):
+        count = process_count(gpu_share(runs["config"], device))
+        count = min(count, runs["training"].nunique())
+        hours += _total(runs)[-1] / count
+        places.append(
+            f"{count} side by side on the {'CPU' if device == 'cpu' else 'GPU'}"
+        )
     return (
-        f"Hours are for one run after another; with {' and then '.join(parts)}, in all: "
-        f"{in_hours(hours)}."
+        "Hours are for one run after another; with "
+        f"{' and then '.join(places)}, in all: {in_hours(hours)}."
     )
 
 
 def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
     """Return a plan as text: the table and the remarks."""
-    steps = {"steps": "{:,}".format}
-    text = table.to_string(index=False, float_format=in_hours, na_rep="unknown", formatters=steps)
+    formats = {"steps": "{:,}".format}
+    text = table.to_string(
+        index=False, float_format=in_hours, na_rep="unknown", formatters=formats
+    )
     return "\n".join([text, "", *remarks])
 
 
@@ -123,227 +190,138 @@ def in_hours(hours: float) -> str:
     return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"
 
 
-class Work(NamedTuple):
-    """A run's training steps and scored images."""
-
-    steps: int  # a measurement of the gradient variance counts one for each batch of the memory
-    scored: int  # test images that go through the network, after all tasks together
-
-
-class Pace(NamedTuple):
-    """Seconds of a training step and of scoring one image."""
-
-    step: float
-    image: float
-
-
-def work_of(config: RunConfig) -> Work:
-    """Count the steps and scored images of a run; labels suffice."""
-    settings, dataset = config.resolved, load_dataset(config.dataset, images=False)
-    parts, test = new_samples(config, dataset), dataset.tests[settings["test_set"]]
-    steps = sum(len(part.batches) for part in parts)
-    if METHODS[config.method].sampler is not None:
-        batches = math.ceil(settings["memory_size"] / SAMPLES_AT_ONCE)
-        steps += settings["variance_points"] * batches
-    seen = [len(test) if test.single_label else np.isin(test.task, p.seen).sum() for p in parts]
-    return Work(steps, int(sum(seen)))
-
-
 def kind_of(config: RunConfig) -> tuple:
-    """Return what a run's pace depends on: size of an image, method, network and batches."""
+    """Return what a run's pace depends on: inputs, method, network and batches."""
     settings, method = config.resolved, METHODS[config.method]
-    # choosing slots by labels takes a few hundredths of a step: such methods have one pace
-    own = config.method if method.ewc or method.looks_at_model else method.sampler is not None
-    names = ("model", "frozen_stages", "pretrained_stages", "batch_size", "replay_batch_size")
-    return image_shape(config.dataset), own, *(settings[k] for k in (*names, "precision"))
+    # to choose slots by labels takes a few hundredths of a step
+    slow = method.ewc or method.looks_at_model
+    group = config.method if slow else method.sampler is not None
+    names = ("model", "frozen_stages", "pretrained_stages", "precision", *FEW)
+    return _shape(config), group, *(settings[name] for name in names)
 
 
-@lru_cache
-def image_shape(name: str) -> tuple[int, ...]:
-    """Return the shape of a data set's images or features, its files here or not."""
-    return IMAGE_SHAPES.get(name) or load_dataset(name).train.images.shape[1:]
+def _shape(config: RunConfig) -> tuple[int, ...]:
+    if config.dataset in PUBLISHED:
+        return PUBLISHED[config.dataset][0]
+    return load_dataset(config.dataset).train.images.shape[1:]
 
 
-class Paces:
-    """Hold the paces of this machine, each measured once in a process that may be killed."""
-
-    def __init__(self):
-        self.known: dict[tuple, Pace | None] = {}
-        self.remarks: list[str] = []
-        self._process = ProcessPoolExecutor(1, timeout=IDLE, **ending_with_us())
-
-    def measure(self, runs: Iterable[tuple[RunConfig, str]]) -> None:
-        """Measure a pace for every kind among runs and their devices, with a progress bar."""
-        kinds = {}
-        for config, device in runs:
-            kinds.setdefault((*kind_of(config), device), (config, device))
-        with tqdm(kinds.items(), desc="measuring", unit="kind", disable=not kinds) as bar:
-            for kind, (config, device) in bar:
-                bar.set_postfix_str(_describe(config))
-                pace = self.known[kind] = self._measure(config, device)
-                if pace is not None:
-                    step = f"{1000 * pace.step:,.0f} ms a step ({device})"
-                    bar.write(f"{_describe(config)}: {step}", file=sys.stderr)
-
-    def cost(self, config: RunConfig, device: str) -> tuple[int, float]:
-        """Return a run's steps and its hours; NaN where its pace could not be measured."""
-        pace, work = self.known[*kind_of(config), device], work_of(config)
-        step, image = pace or (math.nan, math.nan)
-        return work.steps, (step * work.steps + image * work.scored) / 3600
-
-    def here(self, device: str) -> str:
-        """Return the device to measure on: the CPU where there is no GPU."""
-        if device == "cpu" or torch.cuda.is_available():
-            return device
-        self.remarks.append("there is no GPU here: measured on the CPU instead, one thread")
-        return "cpu"
-
-    def _measure(self, config: RunConfig, device: str) -> Pace | None:
-        try:
-            return self._process.submit(measure, config, device).result()
-        except BrokenProcessPool:
-            self._process = ProcessPoolExecutor(1, timeout=IDLE, **ending_with_us())
-            self.remarks.append(f"{_describe(config)}: not measured, the memory does not suffice")
-        except (RuntimeError, ImportError) as error:  # the GPU's memory; no torchvision
-            self.remarks.append(f"{_describe(config)}: not measured, {error}")
-        return None
+def images_in_step(config: RunConfig, compared: int = COMPARED) -> int:
+    """Return how many images go through the network in a step."""
+    settings, method = config.resolved, METHODS[config.method]
+    images = settings["batch_size"]
+    images += settings["replay_batch_size"] if method.sampler else 0
+    if method.sampler and method.looks_at_gradients:  # GSS
+        images += settings["batch_size"] + compared
+    return images
 
 
-def _describe(config: RunConfig) -> str:
-    shape = "x".join(map(str, image_shape(config.dataset)))
-    return f"{config.method}, {config.resolved['model']} on {shape}"
+class _Enough(Exception):  # noqa: N818
+    """Ends a run that has been measured."""
 
 
-def measure(config: RunConfig, device: str = "cpu") -> Pace:
-    """Time a few steps of a run on random images of the right size, its memory filled."""
-    with blanks_for_missing(), conditions(config):
-        return _measure(config, _random_images(config), device)
+def measure_step(config: RunConfig, device: str = "cpu") -> float:
+    """Return the seconds of a step: begin the run on noise and look at the clock."""
+    from prslib.training.run import run
 
+    device = device if torch.cuda.is_available() else "cpu"
+    shape, fields, scale = _shape(config), {}, 1.0
+    if device == "cpu" and math.prod(shape[:2]) > LARGE:
+        few = replace(config, **FEW)
+        scale, fields = images_in_step(config) / images_in_step(few, 2), FEW
+    memory = min(config.resolved["memory_size"], COMPARED)
+    plain = replace(
+        config, **fields, memory_size=memory, weights=NONE,
+        schedule=None, features_per_class=0, variance_points=0,
+        precision="fp32" if device == "cpu" else config.precision,
+    )  # fmt: skip
+    times = []
 
-def _random_images(config: RunConfig) -> SequentialDataset:
-    """Make a data set with a run's classes whose few images are noise."""
-    dataset, rng = load_dataset(config.dataset, images=False), np.random.default_rng(0)
-    count = FILL + config.resolved["batch_size"]
-    classes = np.arange(count) % dataset.num_classes
-    shape = (count, *image_shape(config.dataset))
-    noise = rng.integers(0, 256, shape, dtype=np.uint8)
-    noise = noise if len(shape) > 2 else noise.astype(np.float32)
-    labels = classes[:, None] == np.arange(dataset.num_classes)
-    split = Split(noise, labels, dataset.class_task[classes])
-    return replace(dataset, train=split, tests={"balanced": split})
-
-
-def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace:
-    name, train = config.resolved["model"], dataset.train
-    model = make_model(name, train.images.shape[1:], dataset.num_classes, seed=0, weights=NONE)
-    learner = make_learner(config, dataset, device, model)
-    images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
-
-    def time_steps(batches) -> np.ndarray:
-        return _intervals(lambda tick: learner.fit(images, labels, batches, tick), device)
-
-    few = time_steps([np.arange(length) for length in FEW])
-    step = few[1] + (few[3] - few[1]) / 2 * (_images_in_a_step(config, dataset) - 2)
-    slow = step >= SLOW
-    if not slow:
-        count = int(np.clip(AIM / max(step, 1e-6), 3, MOST))
-        batches = _batches(config, dataset, learner, images, labels, count)
-        step = np.median(time_steps(batches)[1:])
-    # a GPU scores many images in the time of few
-    rows = np.arange(1 if slow else 8 if learner.device.type == "cpu" else len(train))
-    score = _intervals(lambda tick: [(learner.probabilities(images, rows), tick()) for _ in "12"])
-    return Pace(float(step), min(score) / len(rows))
-
-
-def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
-    """Return some steps' batches, ahead or step by step as in a run, the memory filled before."""
-    new = np.arange(FILL, FILL + config.resolved["batch_size"])
-    replay = make_replay(config, dataset)
-    if replay is None:
-        return [new] * count
-
-    def ask_model(name, batch, memory):
-        return SAMPLER_NEEDS[name](learner, images, labels, batch, memory)
-
-    batches = replay_plan(
-        [np.arange(FILL)] + [new] * count,
-        dataset.train.labels,
-        **replay._asdict(),
-        replay_batch_size=config.resolved["replay_batch_size"],
-        ask_model=ask_model,
-    )
-    next(batches)  # what fills the memory is not trained on
-    return batches if replay.sampler.needs else list(batches)
-
-
-def _images_in_a_step(config: RunConfig, dataset: SequentialDataset) -> int:
-    size, replay = config.resolved["batch_size"], make_replay(config, dataset)
-    if replay is None:
-        return size
-    compares = "gradient_products" in replay.sampler.needs  # GSS: its batch, at most with FILL
-    compared = FILL + size if compares else 0
-    return size + config.resolved["replay_batch_size"] + compared
-
-
-def _intervals(work: Callable, device: str = "cpu") -> np.ndarray:
-    """Return the seconds between the calls that work makes to the function it is given."""
-    times = [time.perf_counter()]
-
-    def tick() -> None:
-        if torch.device(device).type == "cuda":
-            torch.cuda.synchronize(device)
+    def tick(*_: object) -> None:
+        if device != "cpu":
+            torch.cuda.synchronize()
         times.append(time.perf_counter())
+        if len(times) > 3 and (times[-1] - times[0] > AIM or len(times) > MOST):
+            raise _Enough
 
-    work(tick)
-    return np.diff(times)
+    hook = register_optimizer_step_post_hook(tick)
+    try:
+        with stand_in(_noise(plain, shape)):
+            run(plain, device)
+    except _Enough:
+        pass
+    finally:
+        hook.remove()
+    return scale * float(np.median(np.diff(times)[1:]))
+
+
+def _noise(config: RunConfig, shape: tuple[int, ...]) -> SequentialDataset:
+    """Make a data set with a run's classes and noise as its images."""
+    dataset = load_dataset(config.dataset, images=False)
+    rng = np.random.default_rng(0)
+    each = 6 * config.resolved["batch_size"]  # of a task
+    images = max(COMPARED, each * dataset.num_tasks)
+    _, first = np.unique(dataset.class_task, return_index=True)  # class of each task
+    classes = first[np.arange(images) % len(first)]
+    noise = rng.integers(0, 256, (images, *shape), dtype=np.uint8)
+    noise = noise if len(shape) > 1 else noise.astype(np.float32)
+    labels = classes[:, None] == np.arange(dataset.num_classes)
+    train = Split(noise, labels, dataset.class_task[classes])
+    few = slice(len(first))
+    test = Split(noise[few], labels[few], train.task[few])
+    return replace(dataset, train=train, tests=dict.fromkeys(dataset.tests, test))
 
 
 @contextmanager
-def blanks_for_missing() -> Iterator[dict[str, str]]:
-    """Let blank data sets stand in for missing ones; the value says what each of these lacks."""
+def stand_in(*datasets: SequentialDataset) -> Iterator[None]:
+    """Let data sets take the place of those of the same name."""
     entries, sources = dict(DATASETS), dict(single_label.SOURCES)
-    missing = {}
-    for name in IMAGE_SHAPES:
-        for images, what in ((True, LABELS), (False, NOTHING)):
-            try:
-                load_dataset(name, images)
-                break
-            except FileNotFoundError:
-                missing[name] = what
-    blanks = {name: blank_dataset(name) for name, what in missing.items() if what == NOTHING}
     try:
-        for name, dataset in blanks.items():
-            DATASETS[name] = replace(entries[name], load=lambda _images, made=dataset: made)
-            single_label.SOURCES.pop(name, None)  # so that no one looks for its files
+        for dataset in datasets:
+            load = lambda _images=True, made=dataset: made  # noqa: E731
+            DATASETS[dataset.name] = replace(entries[dataset.name], load=load)
+            single_label.SOURCES.pop(dataset.name, None)  # no one looks for its files
         fingerprint.cache_clear()
-        yield missing
+        yield
     finally:
         DATASETS.update(entries)
         single_label.SOURCES.update(sources)
         fingerprint.cache_clear()
 
 
+@contextmanager
+def blanks_for_missing() -> Iterator[dict[str, str]]:
+    """Let blanks stand in for missing data sets; the value says what each lacks."""
+    missing = {}
+    for name in PUBLISHED:
+        for images, lacks in ((True, LABELS), (False, NOTHING)):
+            try:
+                load_dataset(name, images)
+                break
+            except FileNotFoundError:
+                missing[name] = lacks
+    blanks = [blank_dataset(name) for name in missing if missing[name] == NOTHING]
+    with stand_in(*blanks):
+        yield missing
+
+
 def blank_dataset(name: str) -> SequentialDataset:
-    """Make a data set of the published size, with one label an image and without pixels."""
-    if name in single_label.SOURCES:
-        source, classes = single_label.SOURCES[name], np.arange(single_label.CLASSES)
-        counts = (source.train_counts, source.test_freq)
-        train, test = ((None, np.repeat(classes, count)) for count in counts)
-        return single_label.one_class_a_task(name, train, test, source.stands_for)
-    tasks, per_class = MULTI_LABEL[name.removesuffix(FEATURES)]
-    sizes = np.array([len(task.class_freq) for task in tasks])  # classes
-    class_task = np.repeat(np.arange(len(tasks)), sizes)
-    train = _blank(class_task, [sum(task.labels_per_image) for task in tasks])
-    test = _blank(class_task, per_class * sizes)
-    tests = {"balanced": test, "imbalanced": test}  # the latter is larger
-    names, groups = tuple(map(str, range(len(class_task)))), ("majority",) * len(class_task)
-    return SequentialDataset(name, train, tests, names, class_task, groups)
+    """Make a data set of the published size, with one label an image and no pixels."""
+    _, images, sizes, tests = PUBLISHED[name]
+    class_task = np.repeat(np.arange(len(sizes)), sizes)
 
+    def blank(counts: Sequence[int]) -> Split:
+        rows = [
+            np.resize(np.flatnonzero(class_task == task), count)
+            for task, count in enumerate(counts)
+        ]
+        classes = np.concatenate(rows)
+        labels = classes[:, None] == np.arange(len(class_task))
+        return Split(None, labels, class_task[classes])
 
-def _blank(class_task: np.ndarray, images: list[int]) -> Split:
-    """Return as many images of each task, its classes in turn."""
-    task = np.repeat(np.arange(len(images)), images)
-    classes = np.concatenate(
-        [np.resize(np.flatnonzero(class_task == t), count) for t, count in enumerate(images)]
-    )
-    return Split(None, classes[:, None] == np.arange(len(class_task)), task)
+    test = blank([tests * size for size in sizes])
+    test_sets = ("full",) if max(sizes) == 1 else ("balanced", "imbalanced")
+    names = tuple(map(str, range(len(class_task))))
+    groups = ("majority",) * len(names)
+    test_sets = dict.fromkeys(test_sets, test)
+    return SequentialDataset(name, blank(images), test_sets, names, class_task, groups)

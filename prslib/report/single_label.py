@@ -1,56 +1,32 @@
-"""Compare methods on single-label data, and search for the paper's order of the classes."""
+"""Compare methods on single-label data, in many orders of the classes."""
 
 from collections.abc import Sequence
-from itertools import permutations, product
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from joblib import Memory
 from matplotlib.axes import Axes
 
 from prslib import published
+from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.datasets.base import schedule_of, task_name, tasks_together
-from prslib.paths import cache_dir
+from prslib.datasets.base import task_name, tasks_together
+from prslib.paths import project_root
 from prslib.report.style import COLOURS, in_order
 from prslib.report.tables import beside, contrasts
-from prslib.training.config import Run, RunConfig, configs
+from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
 DRAWN = "drawn for each seed"
+STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
     """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
     cells = published.load(TABLES[dataset.stands_for]).rename(columns={"value": "published"})
     return cells[["method", "trained_tasks", "published"]]
-
-
-def pair_shares(dataset: SequentialDataset) -> pd.Series:
-    """Return each pair's share of the test set in percent, the largest first."""
-    labels = dataset.tests["full"].labels
-    counts, low, high = labels.sum(axis=0), *np.triu_indices(labels.shape[1], k=1)
-    pairs = pd.MultiIndex.from_arrays([low, high])
-    shares = pd.Series(100 * (counts[low] + counts[high]) / len(labels), pairs)
-    return shares.sort_values(ascending=False, kind="stable")
-
-
-def possible_orders(dataset: SequentialDataset) -> list[tuple[int, ...]]:
-    """List the orders whose first pair is large enough for the paper's first column."""
-    # after one task no accuracy can exceed the first pair's share of the test set
-    cells = published_row(dataset)
-    needed = cells.loc[cells["trained_tasks"] == 1, "published"].max()
-    shares = pair_shares(dataset)
-    # the paper prints means over seeds: nearly all seeds must begin with such a pair
-    starts = sorted(shares.index[shares >= needed])
-    classes = range(dataset.num_classes)
-    return [
-        (*start, *rest)
-        for start in starts
-        for rest in permutations(c for c in classes if c not in start)
-        if all(a < b for a, b in zip(rest[::2], rest[1::2], strict=True))
-    ]
 
 
 def random_orders(dataset: SequentialDataset, count: int, seed: int = 0) -> list[tuple[int, ...]]:
@@ -62,31 +38,70 @@ def random_orders(dataset: SequentialDataset, count: int, seed: int = 0) -> list
     return list(drawn)
 
 
-def train_orders(
+def order_scores(
     dataset: str,
     orders: Sequence[tuple[int, ...]],
     methods: Sequence[str],
     seeds: Sequence[int],
-    workers: int | None = None,
-    **fields,
+    variant: str = "paper",
 ) -> pd.DataFrame:
-    """Train an MLP with methods on many class orders, and set the paper's numbers beside theirs."""
-    wanted = configs(
-        dataset=dataset, method=list(methods), seed=list(seeds), schedule=list(orders), **fields
+    """Look up accuracies of an MLP in class orders, the paper's beside them (%)."""
+    rows = _study(dataset, "random")
+    rows = rows[(rows["variant"] == variant) | ~rows["method"].isin(["PRS"])]
+    schedules = [",".join(map(task_name, tasks_together(order, 2))) for order in orders]
+    keys = list(product(methods, seeds, schedules))
+    by_key = rows.set_index(["method", "seed", "schedule"])
+    if missing := set(keys) - set(by_key.index):
+        raise ValueError(
+            expected(
+                f"{len(keys)} runs of {dataset} in {STUDY}",
+                f"{len(keys) - len(missing)}",
+                f"ask for fewer orders, or run `python {STUDY.with_suffix('.py')} "
+                f"{dataset} --orders {len(schedules)}`",
+            )
+        )
+    return _tidy(by_key.loc[keys].reset_index())
+
+
+def searched_orders(
+    dataset: str, keep: Sequence[int]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the scores of the search's last two rounds, in percent."""
+    rounds = tuple(_tidy(_study(dataset, look)) for look in ("second", "third"))
+    counts = [rows["schedule"].nunique() for rows in rounds]
+    if counts != list(keep):
+        raise ValueError(
+            expected(
+                f"a search of {dataset} that keeps {list(keep)} orders in {STUDY}",
+                counts,
+                f"run `python {STUDY.with_suffix('.py')} {dataset} --search "
+                f"{' '.join(map(str, keep))}`",
+            )
+        )
+    return rounds
+
+
+def _study(dataset: str, look: str) -> pd.DataFrame:
+    """Read one look of studies/class_orders.py at a data set, a row a run."""
+    rows = pd.read_csv(project_root() / STUDY, dtype={"variant": str})
+    rows["variant"] = rows["variant"].fillna("")
+    return rows[(rows["dataset"] == dataset) & (rows["look"] == look)]
+
+
+def _tidy(rows: pd.DataFrame) -> pd.DataFrame:
+    """Give each accuracy after a task a row of its own, the paper's beside it."""
+    columns = ["dataset", "method", "variant", "schedule", "seed"]
+    tasks = [name for name in rows if name.startswith("task ")]
+    values = rows.set_index(columns)[tasks].stack().dropna()
+    frame = (
+        values.rename("value").rename_axis([*columns, "trained_tasks"]).reset_index()
     )
-    remembered = Memory(cache_dir() / "orders", verbose=0).cache(
-        _progressions, ignore=["wanted", "workers"]
-    )
-    rows = remembered([config.hash for config in wanted], wanted, workers)
-    theirs = published_row(load_dataset(dataset, images=False))
-    return rows.merge(theirs, how="left", on=["method", "trained_tasks"])
-
-
-def _progressions(hashes: list[str], wanted: list[RunConfig], workers: int | None) -> pd.DataFrame:
-    """Train the runs that the hashes stand for; drawing again looks up and trains nothing."""
-    from prslib.experiments.mlp_loop import progressions  # with torch; what is kept needs none
-
-    return progressions(wanted, workers)
+    numbers = frame["trained_tasks"].str.removeprefix("task ").astype("int64")
+    frame = frame.assign(trained_tasks=numbers)
+    if frame.empty:
+        return frame.assign(published=np.nan)
+    theirs = published_row(load_dataset(frame["dataset"].iloc[0], images=False))
+    return frame.merge(theirs, how="left", on=["method", "trained_tasks"])
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
@@ -97,30 +112,6 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
         rms=lambda gap: np.sqrt((gap**2).mean()), largest="max", cells="size"
     )
     return found.sort_values("rms", kind="stable").reset_index()
-
-
-def search(
-    dataset: str,
-    methods: Sequence[str],
-    keep: tuple[int, int],
-    seeds: Sequence[int],
-    workers: int | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Search all possible orders in three rounds, and return the scores of the last two."""
-    data = load_dataset(dataset, images=False)
-    orders = possible_orders(data)
-    if not orders:
-        raise ValueError(
-            f"expected a pair of classes in {dataset} large enough for the paper's first column, "
-            f"the largest makes up {pair_shares(data).iloc[0]:.2f} % of the test set; only the "
-            "data set of the paper can be searched"
-        )
-    # Finetune is cheap and knows little but its last pair: it nearly shows which pair that was
-    finetuned = train_orders(dataset, orders, ["Finetune"], seeds[:1], workers)
-    orders = sorted(map(schedule_of, distances(finetuned)["schedule"][: keep[0]]))
-    second = train_orders(dataset, orders, ["Finetune", *methods], seeds[:1], workers)
-    orders = sorted(map(schedule_of, distances(second)["schedule"][: keep[1]]))
-    return second, train_orders(dataset, orders, ["Finetune", *methods], seeds, workers)
 
 
 def paper_table(dataset: str) -> str:

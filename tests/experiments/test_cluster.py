@@ -11,15 +11,13 @@ import threading
 import time
 import warnings
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from prslib.experiments import cluster, sweep, workers
-from prslib.experiments.store import NewerStoreError, Store
+from prslib.experiments import pool, sweep
+from prslib.experiments.store import Store
 from prslib.paths import project_root
 from prslib.training.config import RunConfig, configs
 from prslib.training.methods import METHODS, Method, _added
@@ -78,8 +76,10 @@ def address(machines):
 @pytest.fixture(scope="module")
 def connection(machines):
     """Stay connected, so that the machines keep their processes from test to test."""
-    with cluster.connected(machines["address"]) as ray:
-        yield ray
+    ray, connected = pool.connect(machines["address"])
+    assert connected
+    yield ray
+    ray.shutdown()
 
 
 def stored(folder):
@@ -90,43 +90,64 @@ def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
     wanted = [RunConfig(**MLP, method="CRS")]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(ConnectionError, match=r"expected a Ray cluster .*; start one \(`ray start"):
+    with pytest.raises(
+        ConnectionError, match=r"expected a Ray cluster .*, or start one \(`ray start"
+    ):
         sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'prslib\[cluster\]'"):
         sweep.run_all(wanted, Store(tmp_path), address="auto")
 
 
-def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(address, tmp_path, monkeypatch):
+def test_a_head_that_does_not_answer_is_an_error_that_tells_where_to_look(
+    tmp_path, monkeypatch
+):
+    ray = pytest.importorskip("ray")
+
+    def silent(**_options):
+        raise ConnectionError("Failed to connect to Ray cluster")
+
+    monkeypatch.setattr(ray, "init", silent)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=r"`ray status`.*gcs_server\.out"):
+            sweep.run_all([RunConfig(**MLP)], Store(tmp_path), address=address)
+    # one attempt of Ray's, 40 s, in place of 20
+    assert os.environ["RAY_NUM_REDIS_GET_RETRIES"] == "1"
+
+
+def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(
+    address, tmp_path, monkeypatch
+):
     import ray
 
     def interrupt(*_args):
         raise KeyboardInterrupt
 
-    wanted, store = configs(**MLP, method="Finetune", seed=list(range(6))), Store(tmp_path)
-    monkeypatch.setattr(workers, "describe", interrupt)  # called when the first run has ended
+    wanted = configs(**MLP, method="Finetune", seed=list(range(6)))
+    store = Store(tmp_path)
+    monkeypatch.setattr(sweep, "describe", interrupt)  # called when a run has ended
     with pytest.raises(KeyboardInterrupt):
         sweep.run_all(wanted, store, address=address)
     assert not ray.is_initialized()
     assert 1 <= len(stored(tmp_path)) < 6
     for config in wanted:  # no lock is left behind
-        with store.lock(config, wait=False):
+        with store.lock(config):
             pass
 
 
 def test_a_machine_without_the_data_is_named_before_any_work(
     address, connection, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(cluster, "fingerprint", lambda _name: "ours")
+    def differ(_configs, _hashes):
+        raise ValueError("other data")
+
     wanted = [RunConfig(**MLP, method="CRS")]
-    with pytest.raises(
-        cluster.ClusterError, match=r"imbal-digits-tiny: other labels .* expected ours\)"
-    ):
-        sweep.run_all(wanted, Store(tmp_path), address=address)
-    look = connection.remote(cluster.data_set_faults).options(num_cpus=0)
-    (said,) = connection.get(look.remote({"imbal-mnistseq": ""}))
-    assert "PRSLIB_DATA" in said
-    with pytest.raises(cluster.ClusterError, match="a machine with a CPU and a GPU"):
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "check_hashes", differ)
+        with pytest.raises(pool.ClusterError, match=r"got .*: other data"):
+            sweep.run_all(wanted, Store(tmp_path), address=address)
+    with pytest.raises(pool.ClusterError, match="a machine with a CPU and a GPU"):
         sweep.run_all(wanted, Store(tmp_path), device="cuda", address=address)
     assert not stored(tmp_path)
 
@@ -134,7 +155,7 @@ def test_a_machine_without_the_data_is_named_before_any_work(
 def at_work(machine):
     """Say whether a run is under way on a machine: Ray names a process after its task."""
     titles = [" ".join(child.cmdline()) for child in psutil.Process(machine).children()]
-    return any("ray::prslib" in title and "data sets" not in title for title in titles)
+    return any("ray::prslib run" in title for title in titles)
 
 
 def kill_at_work(machine, said):
@@ -155,74 +176,25 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     own = Method("crs")  # as `register` adds it: the machines are told
     monkeypatch.setitem(METHODS, "own", own)
     monkeypatch.setitem(_added, ("method", "own"), (own, __name__))
-    wanted = configs(dataset="digits70tiny", method="own", seed=[0, 1, 2], batch_size=10)
+    wanted = configs(
+        dataset="digits70tiny", method="own", seed=[0, 1, 2], batch_size=10
+    )
     store, local, killed = Store(tmp_path / "there"), Store(tmp_path / "here"), []
-    killer = threading.Thread(target=kill_at_work, args=(machines["second"], killed), daemon=True)
+    killer = threading.Thread(
+        target=kill_at_work, args=(machines["second"], killed), daemon=True
+    )
     killer.start()
-    with pytest.raises(RuntimeError, match=r"1 of 4 runs failed, the others are stored(.|\n)*PRS"):
+    with pytest.raises(
+        RuntimeError, match=r"1 of 4 runs failed, the others are stored(.|\n)*PRS"
+    ):
         sweep.run_all([broken, *wanted], store)
     assert killed
     killer.join()
     (failure,) = store.folder.glob("*.failed.json")
-    assert "in train" in json.loads(failure.read_text())["traceback"]  # where, on the machine
-    for config in wanted:
-        workers.train_and_store([config], local)
+    assert (
+        "in train" in json.loads(failure.read_text())["traceback"]
+    )  # where, on the machine
+    monkeypatch.delenv("RAY_ADDRESS")
+    sweep.run_all(wanted, local, workers=1)
     assert stored(store.folder) == stored(local.folder)
     assert len(stored(store.folder)) == 3
-
-
-class Inline:
-    """Ray's calls, each answered in this process when it is fetched."""
-
-    def remote(self, work):
-        task = SimpleNamespace(remote=partial(partial, work))
-        return SimpleNamespace(options=lambda **_options: task)
-
-    def get(self, answer):
-        return answer()
-
-    def wait(self, answers, timeout):
-        return answers[:1], answers[1:]
-
-
-def test_a_run_that_cannot_be_locked_or_stored_ends_alone(tmp_path, monkeypatch):
-    wanted = configs(**MLP, method="Finetune", seed=[0, 1, 2])
-    store, trained = Store(tmp_path), []
-
-    def train(configs, device, train=cluster.train_group):
-        trained.append(configs[0].seed)
-        return train(configs, device)
-
-    def load(store, config, load=Store.load):
-        if config == wanted[0]:
-            raise NewerStoreError("a newer version wrote it")
-        return load(store, config)
-
-    def save(store, run, save=Store.save):
-        if run.config == wanted[1]:
-            raise OSError("Disk quota exceeded")
-        return save(store, run)
-
-    monkeypatch.setattr(cluster, "train_group", train)
-    monkeypatch.setattr(Store, "load", load)
-    monkeypatch.setattr(Store, "save", save)
-    groups = [(config,) for config in wanted]
-    outcomes = list(cluster._train(Inline(), groups, store, "cpu", wait=False))
-    errors = {outcome.config.seed: outcome.error for outcome in outcomes}
-    said = {0: "NewerStoreError: a newer version wrote it", 1: "OSError: Disk quota exceeded"}
-    assert errors == said | {2: None}
-    assert trained == [1, 2]
-    assert len(stored(tmp_path)) == 1
-
-
-def test_a_gpu_is_shared_by_small_networks_only():
-    small, large = RunConfig("imbal-digits"), RunConfig("imbal-digits", model="resnet18")
-    assert cluster.gpu_share([small, large], "cpu") == 0
-    assert cluster.gpu_share([small], "cuda") < cluster.gpu_share([small, large], "cuda") == 1
-    assert workers.process_count(1.0) == 1
-    assert workers.process_count(0.5) == min(2, workers.cpu_count())
-
-
-def test_a_machine_that_makes_other_runs_refuses():
-    with pytest.raises(ValueError, match="other data or another version"):
-        cluster.train_there([RunConfig(**MLP)], ["0" * 12], "cpu")

@@ -1,5 +1,6 @@
 """`run_all` trains what is missing, once, and keeps what is finished whatever happens."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,8 +10,8 @@ import zipfile
 
 import pytest
 
-from prslib.experiments import sweep, workers
-from prslib.experiments.store import FAILURE, Store, inventory
+from prslib.experiments import pool, sweep
+from prslib.experiments.store import CHECKPOINT, FAILURE, Store, inventory
 from prslib.paths import project_root
 from prslib.training.config import RunConfig, configs
 
@@ -42,18 +43,23 @@ def test_nothing_is_trained_when_one_configuration_does_not_fit(tmp_path):
 
 
 def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypatch):
-    store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1])
+    wanted = configs(**MLP, method="Finetune", seed=[0, 1, 2, 3])
+    store, notes = Store(tmp_path / "runs"), tmp_path / "notes"
 
-    def kill(group, *arguments):
+    def kill(group, train=sweep.train_group, **options):
         if group[0].seed == 1:  # as a system does whose memory does not suffice
-            with Store(tmp_path).lock(group[0]):
-                os.kill(os.getpid(), signal.SIGKILL)
-        return workers.train_and_store(group, *arguments)
+            with open(notes, "a") as file:
+                file.write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return train(group, **options)
 
-    monkeypatch.setattr(workers, "train_and_store", kill)
-    with pytest.raises(RuntimeError, match=r"1 of 2 runs failed(?s:.*)seed 1 .* was killed"):
+    monkeypatch.setattr(sweep, "train_group", kill)
+    message = r"1 of 4 runs failed(?s:.*)seed 1 .* was killed twice"
+    with pytest.raises(RuntimeError, match=message):
         sweep.run_all(wanted, store, workers=2)
-    assert [store.load(config) is not None for config in wanted] == [True, False]
+    assert notes.read_text() == "xx"  # one retry, by itself
+    stored = [store.load(config) is not None for config in wanted]
+    assert stored == [True, False, True, True]
     assert store.path(wanted[1], FAILURE).exists()
 
 
@@ -72,14 +78,19 @@ if __name__ == "__main__":
 def test_however_it_ends_its_workers_end_and_what_is_finished_stays(tmp_path, how):
     (tmp_path / "program.py").write_text(PROGRAM)
     runs = tmp_path / "cache" / "runs"
-    folders = {"PRSLIB_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(project_root())}
+    folders = {
+        "PRSLIB_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(project_root()),
+    }
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     command = [sys.executable, "program.py"]
     options = {"cwd": tmp_path, "env": os.environ | folders, "start_new_session": True}
     with subprocess.Popen(command, **pipe, **options) as process:
         while not any(runs.glob("*.zip")) and process.poll() is None:
             time.sleep(0.01)
-        if ctrl_c := isinstance(how, str):  # a terminal sends it to every process of the group
+        if ctrl_c := isinstance(
+            how, str
+        ):  # a terminal sends it to every process of the group
             os.killpg(process.pid, signal.SIGINT)
         else:
             process.send_signal(how)
@@ -87,7 +98,9 @@ def test_however_it_ends_its_workers_end_and_what_is_finished_stays(tmp_path, ho
         output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert ctrl_c == ("KeyboardInterrupt" in output)
-    states = {entry.state for entry in inventory(Store(runs))}  # settles what was killed
+    states = {
+        entry.state for entry in inventory(Store(runs))
+    }  # settles what was killed
     assert "stored" in states <= {"stored", "interrupted"}
     assert not list(runs.glob("*.part"))
     assert len(list(runs.glob("*.lock"))) == len(list(runs.glob("*.checkpoint")))
@@ -101,16 +114,17 @@ def test_however_it_ends_its_workers_end_and_what_is_finished_stays(tmp_path, ho
 def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
     store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1, 2])
 
-    def break_down(group, *arguments, train=workers.train_group):
+    def break_down(group, train=sweep.train_group, **options):
         if group[0].seed == 1:
             raise FloatingPointError("no number")
-        return train(group, *arguments)
+        return train(group, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(workers, "train_group", break_down)
+        patch.setattr(sweep, "train_group", break_down)
         said = rf"1 of 3 runs failed(?s:.*)seed 1 \({wanted[1].hash}\): FloatingPointError: no numb"
-        with pytest.raises(RuntimeError, match=said):
+        with pytest.raises(RuntimeError, match=said) as raised:
             sweep.run_all(wanted, store, workers=1)
+        assert isinstance(raised.value.__cause__, FloatingPointError)
     assert [store.load(config) is not None for config in wanted] == [True, False, True]
     assert store.path(wanted[1], FAILURE).exists()
     assert len(sweep.run_all(wanted, store, workers=1)) == 3
@@ -122,7 +136,11 @@ def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
         ({"workers": "2"}, TypeError, "workers must be a whole number, got '2'"),
         ({"workers": -3}, ValueError, "workers must be at least 1, got -3"),
         ({"save_every": 0}, ValueError, "save_every must be above 0 seconds, got 0"),
-        ({"save_every": float("nan")}, ValueError, "save_every must be above 0 seconds, got nan"),
+        (
+            {"save_every": float("nan")},
+            ValueError,
+            "save_every must be above 0 seconds, got nan",
+        ),
     ],
 )
 def test_bad_options_are_refused_before_any_training(tmp_path, options, error, message):
@@ -131,16 +149,194 @@ def test_bad_options_are_refused_before_any_training(tmp_path, options, error, m
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_in_the_place_of_a_result_is_an_error_before_any_training(tmp_path, monkeypatch):
+def test_a_folder_in_the_place_of_a_result_is_an_error_before_any_training(
+    tmp_path, monkeypatch
+):
     store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
     store.path(config).mkdir()
-    monkeypatch.setattr(workers, "train_missing", None)
-    with pytest.raises(IsADirectoryError, match=rf"at .*{config.hash}\.zip, got a folder; move it"):
+    monkeypatch.setattr(sweep, "Sweep", None)
+    with pytest.raises(
+        IsADirectoryError, match=rf"at .*{config.hash}\.zip, got a folder; move it"
+    ):
         sweep.run_all([config], store)
 
 
 def test_a_run_that_has_vanished_is_named(tmp_path, monkeypatch):
     store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
-    monkeypatch.setattr(workers, "train_missing", lambda *_: None)
+    monkeypatch.setattr(sweep.Sweep, "train", lambda *_: None)
     with pytest.raises(RuntimeError, match=rf"expected {config.hash} in .*ask again"):
         sweep.run_all([config], store)
+
+
+TINY = {"dataset": "digits70tiny", "batch_size": 80, "method": "CRS"}
+LOOKS = [
+    RunConfig(**TINY, **look)
+    for look in (
+        {},
+        {"test_set": "imbalanced"},
+        {"features_per_class": 2},
+        {"variance_points": 3},
+    )
+]
+
+
+def trainings(monkeypatch):
+    """Note the groups that are trained in this process."""
+    groups = []
+
+    def train(group, train=sweep.train_group, **options):
+        groups.append(group)
+        return train(group, **options)
+
+    monkeypatch.setattr(sweep, "train_group", train)
+    return groups
+
+
+def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkeypatch):
+    together, alone = Store(tmp_path / "together"), Store(tmp_path / "alone")
+    groups = trainings(monkeypatch)
+    sweep.run_all(LOOKS, together, workers=1)
+    sweep.run_all(LOOKS[2:3], alone, workers=1)
+    assert groups == [LOOKS, LOOKS[2:3]]
+    assert together.path(LOOKS[2]).read_bytes() == alone.path(LOOKS[2]).read_bytes()
+
+
+def test_an_error_while_looking_ends_one_run_only(tmp_path, monkeypatch):
+    def train(group, train=sweep.train_group, **options):
+        if LOOKS[3] in group:
+            raise FloatingPointError("a variance that is not a number")
+        return train(group, **options)
+
+    monkeypatch.setattr(sweep, "train_group", train)
+    store = Store(tmp_path)
+    with pytest.raises(RuntimeError, match=r"1 of 4 runs failed(?s:.*)not a number"):
+        sweep.run_all(LOOKS, store, workers=1)
+    assert [store.load(config) is not None for config in LOOKS] == [True] * 3 + [False]
+
+
+def test_a_run_that_cannot_be_stored_ends_alone_and_is_not_trained_again(
+    tmp_path, monkeypatch
+):
+    store, groups = Store(tmp_path), trainings(monkeypatch)
+
+    def save(store, run, save=Store.save):
+        if run.config == LOOKS[1]:
+            raise OSError(errno.EDQUOT, "Disk quota exceeded")
+        return save(store, run)
+
+    monkeypatch.setattr(Store, "save", save)
+    with pytest.raises(RuntimeError, match=r"1 of 4(?s:.*)Disk quota exceeded"):
+        sweep.run_all(LOOKS, store, workers=1)
+    assert groups == [LOOKS]
+    assert store.path(LOOKS[1], FAILURE).exists()
+    stored = [store.load(config) is not None for config in LOOKS]
+    assert stored == [True, False, True, True]
+
+
+ASKER = """
+import sys
+from prslib import Store, configs, run_all
+from prslib.experiments import sweep
+
+def train(group, train=sweep.train_group, **options):
+    print(*options["hashes"], flush=True)
+    return train(group, **options)
+
+sweep.train_group = train
+many = {"seed": list(range(12)), "batch_size": 30, "method": "Finetune"}
+run_all(configs(dataset="imbal-digits-tiny", **many), Store(sys.argv[1]), workers=1)
+"""
+
+
+def test_two_processes_at_once_share_the_runs(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(project_root())}
+    runs, alone = tmp_path / "runs", tmp_path / "alone"
+
+    def ask(folder):
+        command = [sys.executable, "-c", ASKER, folder]
+        pipe = {"stdout": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, env=environment, **pipe)
+
+    two = [ask(runs), ask(runs)]
+    trained = [process.communicate(timeout=300)[0].split() for process in two]
+    assert [process.returncode for process in two] == [0, 0]
+    assert len(trained[0] + trained[1]) == len(set(trained[0] + trained[1])) == 12
+    assert trained[0] and trained[1]
+    ask(alone).communicate(timeout=300)
+    contents = [
+        {file.name: file.read_bytes() for file in folder.iterdir()}
+        for folder in (runs, alone)
+    ]
+    assert contents[0] == contents[1]
+
+
+def test_a_run_that_another_process_gave_up_is_trained(tmp_path, monkeypatch):
+    store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
+    lock = store.lock(config)
+    lock.__enter__()
+    naps = []
+
+    def sleep(seconds):
+        naps.append(seconds)
+        if len(naps) == 3:
+            lock.__exit__(None, None, None)
+
+    monkeypatch.setattr(sweep.time, "sleep", sleep)
+    assert sweep.run_all([config], store, workers=1)[0].config == config
+    assert len(naps) == 3
+    assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
+
+
+def test_ctrl_c_goes_on_at_the_checkpoint_and_frees_the_locks(tmp_path, monkeypatch):
+    store, config = Store(tmp_path), RunConfig(**MLP, method="CRS")
+
+    def interrupt(group, checkpoint, **_options):
+        checkpoint.write_bytes(b"half a run")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "train_group", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            sweep.run_all([config], store, workers=1)
+    assert store.path(config, CHECKPOINT).exists()
+    assert inventory(store)[0].state == "interrupted"
+    with store.lock(config):
+        pass
+
+
+def test_a_gpu_is_shared_by_small_networks_only():
+    small, large = (
+        RunConfig("imbal-digits"),
+        RunConfig("imbal-digits", model="resnet18"),
+    )
+    assert pool.gpu_share([small, large], "cpu") == 0
+    assert pool.gpu_share([small], "cuda") < pool.gpu_share([small, large], "cuda") == 1
+    assert pool.process_count(1.0) == 1
+    assert pool.process_count(0.5) == min(2, pool.cpu_count())
+
+
+def test_a_machine_that_makes_other_runs_refuses():
+    with pytest.raises(ValueError, match="other data or another version"):
+        sweep.train_group([RunConfig(**MLP)], hashes=["0" * 12], device="cpu")
+
+
+def test_progress_reaches_the_terminal_under_papermill(monkeypatch):
+    """A kernel's stderr has the file descriptor of its terminal."""
+    reader, writer = os.pipe()
+    cell = []
+    kind = type("OutStream", (), {"__module__": "ipykernel.iostream"})
+    kind.write = lambda self, text: cell.append(text)
+    kind.flush = lambda self: None
+    kind.fileno = lambda self: writer
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", kind())
+        patch.delenv("JPY_SESSION_NAME", raising=False)
+        stream = pool.progress_stream()
+        stream.write("1/2")
+        stream.flush()
+        patch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
+        assert pool.progress_stream() is pool.sys.stderr
+    os.close(writer)
+    assert cell == ["1/2"]
+    assert os.read(reader, 10) == b"1/2"
+    os.close(reader)
