@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 GROUPS = ("majority", "moderate", "minority")
+# The paper's own images, some of its own images, or others in their place.
+Relation = Literal["paper's", "part", "stand-in"]
 ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
 
 
@@ -263,6 +266,7 @@ class Entry:
     # What tells apart runs on features that different networks gave for the same images.
     identity: Callable[[], str] = str
     tests_on_pretrained: bool = False  # the embedded weights have learned some of its test images
+    relation: Relation = "stand-in"  # to the paper's data set that it stands for
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:

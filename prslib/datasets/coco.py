@@ -167,4 +167,5 @@ COCOSEQ = Entry(
         precision="bf16",  # the paper does not say what its runs computed in
     ),
     PREPARED.load_clustering,
+    relation="paper's",
 )

@@ -244,13 +244,15 @@ HEAD = dict(model="head", learning_rate=0.004, ewc_lambda=1500.0, clip_value=0.5
 
 def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:
     recipe = replace(coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100)
-    return Entry(partial(load_mini, name=name, part=part, whole=whole), recipe, None, mini_identity)
+    load = partial(load_mini, name=name, part=part, whole=whole)
+    return Entry(load, recipe, None, mini_identity, relation="part")
 
 
 def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
     load = partial(prepared.load, open_rows=open_features, suffix="-features")
     identity = partial(_identity, prepared.name)
-    return Entry(load, replace(entry.recipe, **HEAD), entry.clustering, identity)
+    recipe = replace(entry.recipe, **HEAD)
+    return Entry(load, recipe, entry.clustering, identity, relation="paper's")
 
 
 ENTRIES = {

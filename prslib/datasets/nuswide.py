@@ -119,4 +119,5 @@ NUSWIDESEQ = Entry(
         precision="bf16",  # the paper does not say what its runs computed in
     ),
     PREPARED.load_clustering,
+    relation="paper's",
 )

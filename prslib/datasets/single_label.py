@@ -287,7 +287,11 @@ def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
 
 
 ENTRIES = {
-    name: Entry(partial(load_source, source), RECIPES[source.torchvision])
+    name: Entry(
+        partial(load_source, source),
+        RECIPES[source.torchvision],
+        relation="paper's" if source.released else "stand-in",
+    )
     for name, source in SOURCES.items()
 } | {
     "imbal-digits": _stand_in("imbal-digits", MNIST, 1, ON_MLP),
