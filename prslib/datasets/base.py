@@ -10,7 +10,9 @@ import numpy as np
 GROUPS = ("majority", "moderate", "minority")
 # The paper's own images, some of its own images, or others in their place.
 Relation = Literal["paper's", "part", "stand-in"]
-ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
+ORDER_STREAM = (
+    1000  # spawn key of the drawn order, far from those of a run's other generators
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,9 @@ class Split:
         elif getattr(self.images, "dtype", None) == np.float32:
             _check_array("features", self.images, np.float32, "(images, width)")
         else:
-            _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
+            _check_array(
+                "images", self.images, np.uint8, "(images, height, width, channels)"
+            )
         for what, found in (("task", self.task), ("image", self.images)):
             if found is not None and len(found) != len(self.labels):
                 raise ValueError(
@@ -92,8 +96,6 @@ class SequentialDataset:
         One of `GROUPS` for each class.
     stands_for : str or None
         The paper's data set that this one is compared with.
-    part_of_it : bool
-        Whether its images are some of that data set's own.
 
     Raises
     ------
@@ -118,27 +120,33 @@ class SequentialDataset:
     class_task: np.ndarray
     class_group: tuple[str, ...]
     stands_for: str | None = None
-    part_of_it: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
         _check_array("class_task", self.class_task, np.int64, "(classes,)")
         if not self.tests:
-            raise ValueError("expected at least one test set, got none; pass tests={'balanced': …}")
+            raise ValueError(
+                "expected at least one test set, got none; pass tests={'balanced': …}"
+            )
         found = np.unique(self.class_task).tolist()
         if not found or found != list(range(len(found))):
             raise ValueError(
                 f"expected task ids 0 to T-1 in class_task, each used, got {found}; "
                 "number the tasks anew"
             )
-        for what, values in (("class_names", self.class_names), ("class_group", self.class_group)):
+        for what, values in (
+            ("class_names", self.class_names),
+            ("class_group", self.class_group),
+        ):
             if len(values) != self.num_classes:
                 raise ValueError(
                     f"expected {self.num_classes} {what}, one for each entry of class_task, "
                     f"got {len(values)}"
                 )
         if unknown := sorted(set(self.class_group) - set(GROUPS)):
-            raise ValueError(f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}")
+            raise ValueError(
+                f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}"
+            )
         for split_name, split in {"train": self.train, **self.tests}.items():
             self._check_split(split_name, split)
 
@@ -148,12 +156,16 @@ class SequentialDataset:
                 f"expected {self.num_classes} columns in the labels of {split_name!r}, one a "
                 f"class, got {split.labels.shape[1]}"
             )
-        if len(outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))):
+        if len(
+            outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))
+        ):
             raise ValueError(
                 f"expected tasks 0 to {self.num_tasks - 1} in {split_name!r}, got "
                 f"{split.task[outside[0]]} for image {outside[0]}; leave out images of no task"
             )
-        foreign = split.labels & (self.class_task[None, :] != split.task[:, None])  # (N, C)
+        foreign = split.labels & (
+            self.class_task[None, :] != split.task[:, None]
+        )  # (N, C)
         if len(images := np.flatnonzero(foreign.any(axis=1))):
             first = images[0]
             label = self.class_names[int(foreign[first].argmax())]
@@ -249,7 +261,9 @@ class Recipe:
 class Clustering:
     """Hold the labels that classes are clustered from, and the arguments of `cluster_classes`."""
 
-    labels: np.ndarray  # bool (N, C), also of images that the split drops; each has a label
+    labels: (
+        np.ndarray
+    )  # bool (N, C), also of images that the split drops; each has a label
     class_names: tuple[str, ...]  # also of classes that are dropped later
     n_groups: int
     beta: float
@@ -262,17 +276,23 @@ class Entry:
 
     load: Callable[[bool], SequentialDataset]  # without images where it is given False
     recipe: Recipe
-    clustering: Callable[[], Clustering] | None = None  # None where tasks are not clustered
+    clustering: Callable[[], Clustering] | None = (
+        None  # None where tasks are not clustered
+    )
     # What tells apart runs on features that different networks gave for the same images.
     identity: Callable[[], str] = str
-    tests_on_pretrained: bool = False  # the embedded weights have learned some of its test images
+    tests_on_pretrained: bool = (
+        False  # the embedded weights have learned some of its test images
+    )
     relation: Relation = "stand-in"  # to the paper's data set that it stands for
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
     tasks = list(schedule)
-    if wrong := [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]:
+    if wrong := [
+        t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)
+    ]:
         raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
     times = Counter(int(t) for t in tasks)
     problems = {
@@ -280,7 +300,9 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
         "repeated": sorted(t for t, n in times.items() if n > 1),
         "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
     }
-    if said := "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found):
+    if said := "; ".join(
+        f"{what} tasks {found}" for what, found in problems.items() if found
+    ):
         raise ValueError(
             f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
             f"{tuple(tasks)}: {said}"
@@ -318,7 +340,9 @@ def check_labels(labels: np.ndarray) -> None:
 def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}")
+        raise TypeError(
+            f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}"
+        )
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
         raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")
 

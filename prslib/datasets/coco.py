@@ -64,7 +64,9 @@ def _read_half(file: Path, half: str) -> Corpus:
     try:
         return _parse(_read_instances(file), file, half)
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"expected annotations in {file}, got other JSON ({error!r})") from error
+        raise ValueError(
+            f"expected annotations in {file}, got other JSON ({error!r})"
+        ) from error
 
 
 def _parse(content: dict, file: Path, half: str) -> Corpus:
@@ -94,7 +96,9 @@ def _parse(content: dict, file: Path, half: str) -> Corpus:
     return Corpus(
         key=np.fromiter(images, dtype=np.int64, count=len(images))[has_any],
         is_test=np.full(int(has_any.sum()), half == HALVES[1]),
-        files=np.array([f"{half}/{name}" for name in images.values()], dtype=np.str_)[has_any],
+        files=np.array([f"{half}/{name}" for name in images.values()], dtype=np.str_)[
+            has_any
+        ],
         labels=labels[has_any],
         names=names,
         left_out={
@@ -117,7 +121,9 @@ def _read_instances(file: Path) -> dict:
             f"expected whole JSON in {file}, got {error}; the file is cut off or spoilt, download "
             "it again"
         ) from error
-    if missing := [k for k in ("images", "annotations", "categories") if k not in content]:
+    if missing := [
+        k for k in ("images", "annotations", "categories") if k not in content
+    ]:
         raise ValueError(
             f"expected images, annotations and categories in {file}, got no {', '.join(missing)}; "
             "take the instances files, not those of captions or key points"
@@ -134,7 +140,9 @@ def draw_balanced(
     for half, share in ((True, (per_class + 1) // 2), (False, per_class // 2)):
         rows = np.flatnonzero(is_test == half)
         if share:
-            drawn.append(rows[curation.balanced_test(labels[rows], share, rng, None, names)])
+            drawn.append(
+                rows[curation.balanced_test(labels[rows], share, rng, None, names)]
+            )
     return np.concatenate(drawn)
 
 
@@ -153,9 +161,9 @@ PREPARED = PreparedSet(
     seed=20200824,
     id_ending="coco",
     id_halves={"train": (False,), "balanced": (True, False), "imbalanced": (True,)},
+    id_source="dataset/data_source/COCOseq/ids of github.com/cdjkim/PRS",
     id_address=ID_ADDRESS,
     id_checksums=ID_CHECKSUMS,
-    folders=HALVES,
 )
 COCOSEQ = Entry(
     PREPARED.load,

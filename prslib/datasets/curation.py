@@ -42,7 +42,9 @@ def class_merges(
     check_labels(labels)
     num_classes = labels.shape[1]
     if not 1 <= n_groups <= num_classes:
-        raise ValueError(f"expected n_groups from 1 to {num_classes} classes, got {n_groups}")
+        raise ValueError(
+            f"expected n_groups from 1 to {num_classes} classes, got {n_groups}"
+        )
     if not 0 <= beta < np.inf:
         raise ValueError(f"expected a finite beta of 0 or more, got {beta}")
     if min_classes < 1 or min_classes * n_groups > num_classes:
@@ -53,7 +55,9 @@ def class_merges(
     _, first, images = np.unique(
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
-    touched = labels[first]  # (rows, groups), the distinct rows; images (rows,) have each
+    touched = labels[
+        first
+    ]  # (rows, groups), the distinct rows; images (rows,) have each
     groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
     merges = []
     while len(groups) > n_groups:
@@ -69,7 +73,11 @@ def class_merges(
                 "classes); ask for more groups, lower min_classes, or leave out classes that "
                 "never occur with others"
             )
-        found = (int(together[first, second]), int(apart[first, second]), score[first, second])
+        found = (
+            int(together[first, second]),
+            int(apart[first, second]),
+            score[first, second],
+        )
         merges.append(Merge(groups[first], groups[second], *found))
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
@@ -138,7 +146,11 @@ def class_groups(
         )
     majority, moderate, minority = GROUPS
     return tuple(
-        minority if freq < minority_below else majority if freq >= majority_from else moderate
+        minority
+        if freq < minority_below
+        else majority
+        if freq >= majority_from
+        else moderate
         for freq in class_freq.tolist()
     )
 
@@ -205,7 +217,9 @@ def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
     for label, count in enumerate(counts.tolist()):
         members = np.flatnonzero(labels == label)
         if len(members) < count:
-            raise ValueError(f"expected {count} images of class {label}, got {len(members)}")
+            raise ValueError(
+                f"expected {count} images of class {label}, got {len(members)}"
+            )
         kept.append(members[:count])
     return np.sort(np.concatenate(kept))
 

@@ -21,7 +21,9 @@ class TaskProfile:
     class_freq: tuple[int, ...]  # images of each class, in descending order
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
-    def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(
+        self, divisor: int, connected: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller."""
         # connected: a tree of C - 1 images with two labels joins the classes, for their clustering
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
@@ -35,11 +37,15 @@ class TaskProfile:
         """Return both counts of a test set with equally many images of every class; Sec. 5.1."""
         class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
-        counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(np.int64)
+        counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(
+            np.int64
+        )
         return class_freq, fill_with_singles(class_freq, counts)
 
 
-def fill_with_singles(class_freq: np.ndarray, labels_per_image: np.ndarray) -> np.ndarray:
+def fill_with_singles(
+    class_freq: np.ndarray, labels_per_image: np.ndarray
+) -> np.ndarray:
     """Set the single-label images to as many as the frequencies leave."""
     counts = labels_per_image.copy()
     counts[0] = class_freq.sum() - (counts[1:] * np.arange(2, len(counts) + 1)).sum()
@@ -79,7 +85,9 @@ NUSWIDESEQ = (
         (2283, 438, 422, 402, 260, 215, 175, 150, 136, 128, 127, 118, 102, 101, 87, 83),
         (2478, 764, 304, 71, 5),
     ),
-    TaskProfile((410, 317, 247, 196, 150, 146, 142, 135, 107, 75, 70, 45), (1815, 108, 3)),
+    TaskProfile(
+        (410, 317, 247, 196, 150, 146, 142, 135, 107, 75, 70, 45), (1815, 108, 3)
+    ),
     TaskProfile((1120, 868, 232, 199), (2325, 47)),
     TaskProfile((2724, 2547, 440, 438, 423, 184), (2830, 1780, 114, 6)),
 )
@@ -100,7 +108,9 @@ class Plan:
     @property
     def planted_task(self) -> np.ndarray:
         """Task of each class in the corpus, int64 (C,)."""
-        return np.repeat(np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile])
+        return np.repeat(
+            np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile]
+        )
 
 
 def draw_labels(
@@ -126,7 +136,10 @@ def draw_labels(
             rows.append(row)
     rows += [np.array([c]) for c in np.repeat(np.arange(len(left)), left)]
     labels = np.zeros((len(rows), len(left)), dtype=bool)
-    labels[np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows)] = True
+    labels[
+        np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
+        np.concatenate(rows),
+    ] = True
     return rng.permutation(labels)
 
 
@@ -141,7 +154,9 @@ def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.n
 def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Return the edges of a random tree in which no class is used more often than it occurs."""
     order = rng.permutation(len(class_freq))
-    order = np.concatenate([order[class_freq[order] > 1], order[class_freq[order] == 1]])
+    order = np.concatenate(
+        [order[class_freq[order] > 1], order[class_freq[order] == 1]]
+    )
     open_ends = np.zeros_like(class_freq)
     open_ends[order[0]] = class_freq[order[0]]
     edges = []
@@ -172,7 +187,11 @@ def draw_bridges(
     num_tasks = int(class_task.max()) + 1
     members = [np.flatnonzero(class_task == task) for task in range(num_tasks)]
     picks = np.stack(
-        [rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum()) for m in members], axis=1
+        [
+            rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum())
+            for m in members
+        ],
+        axis=1,
     )  # (count, tasks)
     spans = rng.integers(3, min(num_tasks, 4) + 1, size=count)
     ranks = rng.random((count, num_tasks)).argsort(axis=1).argsort(axis=1)
@@ -198,7 +217,9 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
     """Return the corpus, the task of each class, int64 (C,), and the labels of each part."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
     corpus = draw_corpus(plan, rng)
-    class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    class_task = curation.cluster_classes(
+        corpus, len(plan.profile), plan.beta, plan.min_classes
+    )
     drawn = {"train": corpus[curation.tasks_of_images(corpus, class_task) >= 0]}
     balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
     imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
@@ -216,7 +237,9 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     pictures = dict.fromkeys(labels)
     if images:
         makers = (curation, scenes, sys.modules[__name__])
-        pictures = cached_arrays(plan.name, labels, makers, lambda: _render(labels, identity))
+        pictures = cached_arrays(
+            plan.name, labels, makers, lambda: _render(labels, identity)
+        )
     splits = {
         part: Split(pictures[part], rows, curation.tasks_of_images(rows, class_task))
         for part, rows in labels.items()
@@ -228,7 +251,9 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
         tests=splits,
         class_names=_names(identity),
         class_task=class_task.copy(),
-        class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
+        class_group=curation.class_groups(
+            class_freq, 200 / plan.divisor, 900 / plan.divisor
+        ),
         stands_for=plan.stands_for,
     )
 
@@ -250,7 +275,9 @@ def _names(identity: np.ndarray) -> tuple[str, ...]:
     return tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity)
 
 
-def _render(labels: dict[str, np.ndarray], identity: np.ndarray) -> dict[str, np.ndarray]:
+def _render(
+    labels: dict[str, np.ndarray], identity: np.ndarray
+) -> dict[str, np.ndarray]:
     """Draw the scenes of every part, training and test from different originals."""
     originals, rng = scenes.scene_originals()
     palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)
@@ -269,17 +296,32 @@ EWC_LAMBDA = 0.15  # the best of 15000, 1500, ... 0.15 in figures/bench/ewc_stre
 
 
 def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
-    learned = {"model": "convnet", "weights": "digits"}  # where the paper's has learned ImageNet
-    recipe = Recipe(memory_size=memory_size, schedule=schedule, ewc_lambda=EWC_LAMBDA, **learned)
-    return Entry(partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan))
+    learned = {
+        "model": "convnet",
+        "weights": "digits",
+    }  # where the paper's has learned ImageNet
+    recipe = Recipe(
+        memory_size=memory_size, schedule=schedule, ewc_lambda=EWC_LAMBDA, **learned
+    )
+    return Entry(
+        partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan)
+    )
 
 
 ENTRIES = {
     plan.name: _entry(plan, memory_size, schedule)
     for plan, memory_size, schedule in (
         (Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50), 500, COCO_SCHEDULE),
-        (Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50), 333, NUS_SCHEDULE),
+        (
+            Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50),
+            333,
+            NUS_SCHEDULE,
+        ),
         (Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4), 50, COCO_SCHEDULE),
-        (Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4), 33, NUS_SCHEDULE),
+        (
+            Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4),
+            33,
+            NUS_SCHEDULE,
+        ),
     )
 }

@@ -39,7 +39,9 @@ def read_annotations(folder: Path) -> Corpus:
         files += listed
         is_test.append(np.full(len(listed), half == "Test"))
         names = [labels_folder / f"Labels_{concept}_{half}.txt" for concept in CLASSES]
-        columns.append(np.stack([_read_labels(name, len(listed)) for name in names], axis=1))
+        columns.append(
+            np.stack([_read_labels(name, len(listed)) for name in names], axis=1)
+        )
     return Corpus(
         key=np.concatenate([np.arange(len(half)) for half in is_test]),
         is_test=np.concatenate(is_test),
@@ -71,7 +73,9 @@ def _read_labels(file: Path, length: int) -> np.ndarray:
         raise FileNotFoundError(
             f"expected the label file {file}, got none; unpack Groundtruth.zip again"
         )
-    digits = np.frombuffer(b"".join(file.read_bytes().split()), dtype=np.uint8) - ord("0")
+    digits = np.frombuffer(b"".join(file.read_bytes().split()), dtype=np.uint8) - ord(
+        "0"
+    )
     if len(digits) != length or (digits > 1).any():
         what = "others" if (digits > 1).any() else f"{len(digits)} of them"
         raise ValueError(
@@ -105,6 +109,7 @@ PREPARED = PreparedSet(
     seed=20200825,
     id_ending="nuswide",
     id_halves={"train": (False,), "balanced": (True,), "imbalanced": (True,)},
+    id_source="dataset/data_source/NUSWIDEseq/ids of github.com/cdjkim/PRS",
     ids_are_rows=True,
     ids_without_class=True,
     some_images_lost=True,

@@ -24,9 +24,19 @@ OTHER_COLOURS = {  # of the scenes that networks are pretrained on; none of them
     "violet": (140, 60, 230),
     "grey": (140, 140, 140),
 }
-CLASS_NAMES = tuple(f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS)
-TURNS = {"digits": 0, "turned_digits": 1}  # quarters, counter-clockwise, by name of the scenes
-LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)  # share of the scenes with 1, 2, 3, 4 labels
+CLASS_NAMES = tuple(
+    f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
+)
+TURNS = {
+    "digits": 0,
+    "turned_digits": 1,
+}  # quarters, counter-clockwise, by name of the scenes
+LABELS_PER_IMAGE = (
+    0.60,
+    0.25,
+    0.10,
+    0.05,
+)  # share of the scenes with 1, 2, 3, 4 labels
 
 SCENE_SEED = 20200823  # of the multi-label stand-ins, not of a run
 SIDE = 32  # pixels
@@ -43,7 +53,9 @@ CONTRAST = 60  # least difference of mean brightness between ink and ground, of 
 PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
 
 FULL = 16  # the brightest pixel of an original
-Originals = tuple[np.ndarray, np.ndarray]  # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
+Originals = tuple[
+    np.ndarray, np.ndarray
+]  # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
@@ -56,7 +68,10 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
         members = rng.permutation(np.flatnonzero(data.target == digit))
         train[members[: 2 * len(members) // 3]] = True
     parts = {"train": train, "test": ~train}.items()
-    return {part: (data.images[use].astype(np.int64), data.target[use]) for part, use in parts}
+    return {
+        part: (data.images[use].astype(np.int64), data.target[use])
+        for part, use in parts
+    }
 
 
 def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
@@ -118,7 +133,9 @@ def _place(
     keys = rng.random((len(per_image), 9))
     keys[np.arange(9) >= grid[:, None] ** 2] = np.inf
     cells = keys.argsort(axis=1)  # (N, 9) random order of the scene's cells
-    turn = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
+    turn = np.arange(len(image)) - np.repeat(
+        np.cumsum(per_image) - per_image, per_image
+    )
     cell, grid = cells[image, turn], grid[image]  # (L,)
     step, width, smallest, largest = GRIDS[grid].T
     size = rng.integers(smallest, largest + 1)
@@ -137,9 +154,13 @@ def _choose_originals(
     return order[rng.integers(start, stop)]
 
 
-def _square(top: np.ndarray, left: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+def _square(
+    top: np.ndarray, left: np.ndarray, side: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (L, side, 1) and columns (L, 1, side) of squares in a picture."""
-    return top[:, None, None] + np.arange(side)[:, None], left[:, None, None] + np.arange(side)
+    return top[:, None, None] + np.arange(side)[:, None], left[
+        :, None, None
+    ] + np.arange(side)
 
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
@@ -148,7 +169,9 @@ def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
     low = np.minimum(centre // unit, side - 2)
     weight = centre - unit * low  # (size,)
-    rows = (unit - weight)[:, None] * originals[:, low] + weight[:, None] * originals[:, low + 1]
+    rows = (unit - weight)[:, None] * originals[:, low] + weight[:, None] * originals[
+        :, low + 1
+    ]
     ink = (unit - weight) * rows[..., low] + weight * rows[..., low + 1]
     return ink, FULL * unit**2
 
@@ -161,7 +184,9 @@ def cached_pictures(
     return cached_arrays(name, digits, (own,), lambda: _draw_pictures(digits, colour))
 
 
-def _draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
+def _draw_pictures(
+    digits: dict[str, np.ndarray], colour: bool
+) -> dict[str, np.ndarray]:
     rng, pictures = np.random.default_rng(PICTURE_SEED), {}
     for part, originals in read_originals(rng).items():
         ink = _draw_ink(digits[part], *originals, COLOUR if colour else GREY, rng)
@@ -189,14 +214,20 @@ def _draw_ink(
         large, full = resize(originals, size)
         ink[where] = ((510 * large + full) // (2 * full))[original[now]]  # rounded
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
-    sideways = (slant * (2 * np.arange(side) - side) + 1000) // 2000  # (N, side), rounded
-    source = np.clip(np.arange(side) - sideways[..., None], 0, side - 1)  # (N, side, side)
+    sideways = (
+        slant * (2 * np.arange(side) - side) + 1000
+    ) // 2000  # (N, side), rounded
+    source = np.clip(
+        np.arange(side) - sideways[..., None], 0, side - 1
+    )  # (N, side, side)
     return np.take_along_axis(ink, source, axis=2)
 
 
 def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Paint ink and ground in two random colours, with noise, uint8 (N, side, side, 3)."""
-    pair = rng.integers(0, 256, (2, len(ink), 3))  # ground, ink; either may be the brighter one
+    pair = rng.integers(
+        0, 256, (2, len(ink), 3)
+    )  # ground, ink; either may be the brighter one
     while (close := abs(np.diff(pair.sum(axis=2), axis=0)[0]) < 3 * CONTRAST).any():
         pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)

@@ -15,12 +15,18 @@ from prslib.datasets import curation, scenes
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
 from prslib.paths import PACKAGE, data_dir
 
-Part = tuple[np.ndarray | None, np.ndarray]  # uint8 (N, H, W, channels), and digits int64 (N,)
+Part = tuple[
+    np.ndarray | None, np.ndarray
+]  # uint8 (N, H, W, channels), and digits int64 (N,)
 
 CLASSES = 10
-RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"  # it names the authors' repository
+RELEASED = (
+    PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"
+)  # it names the authors' repository
 TEST_PER_CLASS = 200  # of the stand-ins
-MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
+MNIST_FILES = (
+    "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
+)
 SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
 COMPRESSED = 15  # MATLAB's code of such a variable
 
@@ -34,10 +40,15 @@ def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
     for part, prefix in (("train", "train"), ("test", "t10k")):
         files = [f"{prefix}-{what}-ubyte" for what in ("images-idx3", "labels-idx1")]
         pixels, digits = (
-            _first_of([raw / name, raw / f"{name}.gz"], folder, "imbal-mnistseq", MNIST_FILES)
+            _first_of(
+                [raw / name, raw / f"{name}.gz"], folder, "imbal-mnistseq", MNIST_FILES
+            )
             for name in files
         )
-        parts[part] = _read_idx(pixels, 3)[..., None] if images else None, _read_idx(digits, 1)
+        parts[part] = (
+            _read_idx(pixels, 3)[..., None] if images else None,
+            _read_idx(digits, 1),
+        )
     return _checked(parts, folder, (28, 28, 1))
 
 
@@ -45,7 +56,10 @@ def _from_keras(path: Path, images: bool) -> dict[str, Part]:
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             return {
-                part: (file[f"x_{part}"][..., None] if images else None, file[f"y_{part}"])
+                part: (
+                    file[f"x_{part}"][..., None] if images else None,
+                    file[f"y_{part}"],
+                )
                 for part in ("train", "test")
             }
     except Exception as error:  # whatever a damaged file leads to
@@ -66,16 +80,26 @@ def _first_of(paths: list[Path], folder: Path, dataset: str, files: str) -> Path
 def _read_idx(path: Path, dimensions: int) -> np.ndarray:
     """Read the array of bytes in an idx file: magic number, sizes (big endian), bytes."""
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        content = (
+            gzip.decompress(path.read_bytes())
+            if path.suffix == ".gz"
+            else path.read_bytes()
+        )
     except (OSError, EOFError, zlib.error) as error:
         raise _damaged(path, error) from error
     head = 4 * (dimensions + 1)
-    numbers = np.frombuffer(content[:head], dtype=">i4").tolist() if len(content) >= head else []
+    numbers = (
+        np.frombuffer(content[:head], dtype=">i4").tolist()
+        if len(content) >= head
+        else []
+    )
     if numbers[:1] != [0x0800 + dimensions]:
         raise _damaged(path, f"no idx file of {dimensions} dimensions")
     shape = numbers[1:]
     if len(content) != head + np.prod(shape):
-        raise _damaged(path, f"{len(content) - head} bytes for an array of shape {tuple(shape)}")
+        raise _damaged(
+            path, f"{len(content) - head} bytes for an array of shape {tuple(shape)}"
+        )
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
 
@@ -88,11 +112,18 @@ def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
         path = _first_of(paths, folder, "imbal-svhnseq", SVHN_FILES)
         try:
             content = _read_mat(path, ["X", "y"] if images else ["y"])
-            pixels = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2)) if images else None
+            pixels = (
+                np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
+                if images
+                else None
+            )
             digits = content["y"].ravel()
         except Exception as error:  # whatever a damaged file leads to
             raise _damaged(path, error) from error
-        parts[part] = pixels, np.where(digits == 10, 0, digits)  # the files call 0 class 10
+        parts[part] = (
+            pixels,
+            np.where(digits == 10, 0, digits),
+        )  # the files call 0 class 10
     return _checked(parts, folder, (32, 32, 3))
 
 
@@ -113,7 +144,9 @@ def _read_mat(path: Path, names: list[str]) -> dict[str, np.ndarray]:
     return loadmat(path, variable_names=names)
 
 
-def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> dict[str, Part]:
+def _checked(
+    parts: dict[str, Part], folder: Path, shape: tuple[int, ...]
+) -> dict[str, Part]:
     """Return the parts with int64 digits once they fit together."""
     for part, (pixels, digits) in parts.items():
         are_digits = digits.dtype.kind in "iuf" and np.isin(digits, range(10)).all()
@@ -128,7 +161,10 @@ def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> di
                 f"expected uint8 images of shape {(len(digits), *shape)} in {folder} for {part!r}, "
                 f"one a label, got {pixels.dtype} {pixels.shape}; download the data set again"
             )
-    return {part: (pixels, digits.astype(np.int64)) for part, (pixels, digits) in parts.items()}
+    return {
+        part: (pixels, digits.astype(np.int64))
+        for part, (pixels, digits) in parts.items()
+    }
 
 
 def _damaged(path: Path, why: object) -> ValueError:
@@ -147,10 +183,14 @@ class Source:
     parts: tuple[dict, ...]  # arguments there that fetch all files
     files: str  # what a user puts where, for errors
     shape: tuple[int, int, int]  # height, width, channels
-    read: Callable[[Path, bool], dict[str, Part]]  # takes a folder, and whether images are wanted
+    read: Callable[
+        [Path, bool], dict[str, Part]
+    ]  # takes a folder, and whether images are wanted
     train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
-    released: bool = True  # keep the training images that the authors kept, else each class's first
+    released: bool = (
+        True  # keep the training images that the authors kept, else each class's first
+    )
 
     @property
     def train_counts(self) -> np.ndarray:
@@ -229,7 +269,9 @@ def at_hand(names: Iterable[str]) -> list[str]:
     return found
 
 
-def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> SequentialDataset:
+def one_class_a_task(
+    name: str, train: Part, test: Part, stands_for: str
+) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
     num_classes = int(train[1].max()) + 1
     splits = [
@@ -255,9 +297,14 @@ def load_stand_in(
     """Make a stand-in, `divisor` times smaller than its source, with a balanced test set."""
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
     digits = {
-        part: np.repeat(np.arange(CLASSES), count // divisor) for part, count in counts.items()
+        part: np.repeat(np.arange(CLASSES), count // divisor)
+        for part, count in counts.items()
     }
-    pixels = scenes.cached_pictures(name, digits, colour) if images else dict.fromkeys(digits)
+    pixels = (
+        scenes.cached_pictures(name, digits, colour)
+        if images
+        else dict.fromkeys(digits)
+    )
     train, test = ((pixels[part], digits[part]) for part in digits)
     return one_class_a_task(name, train, test, source.stands_for)
 
@@ -271,7 +318,9 @@ PAIRS = {
     "norm_penalty": 1e-5,
     "test_set": "full",
 }
-ON_MLP = Recipe(model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS)
+ON_MLP = Recipe(
+    model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS
+)
 ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
 RECIPES = {
     "MNIST": ON_MLP,
@@ -297,5 +346,7 @@ ENTRIES = {
     "imbal-digits": _stand_in("imbal-digits", MNIST, 1, ON_MLP),
     "imbal-colour-digits": _stand_in("imbal-colour-digits", SVHN, 1, ON_CONVNET),
     "imbal-digits-tiny": _stand_in("imbal-digits-tiny", MNIST, 10, ON_MLP),
-    "imbal-colour-digits-tiny": _stand_in("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
+    "imbal-colour-digits-tiny": _stand_in(
+        "imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET
+    ),
 }
