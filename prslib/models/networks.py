@@ -12,7 +12,10 @@ from prslib.checks import naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE, check_weights, load_weights, of_seed
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of images in [0, 1]
+IMAGENET_MEAN, IMAGENET_STD = (
+    (0.485, 0.456, 0.406),
+    (0.229, 0.224, 0.225),
+)  # of images in [0, 1]
 
 
 class Staged(nn.Module):
@@ -57,7 +60,8 @@ class MLP(Staged):
     def __init__(self, image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)):
         sizes = [math.prod(image_shape), *widths]
         first, *others = [
-            nn.Sequential(nn.Linear(before, after), nn.ReLU()) for before, after in pairwise(sizes)
+            nn.Sequential(nn.Linear(before, after), nn.ReLU())
+            for before, after in pairwise(sizes)
         ]
         hidden = nn.Sequential(nn.Flatten(), *first), *others
         super().__init__(*hidden, nn.Linear(sizes[-1], num_classes))
@@ -72,15 +76,24 @@ class ConvNet(Staged):
     # It learns in one pass over a few thousand small images. Max-pooling over the whole map makes
     # the scores independent of where in a scene a digit stands.
 
-    def __init__(self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE):
+    def __init__(
+        self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE
+    ):
         (*lower, last), pool, width = convnet_backbone(image_shape, weights)
-        super().__init__(*lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes))
+        super().__init__(
+            *lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes)
+        )
 
 
-def convnet_backbone(image_shape: tuple[int, int, int], weights: str = NONE) -> Backbone:
+def convnet_backbone(
+    image_shape: tuple[int, int, int], weights: str = NONE
+) -> Backbone:
     """Return three blocks of one convolution each; the map is an eighth of the image's width."""
     blocks = [
-        _block(nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2), halved=True),
+        _block(
+            nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2),
+            halved=True,
+        ),
         _block(nn.Conv2d(16, 32, kernel_size=3, padding=1)),
         _block(nn.Conv2d(32, 128, kernel_size=3, padding=1), halved=True),
     ]
@@ -101,7 +114,9 @@ class ResNet18(Staged):
     # The paper says ResNet18. The stem without max-pool and the first stage's width are the
     # released code's. Torchvision's width is fixed at 64, so its blocks are put together here.
 
-    def __init__(self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128):
+    def __init__(
+        self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128
+    ):
         super().__init__(
             nn.Sequential(
                 nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False),
@@ -112,7 +127,9 @@ class ResNet18(Staged):
             _two_blocks(width, 2 * width, 2),
             _two_blocks(2 * width, 4 * width, 2),
             nn.Sequential(
-                *_two_blocks(4 * width, 8 * width, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+                *_two_blocks(4 * width, 8 * width, 2),
+                nn.AdaptiveAvgPool2d(1),
+                nn.Flatten(),
             ),
             nn.Linear(8 * width, num_classes),
         )
@@ -128,7 +145,9 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
     return nn.Sequential(first, BasicBlock(after, after))
 
 
-def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) -> Backbone:
+def resnet_backbone(
+    image_shape: tuple[int, int, int], name: str, weights: str
+) -> Backbone:
     """Return stem and residual blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
         raise ValueError(
@@ -151,10 +170,14 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
     return Backbone([stem, *blocks], pool, network.fc.in_features)
 
 
-def torchvision_resnet(image_shape, num_classes: int, name: str, weights: str) -> Staged:
+def torchvision_resnet(
+    image_shape, num_classes: int, name: str, weights: str
+) -> Staged:
     """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models")."""
     stages, pool, width = resnet_backbone(image_shape, name, weights)
-    return Staged(*stages, pool, nn.Linear(width, num_classes))  # the head begins random
+    return Staged(
+        *stages, pool, nn.Linear(width, num_classes)
+    )  # the head begins random
 
 
 resnet18 = partial(torchvision_resnet, name="resnet18")
@@ -166,7 +189,9 @@ class Normalise(nn.Module):
 
     def __init__(self, mean: tuple[float, ...], std: tuple[float, ...]):
         super().__init__()
-        self.register_buffer("mean", torch.tensor(mean)[:, None, None], persistent=False)
+        self.register_buffer(
+            "mean", torch.tensor(mean)[:, None, None], persistent=False
+        )
         self.register_buffer("std", torch.tensor(std)[:, None, None], persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -175,7 +200,11 @@ class Normalise(nn.Module):
 
 
 def make_model(
-    name: str, image_shape: tuple[int, int, int], num_classes: int, seed, weights: str | None = None
+    name: str,
+    image_shape: tuple[int, int, int],
+    num_classes: int,
+    seed,
+    weights: str | None = None,
 ) -> nn.Module:
     """Build a network before its first step (Appendix, "Base Architectures").
 
@@ -218,7 +247,9 @@ def make_model(
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row, options = MODELS[name], {}
     if row.published_weights:
-        options["weights"] = row.default_weights if weights is None else of_seed(weights, seed)
+        options["weights"] = (
+            row.default_weights if weights is None else of_seed(weights, seed)
+        )
         check_weights(name, options["weights"], row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
