@@ -126,9 +126,9 @@ def checksum(row: np.ndarray) -> int:
 class RowFile:
     """A file of rows that is made once, in order; an interrupted run is resumed."""
 
-    # Rows are appended to X.part, then their checksums to X.sums; rows without one are cut
-    # off when work goes on. A row that failed has the checksum 0 and takes no place. X.files
-    # tells what the rows are of. At last X.part becomes X.bin.
+    # Rows are appended to X.part, then their checksums to X.sums; rows without one are
+    # cut off when work goes on. A row that failed has the checksum 0 and takes no
+    # place. X.files tells what the rows are of. At last X.part becomes X.bin.
 
     def __init__(
         self, file: Path, sources: Sequence[str], shape: tuple[int, ...], dtype: type
@@ -158,7 +158,8 @@ class RowFile:
         at_once: int = 1,
     ) -> dict[int, str]:
         """Make the rows that lack; return those that failed, and why."""
-        # Worker processes send rows here: only this process, which has the lock, writes.
+        # Worker processes send rows here: only this process, which has the lock,
+        # writes.
         from joblib import Parallel, cpu_count, delayed  # loading labels needs neither
         from tqdm import tqdm
 

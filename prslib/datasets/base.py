@@ -279,7 +279,8 @@ class Entry:
     clustering: Callable[[], Clustering] | None = (
         None  # None where tasks are not clustered
     )
-    # What tells apart runs on features that different networks gave for the same images.
+    # What tells apart runs on features that different networks gave for the same
+    # images.
     identity: Callable[[], str] = str
     tests_on_pretrained: bool = (
         False  # the embedded weights have learned some of its test images

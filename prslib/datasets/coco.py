@@ -135,7 +135,8 @@ def draw_balanced(
     labels: np.ndarray, names: list[str], is_test: np.ndarray, per_class: int, rng
 ) -> np.ndarray:
     """Draw half of each class's test images from val2014 and half from train2014."""
-    # The paper does not say where its test images come from; in the released files it is so.
+    # The paper does not say where its test images come from; in the released files it
+    # is so.
     drawn = []
     for half, share in ((True, (per_class + 1) // 2), (False, per_class // 2)):
         rows = np.flatnonzero(is_test == half)

@@ -34,11 +34,12 @@ def class_merges(
     labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
 ) -> list[Merge]:
     """List the merges from single classes (labels bool (N, C)) to the groups; Algorithm 2."""
-    # The paper leaves three things open. Pairs without a common image (co = 0) are never merged.
-    # Of equal scores the first pair is merged, in the order of the groups' lowest classes. For
-    # the "minimum number of classes": once the merges left are no more than the groups below the
-    # minimum, every merge must take in one of those. This looks one merge ahead only and so can
-    # end short of the minimum, which is an error.
+    # The paper leaves three things open. Pairs without a common image (co = 0) are
+    # never merged. Of equal scores the first pair is merged, in the order of the
+    # groups' lowest classes. For the "minimum number of classes": once the merges left
+    # are no more than the groups below the minimum, every merge must take in one of
+    # those. This looks one merge ahead only and so can end short of the minimum, which
+    # is an error.
     check_labels(labels)
     num_classes = labels.shape[1]
     if not 1 <= n_groups <= num_classes:
@@ -98,7 +99,8 @@ def _merge_scores(
     spread = touched.sum(axis=1)
     alone, pair = touched[spread == 1], touched[spread == 2]
     elem = images[spread == 1] @ alone  # (groups,)
-    # An image within the union of two groups and in neither has labels in exactly these two.
+    # An image within the union of two groups and in neither has labels in exactly these
+    # two.
     low = pair.argmax(axis=1)
     high = num_groups - 1 - pair[:, ::-1].argmax(axis=1)
     co = np.zeros((num_groups, num_groups), dtype=np.int64)  # upper triangle
@@ -112,7 +114,8 @@ def _merge_scores(
 
 def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Turn groups (C,) into tasks (C,), the one with most `counted` classes, bool (C,), first."""
-    # For COCOseq this gives the published numbers 0 to 3 (24, 18, 14 and 14 kept classes).
+    # For COCOseq this gives the published numbers 0 to 3 (24, 18, 14 and 14 kept
+    # classes).
     sizes = np.bincount(group_of_class[counted], minlength=group_of_class.max() + 1)
     task_of_group = np.empty(len(sizes), dtype=np.int64)
     task_of_group[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
@@ -137,8 +140,8 @@ def class_groups(
     class_freq: np.ndarray, minority_below: float = 200, majority_from: float = 900
 ) -> tuple[str, ...]:
     """Name the group of each class by its frequency in the stream; Sec. 6.1."""
-    # The paper says "more than 900"; its released list has a class with exactly 900 among the
-    # majority, so the threshold itself belongs to the majority here.
+    # The paper says "more than 900"; its released list has a class with exactly 900
+    # among the majority, so the threshold itself belongs to the majority here.
     if minority_below > majority_from:
         raise ValueError(
             f"expected minority_below at or under majority_from, got {minority_below} and "
@@ -166,8 +169,9 @@ def balanced_test(
 
     Images of the `reserve`, bool (N,), are drawn only when a class finds none among the others.
     """
-    # The paper does not say how it draws. Here the classes are filled one after another, the
-    # rarest first, with random images that hold no class that is full already.
+    # The paper does not say how it draws. Here the classes are filled one after
+    # another, the rarest first, with random images that hold no class that is full
+    # already.
     check_labels(labels)
     if per_class < 1:
         raise ValueError(f"expected per_class of 1 or more, got {per_class}")
@@ -198,7 +202,8 @@ def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
     A class keeps floor(N_c f_c) images: f_c = min(1, pi_c / (max pi - min pi)),
     pi_c = alpha / (c+1)^(alpha+1).
     """
-    # The paper prints alpha and the sums, 11543 and 14181 images; these fractions give both.
+    # The paper prints alpha and the sums, 11543 and 14181 images; these fractions give
+    # both.
     if len(class_freq) < 2 or not alpha > 0:
         raise ValueError(
             f"expected two classes or more and an alpha above 0, got {len(class_freq)} classes "
@@ -211,8 +216,8 @@ def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
 
 def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Find the first `counts`, (C,), images of each class; labels are classes, int64 (N,)."""
-    # The paper does not say which images of a class are kept. The first ones need no seed, so
-    # that everybody has the same set; a run shuffles them anyway.
+    # The paper does not say which images of a class are kept. The first ones need no
+    # seed, so that everybody has the same set; a run shuffles them anyway.
     kept = []
     for label, count in enumerate(counts.tolist()):
         members = np.flatnonzero(labels == label)
@@ -226,8 +231,8 @@ def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def feature_rows(test: Split, per_class: int) -> np.ndarray:
     """Find the test images whose features a run stores: the first single-label ones a class."""
-    # The paper does not say how its figure colours an image with several labels. Such an image
-    # has no one class that its features could be near to, so it is left out.
+    # The paper does not say how its figure colours an image with several labels. Such
+    # an image has no one class that its features could be near to, so it is left out.
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
     if not len(alone):
         raise ValueError(

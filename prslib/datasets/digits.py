@@ -25,7 +25,8 @@ class TaskProfile:
         self, divisor: int, connected: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller."""
-        # connected: a tree of C - 1 images with two labels joins the classes, for their clustering
+        # connected: a tree of C - 1 images with two labels joins the classes, for their
+        # clustering
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
         counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards
@@ -120,8 +121,9 @@ def draw_labels(
     connected: bool = False,
 ) -> np.ndarray:
     """Draw labels, bool (N, C), with exactly these class frequencies and labels per image."""
-    # Images with many labels are drawn first. An image's classes are drawn without replacement,
-    # weighted by the images that each class still lacks; those with one label take what is left.
+    # Images with many labels are drawn first. An image's classes are drawn without
+    # replacement, weighted by the images that each class still lacks; those with one
+    # label take what is left.
     left = class_freq.copy()  # (C,) images that each class still lacks
     counts = labels_per_image.copy()
     rows = []
@@ -145,7 +147,8 @@ def draw_labels(
 
 def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw distinct classes, weighted by the images that each still lacks."""
-    # The smallest of exponential times with rates `left` are a weighted draw without replacement.
+    # The smallest of exponential times with rates `left` are a weighted draw without
+    # replacement.
     times = np.full(len(left), np.inf)
     np.divide(rng.standard_exponential(len(left)), left, out=times, where=left > 0)
     return np.argpartition(times, size - 1)[:size]

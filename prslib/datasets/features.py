@@ -286,8 +286,8 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a part of the
-# training stream
+# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a
+# part of the training stream
 HEAD = dict(
     model="head",
     learning_rate=0.004,

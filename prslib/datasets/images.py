@@ -32,5 +32,7 @@ def read_image(root: Path, name: str) -> np.ndarray:
                     (RESOLUTION, RESOLUTION), Image.Resampling.BICUBIC
                 )
                 return np.asarray(scaled)
-    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged file leads to
         raise OSError(f"cannot decode {file}: {error}") from error

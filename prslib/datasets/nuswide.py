@@ -92,8 +92,8 @@ def draw_balanced(
     return balanced_test(labels, per_class, rng, ~is_test, names)
 
 
-# The derivation does not find the published tasks. They rest on the images whose links were alive
-# when the authors fetched them, and which those were is not published.
+# The derivation does not find the published tasks. They rest on the images whose links
+# were alive when the authors fetched them, and which those were is not published.
 PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",

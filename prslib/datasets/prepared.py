@@ -95,7 +95,8 @@ class Selection:
     """Rows of a prepared set: its training and test images."""
 
     # The test sets share images. Rows are ordered: training, balanced only, both,
-    # imbalanced only. So each split is one stretch of rows, and no image is stored twice.
+    # imbalanced only. So each split is one stretch of rows, and no image is stored
+    # twice.
     origin: str  # "released" for the published split, "derived" for our own
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
@@ -185,7 +186,8 @@ class PreparedSet:
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
-    # Draws a derived balanced test set: of labels, names, is_test, per_class and a generator.
+    # Draws a derived balanced test set: of labels, names, is_test, per_class and a
+    # generator.
     draw_balanced: Callable[..., np.ndarray]
     groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of names and class_freq
     seed: int  # of the derived split, not of a run

@@ -47,7 +47,8 @@ GRIDS = np.array([(0,) * 4, (0,) * 4, (16, 16, 9, 14), (11, 10, 8, 10)])
 
 PICTURE_SEED = 20200824  # of the pictures of single digits, not of a run
 SHEAR = 250  # largest slant, pixels sideways in a thousand of height
-# side of a picture, smallest and largest digit, largest shift from the middle, in pixels
+# side of a picture, smallest and largest digit, largest shift from the middle, in
+# pixels
 GREY, COLOUR = (28, 18, 22, 2), (32, 20, 26, 3)
 CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
 PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
@@ -89,8 +90,8 @@ def draw_scenes(
     name: str, images: int, rng: np.random.Generator, part: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and labels, bool (images, 70)."""
-    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the streams.
-    # "train" uses none of the streams' test originals.
+    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
+    # streams. "train" uses none of the streams' test originals.
     digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
     colour = np.tile(np.array(list(OTHER_COLOURS.values()), dtype=np.uint8), (10, 1))
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)

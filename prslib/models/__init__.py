@@ -30,8 +30,9 @@ class Architecture:
         None  # what the paper's tables call it, or what it stands in for
     )
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
-    # Whether `prslib.experiments.stacked` may train several as one: the network has no state but
-    # its weights, and is so small that a GPU mostly waits for the next kernel.
+    # Whether `prslib.experiments.stacked` may train several as one: the network has no
+    # state but its weights, and is so small that a GPU mostly waits for the next
+    # kernel.
     stacks: bool = False
     on_features: bool = (
         False  # of another, frozen network; else the network takes images

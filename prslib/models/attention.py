@@ -27,7 +27,8 @@ LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
 class AttentionConsistency(Staged):
     """A backbone with one linear head that trains on an image and its flip at two scales."""
 
-    # Images come in one size, the smaller scale and that of predictions; the larger is interpolated
+    # Images come in one size, the smaller scale and that of predictions; the larger is
+    # interpolated
 
     def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
@@ -68,8 +69,8 @@ class MapHead(nn.Module):
 class Views(nn.Module):
     """Turn images into the four views behind the frozen stages, one flat vector a sample."""
 
-    # Every view passes the frozen stages: their output for a flip is not the flip of their output.
-    # One vector a sample is what ExStream can keep and merge.
+    # Every view passes the frozen stages: their output for a flip is not the flip of
+    # their output. One vector a sample is what ExStream can keep and merge.
 
     def __init__(self, stages: nn.Sequential, image_shape: tuple[int, int, int]):
         super().__init__()
@@ -95,8 +96,9 @@ class Views(nn.Module):
 class ClassWeighting(nn.Module):
     """Weigh labels by how rare they are in the stream so far (Li et al. 2015; Guo et al. 2019)."""
 
-    # The original takes the rates of the whole training set, which a stream does not know. Here
-    # they are those of all samples trained on so far, replayed ones and this batch included.
+    # The original takes the rates of the whole training set, which a stream does not
+    # know. Here they are those of all samples trained on so far, replayed ones and this
+    # batch included.
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -133,8 +135,8 @@ class Consistency(nn.Module):
 
     def objective(self, inputs: Tensor, targets: Tensor, _loss: Callable) -> Tensor:
         """Return the weighted cross-entropy of all views (B, D) plus their disagreement."""
-        # As in the authors' code, cross-entropy is summed over classes and averaged over views, and
-        # squared differences of maps are averaged.
+        # As in the authors' code, cross-entropy is summed over classes and averaged
+        # over views, and squared differences of maps are averaged.
         head = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
@@ -160,7 +162,8 @@ def flip_disagreement(maps: Tensor) -> Tensor:
 class RNNAttention(Staged):
     """A backbone and a recurrent head that moves over its map (Appendix)."""
 
-    # The paper pretrains the whole network on ImageNet. Here the recurrent head begins random.
+    # The paper pretrains the whole network on ImageNet. Here the recurrent head begins
+    # random.
 
     def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
@@ -179,10 +182,11 @@ class RNNAttention(Staged):
 class RecurrentAttention(nn.Module):
     """Look at the whole map, then at K regions of it, and keep every class's best score."""
 
-    # As in Wang et al., an LSTM reads one region after another. Its state scores the region and
-    # gives the place of the next; the look at the whole map places the first and is not scored.
-    # The paper leaves open how a region is read. Here it has half as many places a side as the map,
-    # since it covers at most half of it, and it is pooled as the backbone pools.
+    # As in Wang et al., an LSTM reads one region after another. Its state scores the
+    # region and gives the place of the next; the look at the whole map places the first
+    # and is not scored. The paper leaves open how a region is read. Here it has half as
+    # many places a side as the map, since it covers at most half of it, and it is
+    # pooled as the backbone pools.
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
         super().__init__()
@@ -199,11 +203,12 @@ class RecurrentAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, hidden: int, num_classes: int) -> None:
-        # In Wang et al. `where` gives s and t themselves. Here it gives what is added to a size of
-        # 0.5 at the step's anchor, and begins at zero, as a spatial transformer's usually does: the
-        # first regions meet their constraints and together cover the map. With all regions in the
-        # middle and torch's defaults, one pass over the embedded data taught the network only that
-        # most labels are absent.
+        # In Wang et al. `where` gives s and t themselves. Here it gives what is added
+        # to a size of 0.5 at the step's anchor, and begins at zero, as a spatial
+        # transformer's usually does: the first regions meet their constraints and
+        # together cover the map. With all regions in the middle and torch's defaults,
+        # one pass over the embedded data taught the network only that most labels are
+        # absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
             for gate in weight.chunk(4):
@@ -241,8 +246,9 @@ class Localising(nn.Sequential):
 
     def objective(self, inputs: Tensor, targets: Tensor, loss: Callable) -> Tensor:
         """Return the loss of the best scores plus a tenth of the regions' own."""
-        # Wang et al. train on the squared distance of softmaxed scores. Predictions in this report
-        # are thresholded at a probability of 0.5 a class, so the recipe's loss replaces it.
+        # Wang et al. train on the squared distance of softmaxed scores. Predictions in
+        # this report are thresholded at a probability of 0.5 a class, so the recipe's
+        # loss replaces it.
         head = self[-1]
         seen, regions = head.look(self[:-1](inputs))
         own = localisation_loss(regions, head.start[:, 2:])
@@ -251,7 +257,8 @@ class Localising(nn.Sequential):
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
     """Read a region of every map, (B, width, h / 2, w / 2), bilinearly (Jaderberg et al. 2015)."""
-    # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and then moved.
+    # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and
+    # then moved.
     width, height, right, down = regions.T[..., None, None]
     counts = [
         -(-size // 2) for size in maps.shape[2:]

@@ -56,7 +56,8 @@ class Backbone(NamedTuple):
 class MLP(Staged):
     """Hidden layers with ReLU and one linear head (Appendix, "Single-labeled ...")."""
 
-    # The paper says "a 2 layer fully connected network"; the widths are the released code's.
+    # The paper says "a 2 layer fully connected network"; the widths are the released
+    # code's.
     def __init__(self, image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)):
         sizes = [math.prod(image_shape), *widths]
         first, *others = [
@@ -73,8 +74,8 @@ head = partial(MLP, widths=(256,))  # on features; `bench/head.py` chose the wid
 class ConvNet(Staged):
     """Three convolutions, global max-pool, one linear head, in place of the paper's ResNet-101."""
 
-    # It learns in one pass over a few thousand small images. Max-pooling over the whole map makes
-    # the scores independent of where in a scene a digit stands.
+    # It learns in one pass over a few thousand small images. Max-pooling over the whole
+    # map makes the scores independent of where in a scene a digit stands.
 
     def __init__(
         self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE
@@ -111,8 +112,9 @@ def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
 class ResNet18(Staged):
     """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...")."""
 
-    # The paper says ResNet18. The stem without max-pool and the first stage's width are the
-    # released code's. Torchvision's width is fixed at 64, so its blocks are put together here.
+    # The paper says ResNet18. The stem without max-pool and the first stage's width are
+    # the released code's. Torchvision's width is fixed at 64, so its blocks are put
+    # together here.
 
     def __init__(
         self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128

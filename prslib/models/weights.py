@@ -108,8 +108,9 @@ def read_state(file: Path) -> dict:
 
 def check_file(file: Path) -> None:
     """Raise ValueError unless a file has checksums, and these are right."""
-    # torch.load compares none. A zip file has one for each of its members; torch's older
-    # format is taken where the name has the digest, as those of torchvision's files.
+    # torch.load compares none. A zip file has one for each of its members; torch's
+    # older format is taken where the name has the digest, as those of torchvision's
+    # files.
     if zipfile.is_zipfile(file):
         return check_zip(file)
     digest = DIGEST.search(file.name)

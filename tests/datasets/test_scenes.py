@@ -36,7 +36,9 @@ def test_what_is_drawn_does_not_depend_on_the_process(chosen, tmp_path):
     kept = {name: value for name, value in os.environ.items() if name not in CHOICES}
     environment = kept | chosen | {"PRSLIB_CACHE": str(tmp_path)}
     command = [sys.executable, "-c", DIGEST_ALL]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == DIGESTS.split()
 
 
@@ -95,7 +97,9 @@ def test_digits_are_placed_everywhere():
 def test_resize_keeps_constants_and_ramps():
     ramp = np.broadcast_to(np.arange(8)[:, None], (1, 8, 8))
     large, full = scenes.resize(ramp, 16)
-    np.testing.assert_array_equal(64 * large[0, 1:-1, 0], full * (2 * np.arange(1, 15) - 1))
+    np.testing.assert_array_equal(
+        64 * large[0, 1:-1, 0], full * (2 * np.arange(1, 15) - 1)
+    )
     assert (large == large[:, :, :1]).all()
     same, full = scenes.resize(ramp, 8)
     np.testing.assert_array_equal(16 * same, full * ramp)
@@ -104,7 +108,10 @@ def test_resize_keeps_constants_and_ramps():
 
 def test_labels_are_drawn_with_all_originals_of_their_digit():
     # Flat originals, each of its own brightness; classes 0 to 3 in disorder.
-    original_digit, level = np.array([2, 0, 3, 1, 0, 2]), np.array([3, 5, 8, 10, 12, 15])
+    original_digit, level = (
+        np.array([2, 0, 3, 1, 0, 2]),
+        np.array([3, 5, 8, 10, 12, 15]),
+    )
     originals = np.ones((6, 8, 8), dtype=int) * level[:, None, None]
     class_digit, white = np.array([3, 1, 0, 2]), np.full((4, 3), 255, dtype=np.uint8)
     labels = np.repeat(np.eye(4, dtype=bool), 400, axis=0)

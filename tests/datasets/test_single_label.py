@@ -35,7 +35,10 @@ def pictures(*shape):
     """Draw three training and two test pictures."""
     rng = np.random.default_rng(0)
     return {
-        "train": (rng.integers(0, 256, (3, *shape), dtype=np.uint8), np.array([0, 9, 4])),
+        "train": (
+            rng.integers(0, 256, (3, *shape), dtype=np.uint8),
+            np.array([0, 9, 4]),
+        ),
         "test": (rng.integers(0, 256, (2, *shape), dtype=np.uint8), np.array([5, 0])),
     }
 
@@ -58,7 +61,10 @@ def write_idx(folder, parts, packed):
     for part, prefix in (("train", "train"), ("test", "t10k")):
         images, digits = parts[part]
         for name, array in (("images-idx3", images[..., 0]), ("labels-idx1", digits)):
-            content, file = idx(array), raw / f"{prefix}-{name}-ubyte{'.gz' if packed else ''}"
+            content, file = (
+                idx(array),
+                raw / f"{prefix}-{name}-ubyte{'.gz' if packed else ''}",
+            )
             file.write_bytes(gzip.compress(content) if packed else content)
     return raw
 
@@ -106,7 +112,9 @@ def test_files_are_read_and_named_where_they_are_cut_short(tmp_path, kind):
         whole = file.read_bytes()
         for cut in (3, 20, 300 if kind == "svhn" else len(whole) - 9):
             file.write_bytes(whole[: min(cut, len(whole) - 1)])
-            with pytest.raises(ValueError, match=rf"{file.name} cannot be read .* delete it"):
+            with pytest.raises(
+                ValueError, match=rf"{file.name} cannot be read .* delete it"
+            ):
                 read(tmp_path)
         file.write_bytes(whole)
 
@@ -117,7 +125,9 @@ def test_damage_anywhere_is_named_or_harmless(tmp_path):
     for read, name in ((read_svhn, "test_32x32.mat"), (read_mnist, "mnist.npz")):
         whole, wrong = (tmp_path / name).read_bytes(), 0
         for position in [*range(0, 300, 2), *range(len(whole) - 450, len(whole), 2)]:
-            (tmp_path / name).write_bytes(whole[:position] + b"c" + whole[position + 1 :])
+            (tmp_path / name).write_bytes(
+                whole[:position] + b"c" + whole[position + 1 :]
+            )
             try:
                 read(tmp_path)
             except ValueError as error:
@@ -136,24 +146,36 @@ def test_other_contents_are_refused(tmp_path):
     ):
         parts = pictures(*shape)
         write(tmp_path, parts | {"test": (parts["test"][0], digits)})
-        with pytest.raises(ValueError, match="expected digits 0 to 9 as labels of 'test'"):
+        with pytest.raises(
+            ValueError, match="expected digits 0 to 9 as labels of 'test'"
+        ):
             read(tmp_path)
     write_keras(tmp_path, pictures(32, 32, 1))
-    with pytest.raises(ValueError, match=r"shape \(3, 28, 28, 1\) .* got uint8 \(3, 32, 32, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"shape \(3, 28, 28, 1\) .* got uint8 \(3, 32, 32, 1\)"
+    ):
         read_mnist(tmp_path)
 
 
 def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.delenv("PRSLIB_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* not set; .*DATA=.* mnist.npz"):
+    with pytest.raises(
+        FileNotFoundError, match=r"PRSLIB_DATA .* not set; .*DATA=.* mnist.npz"
+    ):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path / "none"))
-    with pytest.raises(FileNotFoundError, match="which is none; create it and put there"):
+    with pytest.raises(
+        FileNotFoundError, match="which is none; create it and put there"
+    ):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"train-images-idx3-ubyte is missing .* prepare"):
+    with pytest.raises(
+        FileNotFoundError, match=r"train-images-idx3-ubyte is missing .* prepare"
+    ):
         load_dataset("imbal-mnistseq")
-    with pytest.raises(FileNotFoundError, match=r"train_32x32.mat is missing .*imbal-svhnseq"):
+    with pytest.raises(
+        FileNotFoundError, match=r"train_32x32.mat is missing .*imbal-svhnseq"
+    ):
         load_dataset("imbal-svhnseq")
     assert at_hand(["imbal-mnistseq", "imbal-digits"]) == ["imbal-digits"]
     with pytest.raises(FileNotFoundError, match="train-images"):
@@ -163,7 +185,11 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def mnist_file(tmp_path_factory):
     """MNIST's counts with blank pictures; a picture's first two pixels say which it is."""
-    arrays, rng, kept = {}, np.random.default_rng(1), single_label.released_images(MNIST)
+    arrays, rng, kept = (
+        {},
+        np.random.default_rng(1),
+        single_label.released_images(MNIST),
+    )
     rest = np.setdiff1d(np.arange(60000), kept)
     for part, freq in (("train", MNIST.train_freq), ("test", MNIST.test_freq)):
         digits = np.repeat(np.arange(10), freq)
@@ -192,11 +218,16 @@ def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(full_mnist):
     assert dataset.class_task.tolist() == list(range(10))
     assert dataset.class_group == GROUPS
     first = load_dataset("imbal-mnistseq-first").train
-    corner, other = (s.images[:, 0, :2, 0].astype(int) @ [256, 1] for s in (dataset.train, first))
+    corner, other = (
+        s.images[:, 0, :2, 0].astype(int) @ [256, 1] for s in (dataset.train, first)
+    )
     np.testing.assert_array_equal(corner, single_label.released_images(MNIST))
     nines = np.flatnonzero(full_mnist["y_train"] == 9)[:153]
     np.testing.assert_array_equal(other[first.labels[:, 9]], nines)
-    assert len({RunConfig(dataset=f"imbal-mnistseq{end}").hash for end in ("", "-first")}) == 2
+    assert (
+        len({RunConfig(dataset=f"imbal-mnistseq{end}").hash for end in ("", "-first")})
+        == 2
+    )
     labels = load_dataset("imbal-mnistseq", images=False)
     assert labels.train.images is None
     np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
@@ -208,12 +239,16 @@ def test_other_counts_than_the_original_are_refused(full_mnist, tmp_path, monkey
     digits["y_test"][0] = (digits["y_test"][0] + 1) % 10
     np.savez(tmp_path / "mnist.npz", **digits)
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match="expected the original test set of MNIST with"):
+    with pytest.raises(
+        ValueError, match="expected the original test set of MNIST with"
+    ):
         load_dataset("imbal-mnistseq", images=False)
     digits["y_test"] = full_mnist["y_test"]
     digits["y_train"].sort()
     np.savez(tmp_path / "mnist.npz", **digits)
-    with pytest.raises(ValueError, match="expected the training images of MNIST in their original"):
+    with pytest.raises(
+        ValueError, match="expected the training images of MNIST in their original"
+    ):
         load_dataset("imbal-mnistseq", images=False)
 
 
@@ -239,7 +274,9 @@ def test_download_is_torchvisions(tmp_path, monkeypatch, capsys):
     torchvision.datasets = datasets
     monkeypatch.setitem(sys.modules, "torchvision", torchvision)
     monkeypatch.setitem(sys.modules, "torchvision.datasets", datasets)
-    assert main(["prepare", "imbal-svhnseq", "--download"]) == 1  # three pictures are not SVHN
+    assert (
+        main(["prepare", "imbal-svhnseq", "--download"]) == 1
+    )  # three pictures are not SVHN
     assert asked == [(tmp_path, True, "train"), (tmp_path, True, "test")]
     assert "expected the original train set of SVHN" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "torchvision", None)
@@ -254,12 +291,19 @@ def test_stand_ins_have_the_papers_counts(name):
     assert dataset.class_freq.tolist() == [count // divisor for count in counts]
     assert dataset.tests["full"].labels.sum(axis=0).tolist() == [200 // divisor] * 10
     assert counts == SVHN_COUNTS or dataset.class_group == GROUPS
-    with pytest.raises(ValueError, match="'digits' have learned from images that imbal-"):
+    with pytest.raises(
+        ValueError, match="'digits' have learned from images that imbal-"
+    ):
         RunConfig(dataset=name, model="convnet", weights="digits")
-    assert DATASETS[name].recipe.memory_size == {11543: 300, 14181: 500}[sum(counts)] // divisor
+    assert (
+        DATASETS[name].recipe.memory_size
+        == {11543: 300, 14181: 500}[sum(counts)] // divisor
+    )
 
 
-def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(tmp_path, monkeypatch):
+def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(
+    tmp_path, monkeypatch
+):
     """Every original is of one brightness, so that a picture tells which it was drawn from."""
     digits = np.tile(np.arange(10), 6)
     levels = np.arange(1, 61) / 60
@@ -276,11 +320,16 @@ def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(tmp_path, monk
         np.testing.assert_array_equal(digits[original], split.labels.argmax(axis=1))
         used[part] = set(original.tolist())
     assert not used["train"] & used["test"]
-    assert (len(used["train"]), len(used["test"])) == (40, 20)  # all there are, two to one
+    assert (len(used["train"]), len(used["test"])) == (
+        40,
+        20,
+    )  # all there are, two to one
 
 
 def test_order_is_drawn_from_the_seed_or_given():
-    first, second = (RunConfig(dataset="imbal-digits-tiny", seed=seed) for seed in (0, 1))
+    first, second = (
+        RunConfig(dataset="imbal-digits-tiny", seed=seed) for seed in (0, 1)
+    )
     assert first.resolved["schedule"] == draw_schedule(10, 0)
     assert first.resolved["schedule"] != second.resolved["schedule"]
     given = RunConfig(dataset="imbal-digits-tiny", schedule=draw_schedule(10, 0))
@@ -302,12 +351,18 @@ def test_two_classes_are_trained_at_once():
         assert part.seen == ORDER[: start + 2]
         assert set(classes[part.batches].ravel()) == set(pair)
         assert len(part.batches) == sum(dataset.class_freq[list(pair)]) // 10
-    swapped = RunConfig(dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:]))
-    np.testing.assert_array_equal(plan(swapped, dataset)[0][0].batches, parts[0].batches)
+    swapped = RunConfig(
+        dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:])
+    )
+    np.testing.assert_array_equal(
+        plan(swapped, dataset)[0][0].batches, parts[0].batches
+    )
 
 
 def test_scores_of_single_label_data():
-    scores = run(RunConfig(dataset="imbal-digits-tiny", method="CRS", schedule=ORDER)).scores
+    scores = run(
+        RunConfig(dataset="imbal-digits-tiny", method="CRS", schedule=ORDER)
+    ).scores
     assert set(scores["schedule"]) == {"1+2,3+4,5+6,7+8,0+9"}
     accuracy = scores[scores["metric"] == "accuracy"]
     assert set(accuracy["group"]) == {"overall"}
@@ -316,7 +371,9 @@ def test_scores_of_single_label_data():
     assert tasks[5] == {"all", "seen", "1+2", "3+4", "5+6", "7+8", "0+9"}
     value = accuracy.set_index(["trained_tasks", "task"])["value"]
     assert value[5, "all"] == value[5, "seen"]
-    assert value[1, "all"] == pytest.approx(value[1, "seen"] / 5)  # 2 of 10 classes, equal sizes
+    assert value[1, "all"] == pytest.approx(
+        value[1, "seen"] / 5
+    )  # 2 of 10 classes, equal sizes
     pairs = [value[5, task] for task in tasks[5] - {"all", "seen"}]
     assert value[5, "all"] == pytest.approx(np.mean(pairs))
 
@@ -335,14 +392,18 @@ def test_a_test_set_that_is_not_there_is_refused():
     ],
 )
 def test_models_have_the_papers_size(name, shape, features, size):
-    model, images = make_model(name, shape, 10, seed=0), torch.rand(2, shape[2], *shape[:2])
+    model, images = (
+        make_model(name, shape, 10, seed=0),
+        torch.rand(2, shape[2], *shape[:2]),
+    )
     assert model.features(images).shape == (2, features)
     assert model(images).shape == (2, 10)
     assert sum(p.numel() for p in model.parameters()) == size
 
 
 @pytest.mark.skipif(
-    not REAL or not os.path.isfile(os.path.join(REAL, "mnist.npz")), reason="needs MNIST"
+    not REAL or not os.path.isfile(os.path.join(REAL, "mnist.npz")),
+    reason="needs MNIST",
 )
 def test_real_mnist_gives_the_known_level():
     dataset = load_dataset("imbal-mnistseq")
