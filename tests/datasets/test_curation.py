@@ -62,7 +62,8 @@ def cluster_literally(labels, n_groups, beta, min_classes):
 
 
 def test_large_groups_are_merged_less_readily():
-    # co(0,1) = 4 with elem 6; co(2,3) = 2 with elem 0. ln 4 - 36 beta < ln 2 from beta = 0.0193.
+    # co(0,1) = 4 with elem 6; co(2,3) = 2 with elem 0. ln 4 - 36 beta < ln 2 from beta
+    # = 0.0193.
     labels = matrix(4, *[{0, 1}] * 4, *[{0}] * 3, *[{1}] * 3, *[{2, 3}] * 2)
     assert cluster_classes(labels, 3, 0.019).tolist() == [0, 0, 1, 2]
     assert cluster_classes(labels, 3, 0.020).tolist() == [0, 1, 2, 2]
@@ -71,7 +72,8 @@ def test_large_groups_are_merged_less_readily():
 def test_minimum_of_classes_forces_small_groups_to_merge():
     labels = matrix(6, *[{0, 1}] * 9, *[{2, 3}] * 8, *[{1, 2}] * 7, {1, 4}, {3, 5})
     assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
-    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be taken in.
+    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be
+    # taken in.
     assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
 
 
@@ -218,7 +220,8 @@ def test_class_groups_take_the_thresholds_in():
 
 
 def test_thinning_by_hand():
-    # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 - 2^-1.6) = .4923
+    # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 -
+    # 2^-1.6) = .4923
     assert pareto_counts(np.array([1000, 1000])).tolist() == [1000, 492]
     for wrong in ((np.array([5]), 0.6), (np.array([5, 5]), 0.0)):
         with pytest.raises(

@@ -171,7 +171,8 @@ def test_images_show_their_labels():
         ink = (split.images >= scenes.NOISE).any(axis=3).sum(axis=(1, 2))
         per_image = split.labels.sum(axis=1)
         assert np.all(np.diff([ink[per_image == k].mean() for k in (1, 2, 3, 4)]) > 20)
-    # Hue tells the colour: the brightest pixel of a single-label scene is near its palette entry.
+    # Hue tells the colour: the brightest pixel of a single-label scene is near its
+    # palette entry.
     single = np.flatnonzero(dataset.train.labels.sum(axis=1) == 1)[:2000]
     names = [
         dataset.class_names[row.argmax()].split()[0]

@@ -11,8 +11,8 @@ from real_folders import coco_json
 
 from prslib import RunConfig, configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
-from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.curation import tasks_of_images
+from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.prepared import read_table
 from prslib.training.replay import plan
 

@@ -69,7 +69,8 @@ def rendered(*scene):
     ("count", "sizes"), [(1, (9, 14)), (4, (9, 14)), (5, (8, 10)), (9, (8, 10))]
 )
 def test_every_label_is_drawn_once_without_overlap(count, sizes):
-    # Flat originals in colours that add up uniquely: the area of each colour is its square.
+    # Flat originals in colours that add up uniquely: the area of each colour is its
+    # square.
     colours = np.array([(50 + 20 * c, 255, 0) for c in range(9)], dtype=np.uint8)
     labels = np.zeros((60, 9), dtype=bool)
     labels[:, :count] = True
