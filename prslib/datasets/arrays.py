@@ -1,10 +1,10 @@
 """Read arrays from disk only where their checksums are right, and write them.
 
 Two forms. An ``npz`` file has a checksum of every array, which is compared whenever one
-is read. An array with a row for each image of a prepared set is gigabytes large: it is
-mapped into memory, with a file of its rows' checksums beside it. Every time it is opened
-as many random rows are compared as a gigabyte holds, which takes half a second: all rows
-of a small set, a tenth of COCOseq's 11.3 GB. ``python -m prslib prepare`` compares all.
+is read. The rows of a prepared set are gigabytes: they are mapped into memory, and the
+file beside them has a checksum for each. Every time they are opened, as many random
+rows are compared as a gigabyte holds, in about half a second: all of a small set, a
+tenth of COCOseq's 11.3 GB. ``python -m prslib prepare`` compares all, in six seconds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def cached_arrays(
     makers: tuple[ModuleType, ...],
     make: Callable[[], dict[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """Load the arrays of all parts from the cache, or make them and store them there."""
+    """Load arrays from the cache, or make them and store them there."""
     file = cache_dir() / "datasets" / f"{name}-{source_digest(makers)}.npz"
     remove_parts(file)
     try:
@@ -94,7 +94,7 @@ def source_digest(makers: tuple[ModuleType, ...]) -> str:
 def open_rows(
     file: Path, count: int, shape: tuple[int, ...], dtype: type, whole: bool = False
 ) -> np.ndarray:
-    """Map rows into memory, once a sample of them or the whole has the right checksums."""
+    """Map rows into memory once a sample or the whole has the right checksums."""
     advice = f"delete {file.with_suffix('')}.* and run `python -m prslib prepare` again"
     try:
         sums = np.fromfile(file.with_suffix(".sums"), SUM)
@@ -105,8 +105,9 @@ def open_rows(
         ) from error
     if len(sums := sums[sums > 0]) != count or file.stat().st_size != array.nbytes:
         raise ValueError(
-            f"expected {count} rows of {array.nbytes // count} bytes in {file} and their "
-            f"checksums, got {file.stat().st_size} bytes and {len(sums)}; {advice}"
+            f"expected {count} rows of {array.nbytes // count} bytes in {file} and "
+            f"their checksums, got {file.stat().st_size} bytes and {len(sums)}; "
+            f"{advice}"
         )
     rows = np.random.default_rng().permutation(count)  # others at each opening
     rows = rows if whole else rows[: SAMPLE // array[0].nbytes]
@@ -143,9 +144,9 @@ class RowFile:
         self._digest = hashlib.sha256("\n".join(self.sources).encode()).hexdigest()
         if self._list.is_file() and self._list.read_text() != self._digest:
             raise ValueError(
-                f"expected {file.parent} to be empty or to hold these {len(self.sources)} "
-                "images, got the work on another selection (other ids, another seed or "
-                "other annotations); move it away or delete it"
+                f"expected {file.parent} to be empty or to hold these "
+                f"{len(self.sources)} images, got the work on another selection (other "
+                "ids, another seed or other annotations); move it away or delete it"
             )
 
     def fill(
@@ -189,7 +190,7 @@ class RowFile:
         return problems
 
     def _begin(self) -> int:
-        """Cut off what was not written whole, or comes after a failure; return the next row."""
+        """Cut off what is torn or follows a failure; return the next row."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self._list.write_text(self._digest)
         self.part.touch()
@@ -203,9 +204,9 @@ class RowFile:
         free = shutil.disk_usage(self.file.parent).free
         if free < needed:
             raise OSError(
-                f"expected {needed / 1e9:.1f} GB free for {len(self.sources)} images in "
-                f"{self.file.parent}, got {free / 1e9:.1f} GB; free some, or set PRSLIB_DATA "
-                "to a folder on a larger disk"
+                f"expected {needed / 1e9:.1f} GB free for {len(self.sources)} images "
+                f"in {self.file.parent}, got {free / 1e9:.1f} GB; free some, or set "
+                "PRSLIB_DATA to a folder on a larger disk"
             )
         return first
 

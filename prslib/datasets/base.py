@@ -1,4 +1,4 @@
-"""Define what every data set holds: images, multi-hot labels, and the task of each class."""
+"""Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +17,9 @@ ORDER_STREAM = (
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Hold the images of one part of a data set with their labels and tasks; Sec. 5.
+    """Inputs of a stream or a test set with their labels and tasks; Sec. 5.
 
-    In place of images there may be features: what a frozen network gives for each image.
+    Inputs are images, or features that a frozen network gives for each image.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class Split:
         for what, found in (("task", self.task), ("image", self.images)):
             if found is not None and len(found) != len(self.labels):
                 raise ValueError(
-                    f"expected one {what} for each row of labels, got {len(found)} {what}s for "
-                    f"{len(self.labels)} rows"
+                    f"expected one {what} for each row of labels, got {len(found)} "
+                    f"{what}s for {len(self.labels)} rows"
                 )
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class SequentialDataset:
-    """Hold a data set whose classes come in tasks, one task after another; Sec. 5.
+    """A data set whose classes come in tasks, one task after another; Sec. 5.
 
     Parameters
     ----------
@@ -102,14 +102,16 @@ class SequentialDataset:
     TypeError
         If an array has another type than the above.
     ValueError
-        If the parts do not fit each other: counts of classes, task ids that are not 0 to T-1,
-        an unknown group, or an image with a label outside its task.
+        If the parts do not fit each other: counts of classes, task ids that are not
+        0 to T-1, an unknown group, or an image with a label outside its task.
 
     Examples
     --------
     >>> split = Split(None, np.eye(2, dtype=bool), np.array([0, 1]))
-    >>> SequentialDataset("two", split, {"balanced": split}, ("a", "b"), np.array([0, 1]),
-    ...                   ("majority", "minority")).num_tasks
+    >>> groups = ("majority", "minority")
+    >>> task = np.array([0, 1])
+    >>> data = SequentialDataset("ab", split, {"full": split}, tuple("ab"), task, groups)
+    >>> data.num_tasks
     2
     """
 
@@ -140,8 +142,8 @@ class SequentialDataset:
         ):
             if len(values) != self.num_classes:
                 raise ValueError(
-                    f"expected {self.num_classes} {what}, one for each entry of class_task, "
-                    f"got {len(values)}"
+                    f"expected {self.num_classes} {what}, one for each entry of "
+                    f"class_task, got {len(values)}"
                 )
         if unknown := sorted(set(self.class_group) - set(GROUPS)):
             raise ValueError(
@@ -153,15 +155,16 @@ class SequentialDataset:
     def _check_split(self, split_name: str, split: Split) -> None:
         if split.labels.shape[1] != self.num_classes:
             raise ValueError(
-                f"expected {self.num_classes} columns in the labels of {split_name!r}, one a "
-                f"class, got {split.labels.shape[1]}"
+                f"expected {self.num_classes} columns in the labels of {split_name!r}, "
+                f"one a class, got {split.labels.shape[1]}"
             )
         if len(
             outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))
         ):
             raise ValueError(
                 f"expected tasks 0 to {self.num_tasks - 1} in {split_name!r}, got "
-                f"{split.task[outside[0]]} for image {outside[0]}; leave out images of no task"
+                f"{split.task[outside[0]]} for image {outside[0]}; leave out images of "
+                "no task"
             )
         foreign = split.labels & (
             self.class_task[None, :] != split.task[:, None]
@@ -172,7 +175,8 @@ class SequentialDataset:
             raise ValueError(
                 f"expected only labels of an image's own task in {split_name!r}, got "
                 f"{len(images)} images with others, the first at index {first}: task "
-                f"{split.task[first]} with label {label!r}; leave out images that span tasks"
+                f"{split.task[first]} with label {label!r}; leave out images that span "
+                "tasks"
             )
 
     @property
@@ -193,7 +197,7 @@ class SequentialDataset:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hold the defaults of a run on one data set; Sec. 6.1 and the appendix's training details.
+    """Defaults of a run on one data set; Sec. 6.1 and the appendix.
 
     Parameters
     ----------
@@ -214,11 +218,11 @@ class Recipe:
     batch_size, replay_batch_size : int
         New and replayed samples of a step.
     norm_penalty : float
-        Weight of the sum of the parameters' squared 2-norms, which is added to the loss.
+        Weight of the sum of the parameters' squared 2-norms in the loss.
     tasks_at_once : int
-        Tasks that are trained together: 2 where every class is a task and the paper trains pairs.
+        Tasks that are trained together: 2 where every class is a task.
     schedule_drawn : bool
-        Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
+        Whether a run that names no schedule draws one from its seed.
     precision : str
         Name in `prslib.training.config.PRECISIONS`.
     test_set : str
@@ -226,11 +230,11 @@ class Recipe:
     weights : str or None
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, for the stand-ins, what `bench/ewc_strength.py`
-        chooses on seeds and images that no result is reported on.
+        Strength of EWC's penalty: the paper's or, for the stand-ins, what a search
+        chose on seeds and images that no result is reported on.
     test_resamples : int
-        How often the test images are drawn anew, so that intervals hold their chance too; 0 where
-        they are many.
+        How often the test images are drawn anew, so that intervals hold their chance
+        too; 0 where they are many.
 
     Examples
     --------
@@ -259,7 +263,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Hold the labels that classes are clustered from, and the arguments of `cluster_classes`."""
+    """The labels that classes are clustered from, for `cluster_classes`."""
 
     labels: (
         np.ndarray
@@ -272,7 +276,7 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Entry:
-    """Hold one line of `prslib.datasets.DATASETS`."""
+    """One line of `prslib.datasets.DATASETS`."""
 
     load: Callable[[bool], SequentialDataset]  # without images where it is given False
     recipe: Recipe
@@ -305,8 +309,8 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
         f"{what} tasks {found}" for what, found in problems.items() if found
     ):
         raise ValueError(
-            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
-            f"{tuple(tasks)}: {said}"
+            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, "
+            f"got {tuple(tasks)}: {said}"
         )
     return tuple(int(t) for t in tasks)
 
@@ -318,7 +322,7 @@ def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
 
 
 def tasks_together(schedule: Sequence[int], at_once: int) -> list[tuple[int, ...]]:
-    """Cut a schedule into the groups of tasks that are trained together, each group sorted."""
+    """Cut a schedule into groups of tasks that are trained together, each sorted."""
     starts = range(0, len(schedule), at_once)
     return [tuple(sorted(schedule[start : start + at_once])) for start in starts]
 
@@ -329,12 +333,13 @@ def task_name(group: Iterable[int]) -> str:
 
 
 def check_labels(labels: np.ndarray) -> None:
-    """Raise unless the labels are a bool matrix with at least one label in every row."""
+    """Raise unless labels are a bool matrix with a label or more in every row."""
     _check_array("labels", labels, np.bool_, "(images, classes)")
     if len(empty := np.flatnonzero(~labels.any(axis=1))):
         raise ValueError(
-            f"expected at least one label for every image, got {len(empty)} without any, the "
-            f"first at index {empty[0]}; leave them out: labels[labels.any(axis=1)]"
+            f"expected at least one label for every image, got {len(empty)} without "
+            f"any, the first at index {empty[0]}; leave them out: "
+            "labels[labels.any(axis=1)]"
         )
 
 
@@ -354,6 +359,6 @@ def schedule_of(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.replace("+", ",").split(","))
     except ValueError:
         raise ValueError(
-            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
-            "task with + and the tasks with commas"
+            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the "
+            "classes of a task with + and the tasks with commas"
         ) from None

@@ -1,4 +1,4 @@
-"""Make the stand-ins for the paper's two multi-label streams: digits with the same statistics."""
+"""Make stand-ins for the two multi-label streams: digits of the same statistics."""
 
 import sys
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NUM_COLOURS = len(scenes.COLOURS)
 
 @dataclass(frozen=True)
 class TaskProfile:
-    """Hold the class frequencies and labels per image of one task's stream; Sec. 5."""
+    """Class frequencies and labels per image of one task's stream; Sec. 5."""
 
     class_freq: tuple[int, ...]  # images of each class, in descending order
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
@@ -35,7 +35,7 @@ class TaskProfile:
         return class_freq, fill_with_singles(class_freq, counts)
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return both counts of a test set with equally many images of every class; Sec. 5.1."""
+        """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
         class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
         counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(
@@ -96,7 +96,7 @@ NUSWIDESEQ = (
 
 @dataclass(frozen=True)
 class Plan:
-    """Hold what makes one digits data set."""
+    """The settings of one digits data set."""
 
     name: str
     stands_for: str
@@ -120,7 +120,7 @@ def draw_labels(
     rng: np.random.Generator,
     connected: bool = False,
 ) -> np.ndarray:
-    """Draw labels, bool (N, C), with exactly these class frequencies and labels per image."""
+    """Draw labels, bool (N, C), with these class frequencies and labels per image."""
     # Images with many labels are drawn first. An image's classes are drawn without
     # replacement, weighted by the images that each class still lacks; those with one
     # label take what is left.
@@ -155,7 +155,7 @@ def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.n
 
 
 def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the edges of a random tree in which no class is used more often than it occurs."""
+    """Return edges of a random tree that uses no class more often than it occurs."""
     order = rng.permutation(len(class_freq))
     order = np.concatenate(
         [order[class_freq[order] > 1], order[class_freq[order] == 1]]
@@ -174,7 +174,7 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
 def join_tasks(
     blocks: list[np.ndarray], class_task: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Put the tasks' labels, (N_t, C_t) each, into one matrix over all classes, shuffled."""
+    """Put the tasks' labels, (N_t, C_t) each, into one shuffled matrix."""
     joined = []
     for task, block in enumerate(blocks):
         rows = np.zeros((len(block), len(class_task)), dtype=bool)
@@ -205,7 +205,7 @@ def draw_bridges(
 
 
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labels of all images before any split, bool (N, C), task after task of classes."""
+    """Draw the labels of all images before any split, bool (N, C)."""
     scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
     blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
     stream = join_tasks(blocks, plan.planted_task, rng)
@@ -217,7 +217,7 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 @lru_cache
 def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Return the corpus, the task of each class, int64 (C,), and the labels of each part."""
+    """Return the corpus, each class's task, int64 (C,), and each split's labels."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
     corpus = draw_corpus(plan, rng)
     class_task = curation.cluster_classes(
@@ -233,7 +233,7 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
 
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
-    """Make a digits data set; its images are drawn once and then read from the cache."""
+    """Make a digits data set; its images are drawn once and then cached."""
     _, class_task, drawn = _draw_all(plan)
     labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
     identity = _identity(plan)

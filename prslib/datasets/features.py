@@ -30,7 +30,8 @@ AT_ONCE = 8  # images of a forward pass; more fall out of a core's cache
 MINI = "cocoseq-mini"
 EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
 SOURCE = (
-    "images of COCO 2014 (cocodataset.org) by the ids of COCOseq (github.com/cdjkim/PRS); "
+    "images of COCO 2014 (cocodataset.org) by the ids of COCOseq "
+    "(github.com/cdjkim/PRS); "
     "annotations CC BY 4.0, COCO Consortium"
 )
 REINSTALL = "install prslib again"
@@ -41,7 +42,7 @@ SEED = 20200826  # of the thinned streams, not of a run
 
 @dataclass(frozen=True)
 class Backbone:
-    """Compute a frozen network's pooled features of images, the same ones on a machine always."""
+    """A frozen network's pooled features of images, always the same on a machine."""
 
     name: str = (
         DEFAULT  # whose weights come with a package; or a classifier of torchvision
@@ -71,7 +72,7 @@ class Backbone:
             torch.set_num_threads(threads)
 
     def describe(self) -> dict[str, str | int]:
-        """Return what tells these features from others: network, weights, layer and input."""
+        """Return what decides the features: network, weights, layer and input."""
         scaled = (
             "(x - 127) / 128"
             if self.name == DEFAULT
@@ -82,7 +83,8 @@ class Backbone:
             "weights": _network(self.name, self.weights)[1],
             "layer": "pooled",
             "size": SIZE,
-            "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, all of it; {scaled}",
+            "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, "
+            f"all of it; {scaled}",
         }
 
     def fill(
@@ -95,7 +97,7 @@ class Backbone:
         dtype: type,
         workers: int | None,
     ) -> tuple[Path, int]:
-        """Compute the features that a folder lacks; return their file and their width."""
+        """Compute the features that a folder lacks; return their file and width."""
         weights = self.describe()["weights"][7:19]
         scaling = "127" if self.name == DEFAULT else "imagenet"
         # all that decides the features
@@ -111,8 +113,8 @@ class Backbone:
                 f"\n  {sources[row]}: {why}" for row, why in problems.items()
             )
             raise ValueError(
-                f"expected {len(items)} images, but {len(problems)} are missing or broken; "
-                f"put them in place and run the command again:{listed}"
+                f"expected {len(items)} images, but {len(problems)} are missing or "
+                f"broken; put them in place and run the command again:{listed}"
             )
         rows.finish()
         return file, width
@@ -166,7 +168,7 @@ def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
 
 
 def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDataset:
-    """Load the embedded features of part / whole of a task's training images, and the tests'."""
+    """Load the embedded features, of part / whole of each task's training images."""
     selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
     order = np.random.default_rng(SEED).permutation(
@@ -225,8 +227,8 @@ def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
     spread = np.maximum(np.prod([x.std(axis=0) for x in both], axis=0), TINY)
     alike = (both[0] * both[1]).mean(axis=0) / spread
     print(
-        f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at most "
-        f"{apart.max()}; correlation by column: least {alike.min():.4f}, median "
+        f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
+        f"most {apart.max()}; correlation by column: least {alike.min():.4f}, median "
         f"{np.median(alike):.4f}; {(labels != selection.labels).sum()} labels differ"
     )
     scale = np.maximum(features.max(axis=0), TINY) / np.float32(255)
@@ -273,8 +275,8 @@ def open_features(folder: Path, count: int) -> np.ndarray:
         ) from error
     except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
-            f"expected features of {folder.name} in {folder}, got others or broken ones "
-            f"({error}); {advice}"
+            f"expected features of {folder.name} in {folder}, got others or broken "
+            f"ones ({error}); {advice}"
         ) from error
     return features.astype(np.float32)
 

@@ -11,9 +11,9 @@ from prslib.datasets.arrays import RESOLUTION
 def read_image(root: Path, name: str) -> np.ndarray:
     """Decode an image as RGB, uint8 (256, 256, 3), whatever its shape; Sec. 6.1.
 
-    JPEG has no checksums. A file that ends early is an error. Of files in which 60 bytes
-    were set to zero Pillow notices 3 %, and a strict decoder half: check your download
-    with ``unzip -t``, which compares all bytes.
+    JPEG has no checksums. A file that ends early is an error, but of 60 bytes set to
+    zero Pillow notices 3 %, and a strict decoder half: check a download with
+    ``unzip -t``, which compares all bytes.
     """
     from PIL import Image, ImageFile  # here, as loading features needs no pillow
 

@@ -24,10 +24,10 @@ SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED
 MOST_MISSING = 0.01  # share of the images that may be left out without --allow-missing
 TIMEOUT = 60  # seconds
 HELP = {
-    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/, --annotations "
-    "the instances files",
-    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as in the image lists, "
-    "--annotations ImageList/ and Groundtruth/",
+    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/, "
+    "--annotations the instances files",
+    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as in the image "
+    "lists, --annotations ImageList/ and Groundtruth/",
     features.MINI: "make the features again that come with prslib",
     "features": "what a frozen network sees in a prepared set",
 }
@@ -39,10 +39,10 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     prepare = commands.add_parser(
         "prepare",
         help="make a real data set from what you downloaded, or check it",
-        description="Choose a set's images, decode them once to 256 x 256 pixels and keep "
-        "them in $PRSLIB_DATA/<name>. Interrupted, the same command goes on where it "
-        "stopped. MNIST and SVHN stay the files they are: they are checked, and fetched "
-        "where asked to.",
+        description="Choose a set's images, decode them once to 256 x 256 pixels and "
+        "keep them in $PRSLIB_DATA/<name>. Interrupted, the same command goes on where "
+        "it stopped. MNIST and SVHN stay the files they are: they are checked, and "
+        "fetched where asked to.",
         epilog=f"example: prslib prepare cocoseq {FOLDERS} --download-ids",
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
@@ -69,7 +69,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             ids.add_argument(
                 "--download-ids",
                 action="store_true",
-                help="fetch the released id files into $PRSLIB_DATA/<name>_ids, use them",
+                help="fetch released id files into $PRSLIB_DATA/<name>_ids, use them",
             )
         parser.add_argument(
             "--test-per-class",
@@ -118,7 +118,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare_set(options: argparse.Namespace) -> None:
-    """Write labels.npz, images.bin and what was left out into ``$PRSLIB_DATA/<name>``."""
+    """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
     prepared, images, ids = options.prepared, options.images, options.ids
     if options.test_per_class < 1:
         count = options.test_per_class
@@ -139,8 +139,8 @@ def prepare_set(options: argparse.Namespace) -> None:
         stored = Selection.load(folder / "labels.npz")
         if not np.isin(stored.files, selection.files).all():
             raise ValueError(
-                f"expected these images in {folder}, got those of another selection (other "
-                "ids or other annotations); move it away or delete it"
+                f"expected these images in {folder}, got those of another selection "
+                "(other ids or other annotations); move it away or delete it"
             )
         open_rows(file, len(stored), PIXELS, np.uint8, whole=True)
         print(f"nothing to do: {file} is whole; delete {folder} to make it again")
@@ -190,8 +190,8 @@ def check_share(problems: dict[str, str], count: int, allowed: bool) -> None:
         listed = "".join(f"\n  {name}: {why}" for name, why in [*problems.items()][:10])
         raise ValueError(
             f"expected at most {MOST_MISSING:.0%} of the images missing or broken, got "
-            f"{len(problems)} of {count}; put them in place and run the command again, or "
-            f"pass --allow-missing:{listed}"
+            f"{len(problems)} of {count}; put them in place and run the command again, "
+            f"or pass --allow-missing:{listed}"
         )
 
 
@@ -229,15 +229,16 @@ def download_ids(prepared: PreparedSet, folder: Path) -> None:
                     content = answer.read()
         except (OSError, HTTPException) as error:
             raise OSError(
-                f"cannot fetch {address} ({error}); get the files from there by hand and "
-                "name their folder with --ids, or leave both out to derive a split"
+                f"cannot fetch {address} ({error}); get the files from there by hand "
+                "and name their folder with --ids, or leave both out to derive a split"
             ) from error
         digest = hashlib.sha256(content).hexdigest()
         if digest != expected:
             raise ValueError(
                 f"expected the released {name} with SHA-256 {expected[:12]}…, got "
-                f"{digest[:12]}… in {file if file.is_file() else address}; delete the file "
-                "and run the command again, or name a folder of your own with --ids"
+                f"{digest[:12]}… in {file if file.is_file() else address}; delete the "
+                "file and run the command again, or name a folder of your own with "
+                "--ids"
             )
         if not file.is_file():
             with replacing(file) as stream:

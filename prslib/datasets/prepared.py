@@ -85,8 +85,8 @@ def check_inside(file: Path, names: Iterable[str]) -> None:
     for name in names:
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(
-                f"expected the images of {file} inside the folder of images, got {name!r};"
-                " download the annotations again"
+                f"expected the images of {file} inside the folder of images, got "
+                f"{name!r}; download the annotations again"
             )
 
 
@@ -167,10 +167,10 @@ def open_images(folder: Path, count: int) -> np.ndarray:
         return open_rows(folder / "images.bin", count, PIXELS, np.uint8)
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"expected the images of {folder.name} in {folder}, got labels alone or work "
-            f"that is not finished; run `python -m prslib prepare {folder.name} --images "
-            "DIR --annotations DIR [--ids DIR]` (what is decoded stays), or load the set "
-            "with images=False"
+            f"expected the images of {folder.name} in {folder}, got labels alone or "
+            f"work that is not finished; run `python -m prslib prepare {folder.name} "
+            "--images DIR --annotations DIR [--ids DIR]` (what is decoded stays), or "
+            "load the set with images=False"
         ) from error
 
 
@@ -227,8 +227,8 @@ class PreparedSet:
             reason = f"no released id files in {ids}"
         if selection.origin == "derived":
             warnings.warn(
-                f"{reason}: {self.stands_for} is our own derivation of the split, not the "
-                "released one",
+                f"{reason}: {self.stands_for} is our own derivation of the split, not "
+                "the released one",
                 stacklevel=3,
             )
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
@@ -247,9 +247,10 @@ class PreparedSet:
     def not_prepared(self) -> FileNotFoundError:
         """Return the error that says how to prepare the set."""
         return FileNotFoundError(
-            f"expected {self.name} in {data_dir() / self.name}, got nothing; run `python "
-            f"-m prslib prepare {self.name} --annotations DIR --images DIR [--ids DIR]` "
-            "(without --images for labels alone, without --ids for a derived split)"
+            f"expected {self.name} in {data_dir() / self.name}, got nothing; run "
+            f"`python -m prslib prepare {self.name} --annotations DIR --images DIR "
+            "[--ids DIR]` (without --images for labels alone, without --ids for a "
+            "derived split)"
         )
 
     def _labels_to_cluster(self, corpus: Corpus) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -260,13 +261,13 @@ class PreparedSet:
     def select(
         self, corpus: Corpus, ids: Path | None, per_class: int | None = None
     ) -> tuple[Selection, dict[str, int]]:
-        """Choose images by the released ids, or derive a split; count the others; Sec. 4."""
+        """Choose images by released ids, or derive a split; count the rest; Sec. 4."""
         if ids is None:
             return self._derive(corpus, per_class or self.per_class)
         return self._select_released(corpus, self.read_ids(ids))
 
     def cluster(self, corpus: Corpus) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-        """Return classes, which of them stay, and their tasks; Appendix, Algorithm 2."""
+        """Return classes, which of them stay, and their tasks; Algorithm 2."""
         labels, names = self._labels_to_cluster(corpus)
         group = curation.cluster_classes(
             labels, self.num_tasks, self.beta, self.min_classes
@@ -277,7 +278,7 @@ class PreparedSet:
     def _derive(
         self, corpus: Corpus, per_class: int
     ) -> tuple[Selection, dict[str, int]]:
-        """Derive a split like the published one from the labels alone; Sec. 4, Appendix."""
+        """Derive a split like the published one from labels alone; Sec. 4."""
         names, stays, class_task = self.cluster(corpus)
         with_dropped = corpus.columns(names)
         labels = with_dropped[:, stays]
@@ -318,8 +319,8 @@ class PreparedSet:
             rows[part] = np.concatenate(of_tasks)
             if len(np.unique(rows[part])) < len(rows[part]):
                 raise ValueError(
-                    f"expected each image in one task, got some of the {part} images in "
-                    "several; download the id files again"
+                    f"expected each image in one task, got some of the {part} images "
+                    "in several; download the id files again"
                 )
         tests = np.concatenate([rows["balanced"], rows["imbalanced"]])
         if len(both := np.intersect1d(rows["train"], tests)):
@@ -431,7 +432,7 @@ def _look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.n
     if missing := [key for key in keys.tolist() if key not in row]:
         raise ValueError(
             f"expected every id among the labelled images, but {len(missing)} of "
-            f"{len(keys)} in one file are not, the first is {missing[0]}; the id files do "
-            "not match these annotations, get both anew"
+            f"{len(keys)} in one file are not, the first is {missing[0]}; the id files "
+            "do not match these annotations, get both anew"
         )
     return np.array([row[key] for key in keys.tolist()], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Draw handwritten digits, coloured scenes and single ones, in integers: alike everywhere."""
+"""Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
 import sys
 
@@ -15,7 +15,8 @@ COLOURS = {
     "cyan": (30, 225, 235),
     "white": (255, 255, 255),
 }
-OTHER_COLOURS = {  # of the scenes that networks are pretrained on; none of them in `COLOURS`
+# of the scenes that networks are pretrained on; none of them in `COLOURS`
+OTHER_COLOURS = {
     "orange": (255, 140, 20),
     "brown": (150, 90, 40),
     "teal": (20, 140, 130),
@@ -60,7 +61,7 @@ Originals = tuple[
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
-    """Split scikit-learn's digits at random, two thirds of each to "train", the rest to "test"."""
+    """Split scikit-learn's digits at random, two thirds of each to "train"."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -76,7 +77,7 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
 
 
 def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
-    """Return the originals of the multi-label scenes, and the generator that draws the scenes."""
+    """Return the originals of the scenes, and the generator that draws the scenes."""
     rng = np.random.default_rng(np.random.SeedSequence(SCENE_SEED).spawn(3)[2])
     return read_originals(rng), rng
 
@@ -89,7 +90,7 @@ def digit_originals(part: str) -> Originals:
 def draw_scenes(
     name: str, images: int, rng: np.random.Generator, part: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and labels, bool (images, 70)."""
+    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
     # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
     # streams. "train" uses none of the streams' test originals.
     digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
@@ -110,7 +111,7 @@ def render_scenes(
     original_digit: np.ndarray,  # (M,)
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw every label of an image once, in its own cell of the scene, uint8 (N, 32, 32, 3)."""
+    """Draw every label once, in a cell of its own; return uint8 (N, 32, 32, 3)."""
     per_image = labels.sum(axis=1)
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
@@ -129,7 +130,7 @@ def render_scenes(
 def _place(
     per_image: np.ndarray, image: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return size, top and left in pixels of each digit; digits of an image have own cells."""
+    """Return size, top and left of each digit; those of an image do not overlap."""
     grid = np.where(per_image <= 4, 2, 3)  # (N,)
     keys = rng.random((len(per_image), 9))
     keys[np.arange(9) >= grid[:, None] ** 2] = np.inf
@@ -165,7 +166,7 @@ def _square(
 
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
-    """Resize square pictures (M, S, S) bilinearly; return integers and that of full brightness."""
+    """Resize pictures (M, S, S) bilinearly; return integers and the brightest."""
     side, unit = originals.shape[1], 2 * size  # positions are in pixels / unit
     centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
     low = np.minimum(centre // unit, side - 2)
@@ -180,7 +181,7 @@ def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
 def cached_pictures(
     name: str, digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
-    """Draw the pictures of a single-label stand-in, "train" and "test", or load them."""
+    """Draw the pictures of a single-label stand-in, or load them from the cache."""
     own = sys.modules[__name__]
     return cached_arrays(name, digits, (own,), lambda: _draw_pictures(digits, colour))
 
@@ -202,7 +203,7 @@ def _draw_ink(
     layout: tuple[int, int, int, int],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw digits (N,) in random size, slant and place, as ink, uint8 (N, side, side)."""
+    """Draw digits (N,) in random size, slant and place, uint8 (N, side, side)."""
     side, smallest, largest, shift = layout
     ink = np.zeros((len(digits), side, side), np.uint8)
     original = _choose_originals(digits, original_digit, rng)
@@ -225,7 +226,7 @@ def _draw_ink(
 
 
 def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Paint ink and ground in two random colours, with noise, uint8 (N, side, side, 3)."""
+    """Paint ink and ground in two random colours; return uint8 (N, side, side, 3)."""
     pair = rng.integers(
         0, 256, (2, len(ink), 3)
     )  # ground, ink; either may be the brighter one

@@ -97,8 +97,8 @@ class Source:
         there = (all((folder / n).is_file() for n in names) for names in self.choices)
         if not any(there):
             raise FileNotFoundError(
-                f"{self.torchvision} is missing in {folder}; put there {self.files}, or "
-                f"run `python -m prslib prepare {self.name} --download`"
+                f"{self.torchvision} is missing in {folder}; put there {self.files}, "
+                f"or run `python -m prslib prepare {self.name} --download`"
             )
 
 
@@ -135,7 +135,7 @@ SOURCES = {source.name: source for source in (MNIST, SVHN, *FIRST)}
 def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
-    """Read a downloaded data set and thin its training images; Appendix, single-label."""
+    """Read a downloaded data set and thin its training images; Appendix."""
     folder = data_dir(f"{source.name}: {source.files}")
     if not download:
         source.check_files(folder)
@@ -183,7 +183,7 @@ def released_images(source: Source) -> np.ndarray:
 
 
 def at_hand(names: Iterable[str]) -> list[str]:
-    """Leave out the data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
+    """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
     there, missing = [], None
     for name in names:
         try:
@@ -223,7 +223,7 @@ def one_class_a_task(
 def load_stand_in(
     source: Source, colour: bool, divisor: int, name: str, images: bool
 ) -> SequentialDataset:
-    """Make a stand-in, `divisor` times smaller than its source, with a balanced test set."""
+    """Make a stand-in, `divisor` times smaller than its source."""
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
     digits = {
         part: np.repeat(np.arange(CLASSES), count // divisor)

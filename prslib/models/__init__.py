@@ -40,22 +40,22 @@ class Architecture:
 
     @property
     def factory(self) -> Callable:
-        """The function of image_shape, num_classes and perhaps weights that makes the network."""
+        """The function of image shape, classes and weights that makes the network."""
         made_by = self.made_by
         return (
             made_by if callable(made_by) else resolve_name(f"prslib.models.{made_by}")
         )
 
     def begins_with(self, proposed: str | None) -> str:
-        """Return the weights that a data set proposes where the network has them, else its own."""
+        """Return the weights that a data set proposes, or else the network's own."""
         return proposed if proposed in self.published_weights else self.default_weights
 
     def pretrained_stages(self, weights: str) -> int:
-        """Return how many stages begin with learned weights: none, or all but the head."""
+        """Return how many stages begin learned: none, or all but the head."""
         return 0 if weights == NONE else self.stages - 1
 
     def check(self, name: str, loss: str, weights: str) -> None:
-        """Refuse a data set that the network is not made for, and weights that it cannot have."""
+        """Refuse losses that the network is not made for, and weights it has not."""
         check_weights(name, weights, self.published_weights)
         if self.objective_for not in (None, loss):
             raise ValueError(
@@ -64,20 +64,21 @@ class Architecture:
             )
 
     def check_gradients(self, name: str, asking: str) -> None:
-        """Refuse what needs single samples' gradients where the objective ties samples together."""
+        """Refuse single samples' gradients where the objective ties samples."""
         if self.objective_for is not None:
             raise ValueError(
-                f"model {name}: {asking} needs the gradient of every single sample, which is known "
-                "for networks without an objective of their own; leave it out or choose a plain "
-                "network"
+                f"model {name}: {asking} needs the gradient of every single sample, "
+                "which is known for networks without an objective of their own; leave "
+                "it out or choose a plain network"
             )
 
     def check_frozen(self, name: str, frozen: int) -> None:
         """Refuse to freeze all of the network."""
         if frozen >= self.stages:
             raise ValueError(
-                f"frozen_stages must be at most {self.stages - 1} for model {name}, which has "
-                f"{self.stages} stages, got {frozen}; the last stage must learn"
+                f"frozen_stages must be at most {self.stages - 1} for model {name}, "
+                f"which has {self.stages} stages, got {frozen}; the last stage must "
+                "learn"
             )
 
 

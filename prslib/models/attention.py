@@ -1,7 +1,7 @@
-"""Two networks with attention and an objective of their own (Appendix, "Base Architectures").
+"""Two networks with attention and an objective of their own (Appendix).
 
-Attention Consistency (Guo et al. 2019): class maps must follow a flip and a change of scale.
-RNN-Attention (Wang et al. 2017): a recurrent head reads one region of a map after another.
+Attention Consistency (Guo et al. 2019): class maps must follow a flip and a scale.
+RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 """
 
 import math
@@ -25,7 +25,7 @@ LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
 
 
 class AttentionConsistency(Staged):
-    """A backbone with one linear head that trains on an image and its flip at two scales."""
+    """A backbone and a linear head, trained on an image and its flip at two scales."""
 
     # Images come in one size, the smaller scale and that of predictions; the larger is
     # interpolated
@@ -37,11 +37,11 @@ class AttentionConsistency(Staged):
         self.weighting = ClassWeighting(num_classes)
 
     def features(self, images: Tensor) -> Tensor:
-        """Return what the linear layer sees, (B, width), of images (B, channels, H, W)."""
+        """Return what the linear layer sees, (B, width), of (B, channels, H, W)."""
         return self.head.pool(self.stages[:-1](images))
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return `Views`, which pass the frozen stages, and the `Consistency` above them."""
+        """Return `Views` through frozen stages, and the `Consistency` above them."""
         lower = Views(self.stages[:frozen_stages], self.image_shape)
         return lower, Consistency(
             self.stages[frozen_stages:], self.weighting, lower.shapes
@@ -61,13 +61,13 @@ class MapHead(nn.Module):
         return self.linear(self.pool(maps))
 
     def class_maps(self, maps: Tensor) -> Tensor:
-        """Return class activation maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016)."""
+        """Return class maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016)."""
         # detached: a loss on the class maps teaches the layers below alone
         return torch.einsum("ck,bkhw->bchw", self.linear.weight.detach(), maps)
 
 
 class Views(nn.Module):
-    """Turn images into the four views behind the frozen stages, one flat vector a sample."""
+    """Turn images into four views behind the frozen stages, one vector a sample."""
 
     # Every view passes the frozen stages: their output for a flip is not the flip of
     # their output. One vector a sample is what ExStream can keep and merge.
@@ -83,7 +83,7 @@ class Views(nn.Module):
         self.shapes = [tuple(scale.shape[1:]) for scale in scales]
 
     def _scales(self, images: Tensor) -> list[Tensor]:
-        """Return the views at the larger and at the image's own scale, flips last, (2B, ...)."""
+        """Return the views at the larger and the image's scale, flips last."""
         large = F.interpolate(images, self.larger, mode="bilinear", align_corners=False)
         return [self.stages(torch.cat([x, x.flip(3)])) for x in (large, images)]
 
@@ -94,7 +94,7 @@ class Views(nn.Module):
 
 
 class ClassWeighting(nn.Module):
-    """Weigh labels by how rare they are in the stream so far (Li et al. 2015; Guo et al. 2019)."""
+    """Weigh labels by their rarity so far (Li et al. 2015; Guo et al. 2019)."""
 
     # The original takes the rates of the whole training set, which a stream does not
     # know. Here they are those of all samples trained on so far, replayed ones and this
@@ -107,7 +107,7 @@ class ClassWeighting(nn.Module):
 
     @torch.no_grad()
     def forward(self, targets: Tensor) -> Tensor:
-        """Count a batch (B, C); return e^(1 - r) for each present label and e^r for the others."""
+        """Count a batch (B, C); return e^(1 - r) for present labels, e^r for others."""
         self.positives += targets.sum(0)
         self.samples += len(targets)
         rate = self.positives / self.samples  # (C,)
@@ -128,13 +128,13 @@ class Consistency(nn.Module):
         ]  # of a sample's view at either scale
 
     def views(self, inputs: Tensor) -> list[Tensor]:
-        """Return the views at the larger and the smaller scale, flips last, (2B, ...)."""
+        """Return the views at the larger and the smaller scale, flips last."""
         scales = inputs.split([2 * shape.numel() for shape in self.shapes], 1)
         pairs = zip(self.shapes, scales, strict=True)
         return [torch.cat(scale.chunk(2, 1)).view(-1, *shape) for shape, scale in pairs]
 
     def objective(self, inputs: Tensor, targets: Tensor, _loss: Callable) -> Tensor:
-        """Return the weighted cross-entropy of all views (B, D) plus their disagreement."""
+        """Return the cross-entropy of all views (B, D) plus their disagreement."""
         # As in the authors' code, cross-entropy is summed over classes and averaged
         # over views, and squared differences of maps are averaged.
         head = self.stages[-1]
@@ -154,7 +154,7 @@ class Consistency(nn.Module):
 
 
 def flip_disagreement(maps: Tensor) -> Tensor:
-    """Return the mean squared difference of maps and flipped maps of flipped images, the last B."""
+    """Return the squared difference of maps and flipped maps of flipped images."""
     own, flipped = maps.chunk(2)
     return F.mse_loss(own, flipped.flip(3))
 
@@ -180,7 +180,7 @@ class RNNAttention(Staged):
 
 
 class RecurrentAttention(nn.Module):
-    """Look at the whole map, then at K regions of it, and keep every class's best score."""
+    """Look at the map, then at K regions of it; keep every class's best score."""
 
     # As in Wang et al., an LSTM reads one region after another. Its state scores the
     # region and gives the place of the next; the look at the whole map places the first
@@ -222,7 +222,7 @@ class RecurrentAttention(nn.Module):
         )  # odds of one label in C
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is seen in the regions, (K, B, hidden), and the regions, (K, B, 4)."""
+        """Return what is seen in the regions, (K, B, hidden), and the regions."""
         memory, all_seen, regions = None, [], []
         for step in range(STEPS + 1):
             if step > 0:
@@ -233,7 +233,7 @@ class RecurrentAttention(nn.Module):
         return torch.stack(all_seen[1:]), torch.stack(regions)
 
     def scores(self, seen: Tensor) -> Tensor:
-        """Return every class's best logit over the regions, (B, C), of what was seen in them."""
+        """Return every class's best logit over the regions, (B, C)."""
         return self.classify(seen).amax(0)
 
     def forward(self, maps: Tensor) -> Tensor:
@@ -256,7 +256,7 @@ class Localising(nn.Sequential):
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
-    """Read a region of every map, (B, width, h / 2, w / 2), bilinearly (Jaderberg et al. 2015)."""
+    """Read a region of every map, half as wide, bilinearly (Jaderberg et al. 2015)."""
     # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and
     # then moved.
     width, height, right, down = regions.T[..., None, None]
@@ -276,14 +276,14 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
 
 
 def anchors() -> Tensor:
-    """Return where the regions are drawn to, (K, 2): the middle, then points of a circle."""
+    """Return the regions' anchors, (K, 2): the middle, then points of a circle."""
     angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
     return torch.cat([torch.zeros(1, 2), circle])
 
 
 def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
-    """Return how far regions (K, B, 4) are from their constraints and anchors (K, 2)."""
+    """Return how far regions (K, B, 4) are from constraints and anchors (K, 2)."""
     size, place = regions[..., :2], regions[..., 2:]
     scale = F.relu(size.abs() - LARGEST).square().sum(-1)  # (K, B)
     positive = F.relu(SMALLEST - size).sum(-1)  # no region turns around

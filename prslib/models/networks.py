@@ -1,4 +1,4 @@
-"""Build the networks, plain ones and ResNets, of stages with one head; cut them to be frozen."""
+"""Build the networks, plain ones and ResNets, of stages with one head."""
 
 import math
 from functools import partial
@@ -19,7 +19,7 @@ IMAGENET_MEAN, IMAGENET_STD = (
 
 
 class Staged(nn.Module):
-    """A network of stages, the last of which is its head (Appendix, "Base Architectures")."""
+    """A network of stages, the last one its head (Appendix, "Base Architectures")."""
 
     def __init__(self, *stages: nn.Module):
         super().__init__()
@@ -39,7 +39,7 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages and the upper, whose ``objective``, if any, a step lowers."""
+        """Return the lower stages and the upper, whose ``objective`` a step lowers."""
         if frozen_stages == 0:
             return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
@@ -72,7 +72,7 @@ head = partial(MLP, widths=(256,))  # on features; `bench/head.py` chose the wid
 
 
 class ConvNet(Staged):
-    """Three convolutions, global max-pool, one linear head, in place of the paper's ResNet-101."""
+    """Three convolutions, global max-pool, a linear head: in place of ResNet-101."""
 
     # It learns in one pass over a few thousand small images. Max-pooling over the whole
     # map makes the scores independent of where in a scene a digit stands.
@@ -89,7 +89,7 @@ class ConvNet(Staged):
 def convnet_backbone(
     image_shape: tuple[int, int, int], weights: str = NONE
 ) -> Backbone:
-    """Return three blocks of one convolution each; the map is an eighth of the image's width."""
+    """Return three blocks of one convolution; the map is an eighth of the width."""
     blocks = [
         _block(
             nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2),
@@ -110,7 +110,7 @@ def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
 
 
 class ResNet18(Staged):
-    """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...")."""
+    """Four stages of two blocks behind a 3x3 stem (Appendix, "Single-labeled ...")."""
 
     # The paper says ResNet18. The stem without max-pool and the first stage's width are
     # the released code's. Torchvision's width is fixed at 64, so its blocks are put
@@ -150,11 +150,11 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
 def resnet_backbone(
     image_shape: tuple[int, int, int], name: str, weights: str
 ) -> Backbone:
-    """Return stem and residual blocks of a torchvision ResNet; the map is 1/32 of the width."""
+    """Return stem and blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
         raise ValueError(
-            f"{name}: expected images with 3 channels, as ImageNet has, got {image_shape[2]}; "
-            "choose another model for this data set"
+            f"{name}: expected images with 3 channels, as ImageNet has, got "
+            f"{image_shape[2]}; choose another model for this data set"
         )
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
@@ -175,7 +175,7 @@ def resnet_backbone(
 def torchvision_resnet(
     image_shape, num_classes: int, name: str, weights: str
 ) -> Staged:
-    """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models")."""
+    """Make a ResNet for photographs, such as the paper's (section "Base Models")."""
     stages, pool, width = resnet_backbone(image_shape, name, weights)
     return Staged(
         *stages, pool, nn.Linear(width, num_classes)
@@ -221,16 +221,16 @@ def make_model(
     seed : int or numpy.random.SeedSequence
         Draws the random weights; torch's global generator is left as it was.
     weights : str, optional
-        The network's first weights: "none", a name of its `Architecture.published_weights`, or a
-        file that holds its state dict; by default its `Architecture.default_weights`. Networks
-        without published weights ignore it.
+        The network's first weights: "none", one of its
+        `Architecture.published_weights`, or a file of its state dict; by default its
+        `Architecture.default_weights`. Networks without published weights ignore it.
 
     Returns
     -------
     torch.nn.Module
-        Maps float images in [0, 1], (B, channels, H, W), to logits (B, num_classes). Its method
-        ``features`` returns what the head sees. Its ``stages`` are a Sequential that ends with the
-        head.
+        Maps float images in [0, 1], (B, channels, H, W), to logits (B, num_classes).
+        Its method ``features`` returns what the head sees. Its ``stages`` are a
+        Sequential that ends with the head.
 
     Raises
     ------
@@ -241,7 +241,8 @@ def make_model(
 
     Examples
     --------
-    >>> make_model("convnet", (32, 32, 3), num_classes=70, seed=0)(torch.zeros(2, 3, 32, 32)).shape
+    >>> model = make_model("convnet", (32, 32, 3), num_classes=70, seed=0)
+    >>> model(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 70])
     """
     one_of("model", name, MODELS)
@@ -259,7 +260,7 @@ def make_model(
 
 
 def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-    """Cut a network into a lower part, frozen, batch norm too, and an upper one that learns."""
+    """Cut a network into frozen stages, batch norm too, and stages that learn."""
     if not isinstance(model, Staged):
         return nn.Identity(), model
     lower, upper = model.split(frozen_stages)

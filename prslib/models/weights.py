@@ -34,8 +34,8 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
     """Refuse weights that are neither "none" nor a published name nor a file."""
     if weights not in (NONE, *names) and not Path(weights).is_file():
         raise FileNotFoundError(
-            f"weights of {model} must be {', '.join((NONE, *names))} or the path of a file of "
-            f"weights; there is no file {weights!r}"
+            f"weights of {model} must be {', '.join((NONE, *names))} or the path of a "
+            f"file of weights; there is no file {weights!r}"
         )
 
 
@@ -66,7 +66,7 @@ def _digest(file: Path, _changed: int, _size: int) -> str:
 def load_weights(
     network: "nn.Module", name: str, weights: str, head: str = "fc."
 ) -> None:
-    """Fill a network with weights, all but the tensors whose names begin with ``head``."""
+    """Fill a network with weights, all but tensors whose names begin with ``head``."""
     if weights == NONE:
         return
     state = read_state(file_of(weights) or published_file(name, weights))
@@ -100,9 +100,9 @@ def read_state(file: Path) -> dict:
         return {str(name): _unpack(value) for name, value in dict(stored).items()}
     except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
-            f"weights {file}: expected a state dict of dense, real and finite tensors that "
-            f"torch.save has written, got another file ({type(error).__name__}: {error}); "
-            "download it again, or save the network's state_dict()"
+            f"weights {file}: expected a state dict of dense, real and finite tensors "
+            f"that torch.save has written, got another file ({type(error).__name__}: "
+            f"{error}); download it again, or save the network's state_dict()"
         ) from error
 
 
@@ -119,7 +119,7 @@ def check_file(file: Path) -> None:
 
 
 def check_zip(path: Path) -> None:
-    """Raise BadZipFile where a checksum is wrong: torch does not look at them itself."""
+    """Raise BadZipFile where a checksum is wrong: torch compares none."""
     with zipfile.ZipFile(path) as file:
         if (broken := file.testzip()) is not None:
             raise zipfile.BadZipFile(f"{broken} is damaged")
@@ -154,7 +154,7 @@ def packed(state: dict[str, "Tensor"]) -> dict:
 
 
 def published_file(name: str, weights: str) -> Path:
-    """Return the file of published weights, where torchvision keeps it, or fetch it."""
+    """Return the file of published weights; fetch it where it is not there."""
     import torch
     from torchvision.models import get_model_weights
 
@@ -167,8 +167,9 @@ def published_file(name: str, weights: str) -> Path:
         torch.hub.download_url_to_file(url, str(file), DIGEST.search(file.name)[1])
     except (OSError, RuntimeError) as error:
         raise FileNotFoundError(
-            f"weights {weights} of {name} are not in {file} and could not be fetched from "
-            f"{url} ({error}); fetch that file where there is a network and put it there "
-            "or give its path as weights, or begin with random weights, weights 'none'"
+            f"weights {weights} of {name} are not in {file} and could not be fetched "
+            f"from {url} ({error}); fetch that file where there is a network and put "
+            "it there or give its path as weights, or begin with random weights, "
+            "weights 'none'"
         ) from error
     return file

@@ -383,11 +383,13 @@ BAD = {
     "truncated": (cut_json, r"expected whole JSON in .*val2014.json.*download"),
     "no file name": (
         annotations("val", lambda content: content["images"][0].pop("file_name")),
-        r"expected annotations in .*val2014.json, got other JSON \(KeyError\('file_name'",
+        r"expected annotations in .*val2014.json, got other JSON "
+        r"\(KeyError\('file_name'",
     ),
     "name outside": (
         annotations("val", outside),
-        r"images of .*val2014.json inside the folder of images, got '../../../secret.jpg'; down",
+        r"images of .*val2014.json inside the folder of images, got "
+        r"'../../../secret.jpg'; down",
     ),
     "unknown image": (
         annotations("train", annotate(777, 1)),
@@ -401,7 +403,8 @@ BAD = {
         annotations(
             "val", lambda content: content["categories"][0].update(name="pear")
         ),
-        r"the same categories in both files of .*annotations, got 6 and 6 that differ; download",
+        r"the same categories in both files of .*annotations, got 6 and 6 that differ; "
+        r"download",
     ),
     "id of nobody": (
         change_ids("train", 1, [3, 4, 4000]),
