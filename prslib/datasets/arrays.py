@@ -3,8 +3,8 @@
 Two forms. An ``npz`` file has a checksum of every array, which is compared whenever one
 is read. The rows of a prepared set are gigabytes: they are mapped into memory, and the
 file beside them has a checksum for each. Every time they are opened, as many random
-rows are compared as a gigabyte holds, in about half a second: all of a small set, a
-tenth of COCOseq's 11.3 GB. ``python -m prslib prepare`` compares all, in six seconds.
+rows are compared as a gigabyte holds, in about a second: all of a small set, a tenth
+of COCOseq's 11.3 GB. ``python -m prslib prepare`` compares all, in twelve seconds.
 """
 
 from __future__ import annotations
