@@ -110,7 +110,8 @@ class SequentialDataset:
     >>> split = Split(None, np.eye(2, dtype=bool), np.array([0, 1]))
     >>> groups = ("majority", "minority")
     >>> task = np.array([0, 1])
-    >>> data = SequentialDataset("ab", split, {"full": split}, tuple("ab"), task, groups)
+    >>> tests = {"full": split}
+    >>> data = SequentialDataset("ab", split, tests, ("a", "b"), task, groups)
     >>> data.num_tasks
     2
     """

@@ -37,24 +37,15 @@ class Corpus:
 
     def keep(self, rows: np.ndarray, reason: str) -> Corpus:
         """Return the corpus without the images where `rows`, bool (N,), is False."""
-        return replace(
-            self,
-            key=self.key[rows],
-            is_test=self.is_test[rows],
-            files=self.files[rows],
-            labels=self.labels[rows],
-            left_out=self.left_out | {reason: int((~rows).sum())},
-        )
+        names = ("key", "is_test", "files", "labels")
+        columns = {name: getattr(self, name)[rows] for name in names}
+        left_out = self.left_out | {reason: int((~rows).sum())}
+        return replace(self, **columns, left_out=left_out)
 
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
-        write_arrays(
-            file,
-            image_id=self.key,
-            split=self.is_test,
-            labels=self.labels,
-            names=np.array(self.names),
-        )
+        columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
+        write_arrays(file, **columns, names=np.array(self.names))
 
 
 def read_table(file: Path, has_ids: bool) -> Corpus:
@@ -117,13 +108,10 @@ class Selection:
     def keep(self, rows: np.ndarray) -> Selection:
         """Return the selection without the images where `rows`, bool (N,), is False."""
         before = np.concatenate([[0], rows.cumsum()])
-        return replace(
-            self,
-            files=self.files[rows],
-            labels=self.labels[rows],
-            task=self.task[rows],
-            bounds=before[self.bounds],
-        )
+        columns = {
+            name: getattr(self, name)[rows] for name in ("files", "labels", "task")
+        }
+        return replace(self, **columns, bounds=before[self.bounds])
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
@@ -238,10 +226,8 @@ class PreparedSet:
         for table in (data_dir() / self.name / "corpus.npz", data_dir() / self.table):
             if table.is_file():
                 corpus = read_table(table, not self.ids_are_rows)
-                labels, names = self._labels_to_cluster(corpus)
-                return Clustering(
-                    labels, names, self.num_tasks, self.beta, self.min_classes
-                )
+                options = self.num_tasks, self.beta, self.min_classes
+                return Clustering(*self._labels_to_cluster(corpus), *options)
         raise self.not_prepared()
 
     def not_prepared(self) -> FileNotFoundError:
@@ -293,18 +279,13 @@ class PreparedSet:
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
         names = np.array(names)[stays]
-        balanced = pool[
-            self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)
-        ]
-        rows = {
-            "train": np.setdiff1d(pool[~is_test], balanced),
-            "balanced": balanced,
-            "imbalanced": pool[is_test],
-        }
-        made = self._selection(
-            "derived", corpus, rows, labels, task, names, class_task[stays]
+        drawn = self.draw_balanced(
+            labels[pool], names.tolist(), is_test, per_class, rng
         )
-        return made, left_out
+        rows = {"balanced": pool[drawn], "imbalanced": pool[is_test]}
+        rows["train"] = np.setdiff1d(pool[~is_test], pool[drawn])
+        chosen = "derived", corpus, rows, labels, task, names, class_task[stays]
+        return self._selection(*chosen), left_out
 
     def _select_released(
         self, corpus: Corpus, ids: dict[str, list[np.ndarray]]

@@ -30,10 +30,6 @@ class Architecture:
         None  # what the paper's tables call it, or what it stands in for
     )
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
-    # Whether `prslib.experiments.stacked` may train several as one: the network has no
-    # state but its weights, and is so small that a GPU mostly waits for the next
-    # kernel.
-    stacks: bool = False
     on_features: bool = (
         False  # of another, frozen network; else the network takes images
     )
@@ -103,9 +99,9 @@ MODELS: dict[str, Architecture] = {
         "attention:convnet_recurrent", 4, **_CONVNET, **_MULTILABEL, **_RECURRENT
     ),
     "head": Architecture(
-        "networks:head", 2, vector_stages=0, stacks=True, on_features=True, **_SMALL
+        "networks:head", 2, vector_stages=0, on_features=True, **_SMALL
     ),
-    "mlp": Architecture("networks:MLP", 3, stacks=True, **_SMALL),
+    "mlp": Architecture("networks:MLP", 3, **_SMALL),
     "resnet18": Architecture("networks:ResNet18", 6),
     "resnet18_imagenet": Architecture(
         "networks:resnet18", 7, published_weights=("IMAGENET1K_V1",), **_IMAGENET
