@@ -69,7 +69,7 @@ def test_names_of_caches_tell_the_code_that_draws_them(cache, monkeypatch):
 
 
 def test_a_cache_in_which_any_byte_is_changed_is_made_again_or_the_same(cache):
-    """Among them are other compressions, encryption and a directory without an array."""
+    """Among them are other compressions and a directory without an array."""
     made = {"value": np.arange(9, dtype=np.uint8), "other": np.arange(5)}
     load = partial(cached_arrays, "made", made, MAKER, lambda: made)
     load()
@@ -230,5 +230,5 @@ def test_other_rows_of_a_large_array_are_compared_at_each_opening(
 def test_too_little_disk_is_an_error_before_work(tmp_path, monkeypatch):
     free = SimpleNamespace(free=7 * 3 - 1)
     monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: free)
-    with pytest.raises(OSError, match="GB free for 7 images .* set PRSLIB_DATA"):
+    with pytest.raises(OSError, match=r"GB free for 7 images .* set PRSLIB_DATA"):
         fill(tmp_path / "rows.bin", source=lambda _: pytest.fail("worked"))

@@ -1,4 +1,4 @@
-"""Algorithm 2 against worked examples and a literal twin; groups, thinning and test sets."""
+"""Algorithm 2 against examples and a literal twin; groups, thinning and test sets."""
 
 from itertools import combinations
 

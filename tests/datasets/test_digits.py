@@ -1,4 +1,4 @@
-"""Label matrices have the counts asked for, and the stand-ins what their profiles say."""
+"""Label matrices have the counts asked for, stand-ins what their profiles say."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Features of a frozen network: those that are embedded, and those of a user's own images."""
+"""Features of a frozen network: embedded ones, and those of a user's images."""
 
 import hashlib
 import os
@@ -89,7 +89,9 @@ def test_a_damaged_package_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(features, "EMBEDDED", tmp_path / "cocoseq_mini.npz")
     for damaged in (content[:-1000], flipped):
         damaged.tofile(features.EMBEDDED)
-        with pytest.raises(ValueError, match="cannot be read .*; install prslib again"):
+        with pytest.raises(
+            ValueError, match=r"cannot be read .*; install prslib again"
+        ):
             load_dataset("cocoseq-mini")
 
 

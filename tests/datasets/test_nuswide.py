@@ -159,15 +159,6 @@ BAD = {
         ),
         "TestImagelist.txt inside the folder of images, got '../../a.jpg'",
     ),
-    "id": (
-        lambda root: (root / "ids/test_task1_id_nuswide.json").write_text("[100000]"),
-        "1 of 1 in one file are not, the first is 100000",
-    ),
-    "last test file": (
-        lambda root: (root / "ids/test_task1_id_nuswide.json").unlink(),
-        "test_task1_id_nuswide.json, got none; put the released files there ("
-        "dataset/data_source/NUSWIDEseq/ids of github.com/cdjkim/PRS)",
-    ),
 }
 
 

@@ -22,7 +22,8 @@ DIGEST_ALL = """
 import hashlib
 from prslib.datasets import DATASETS, load_dataset
 for name in [name for name in DATASETS if "digits" in name]:
-    data, alone, digest = load_dataset(name), load_dataset(name, False), hashlib.sha256()
+    data, alone = load_dataset(name), load_dataset(name, False)
+    digest = hashlib.sha256()
     for part in ("train", *data.tests):
         images, labels = ({"train": d.train, **d.tests}[part] for d in (data, alone))
         for array in (images.images, labels.labels, labels.task):

@@ -163,7 +163,7 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def mnist_file(tmp_path_factory):
-    """MNIST's counts with blank pictures; a picture's first two pixels say which it is."""
+    """MNIST's counts with blank pictures; the first two pixels say which it is."""
     arrays, rng = {}, np.random.default_rng(1)
     kept = single_label.released_images(MNIST)
     rest = np.setdiff1d(np.arange(60000), kept)
@@ -256,7 +256,7 @@ def test_stand_ins_have_the_papers_counts(name):
 def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(
     tmp_path, monkeypatch
 ):
-    """Every original is of one brightness, so that a picture tells which it was drawn from."""
+    """Every original has a brightness of its own, which its pictures tell."""
     digits = np.tile(np.arange(10), 6)
     levels = np.arange(1, 61) / 60
     images = np.broadcast_to(np.arange(1, 61)[:, None, None], (60, 8, 8))

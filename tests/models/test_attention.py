@@ -1,4 +1,4 @@
-"""Attention Consistency and RNN-Attention: what their objectives ask for, and of whom."""
+"""Attention Consistency and RNN-Attention: what their objectives ask for."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""The networks: their stages, their weights, and what a configuration refuses of them."""
+"""The networks: their stages, their weights, and what a configuration refuses."""
 
 import hashlib
 import sys
@@ -126,7 +126,7 @@ def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
 
 
 def test_single_samples_have_gradients_in_a_resnet(resnet):
-    """EWC and GSS look at a ResNet: its layers work in place, and every one is met once."""
+    """EWC and GSS look at a ResNet: its layers work in place, each is met once."""
     _, upper = split(resnet.eval(), 0)
     given, targets = images(3), torch.eye(5)[[0, 2, 4]]
     found = squared_gradients(upper, F.multilabel_soft_margin_loss, given, targets)
@@ -205,7 +205,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
         ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"
     ):
         build_small(weights=str(tmp_path / "other.pth"))
-    with pytest.raises(ValueError, match="list.pth: expected a state dict"):
+    with pytest.raises(ValueError, match=r"list.pth: expected a state dict"):
         build_small(weights=str(tmp_path / "list.pth"))
     with pytest.raises(
         FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"
