@@ -73,7 +73,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
 
 @lru_cache
 def fingerprint(name: str) -> str:
-    """Hash labels, tasks, and what gave features, into twelve digits: part of a run's identity."""
+    """Hash labels, tasks and what gave features: twelve digits of a run's identity."""
     dataset = load_dataset(name, images=False)
     digest = hashlib.sha256(dataset.class_task.tobytes())
     digest.update(DATASETS[name].identity().encode())

@@ -1,20 +1,25 @@
-"""Define what every data set holds: images, multi-hot labels, and the task of each class."""
+"""Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 GROUPS = ("majority", "moderate", "minority")
-ORDER_STREAM = 1000  # spawn key of the drawn order, far from those of a run's other generators
+# The paper's own images, some of its own images, or others in their place.
+Relation = Literal["paper's", "part", "stand-in"]
+ORDER_STREAM = (
+    1000  # spawn key of the drawn order, far from those of a run's other generators
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Hold the images of one part of a data set with their labels and tasks; Sec. 5.
+    """Inputs of a stream or a test set with their labels and tasks; Sec. 5.
 
-    In place of images there may be features: what a frozen network gives for each image.
+    Inputs are images, or features that a frozen network gives for each image.
 
     Parameters
     ----------
@@ -51,12 +56,14 @@ class Split:
         elif getattr(self.images, "dtype", None) == np.float32:
             _check_array("features", self.images, np.float32, "(images, width)")
         else:
-            _check_array("images", self.images, np.uint8, "(images, height, width, channels)")
+            _check_array(
+                "images", self.images, np.uint8, "(images, height, width, channels)"
+            )
         for what, found in (("task", self.task), ("image", self.images)):
             if found is not None and len(found) != len(self.labels):
                 raise ValueError(
-                    f"expected one {what} for each row of labels, got {len(found)} {what}s for "
-                    f"{len(self.labels)} rows"
+                    f"expected one {what} for each row of labels, got {len(found)} "
+                    f"{what}s for {len(self.labels)} rows"
                 )
 
     def __len__(self) -> int:
@@ -71,7 +78,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class SequentialDataset:
-    """Hold a data set whose classes come in tasks, one task after another; Sec. 5.
+    """A data set whose classes come in tasks, one task after another; Sec. 5.
 
     Parameters
     ----------
@@ -89,22 +96,23 @@ class SequentialDataset:
         One of `GROUPS` for each class.
     stands_for : str or None
         The paper's data set that this one is compared with.
-    part_of_it : bool
-        Whether its images are some of that data set's own.
 
     Raises
     ------
     TypeError
         If an array has another type than the above.
     ValueError
-        If the parts do not fit each other: counts of classes, task ids that are not 0 to T-1,
-        an unknown group, or an image with a label outside its task.
+        If the parts do not fit each other: counts of classes, task ids that are not
+        0 to T-1, an unknown group, or an image with a label outside its task.
 
     Examples
     --------
     >>> split = Split(None, np.eye(2, dtype=bool), np.array([0, 1]))
-    >>> SequentialDataset("two", split, {"balanced": split}, ("a", "b"), np.array([0, 1]),
-    ...                   ("majority", "minority")).num_tasks
+    >>> groups = ("majority", "minority")
+    >>> task = np.array([0, 1])
+    >>> tests = {"full": split}
+    >>> data = SequentialDataset("ab", split, tests, ("a", "b"), task, groups)
+    >>> data.num_tasks
     2
     """
 
@@ -115,49 +123,61 @@ class SequentialDataset:
     class_task: np.ndarray
     class_group: tuple[str, ...]
     stands_for: str | None = None
-    part_of_it: bool = False
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
         _check_array("class_task", self.class_task, np.int64, "(classes,)")
         if not self.tests:
-            raise ValueError("expected at least one test set, got none; pass tests={'balanced': …}")
+            raise ValueError(
+                "expected at least one test set, got none; pass tests={'balanced': …}"
+            )
         found = np.unique(self.class_task).tolist()
         if not found or found != list(range(len(found))):
             raise ValueError(
                 f"expected task ids 0 to T-1 in class_task, each used, got {found}; "
                 "number the tasks anew"
             )
-        for what, values in (("class_names", self.class_names), ("class_group", self.class_group)):
+        for what, values in (
+            ("class_names", self.class_names),
+            ("class_group", self.class_group),
+        ):
             if len(values) != self.num_classes:
                 raise ValueError(
-                    f"expected {self.num_classes} {what}, one for each entry of class_task, "
-                    f"got {len(values)}"
+                    f"expected {self.num_classes} {what}, one for each entry of "
+                    f"class_task, got {len(values)}"
                 )
         if unknown := sorted(set(self.class_group) - set(GROUPS)):
-            raise ValueError(f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}")
+            raise ValueError(
+                f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}"
+            )
         for split_name, split in {"train": self.train, **self.tests}.items():
             self._check_split(split_name, split)
 
     def _check_split(self, split_name: str, split: Split) -> None:
         if split.labels.shape[1] != self.num_classes:
             raise ValueError(
-                f"expected {self.num_classes} columns in the labels of {split_name!r}, one a "
-                f"class, got {split.labels.shape[1]}"
+                f"expected {self.num_classes} columns in the labels of {split_name!r}, "
+                f"one a class, got {split.labels.shape[1]}"
             )
-        if len(outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))):
+        if len(
+            outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))
+        ):
             raise ValueError(
                 f"expected tasks 0 to {self.num_tasks - 1} in {split_name!r}, got "
-                f"{split.task[outside[0]]} for image {outside[0]}; leave out images of no task"
+                f"{split.task[outside[0]]} for image {outside[0]}; leave out images of "
+                "no task"
             )
-        foreign = split.labels & (self.class_task[None, :] != split.task[:, None])  # (N, C)
+        foreign = split.labels & (
+            self.class_task[None, :] != split.task[:, None]
+        )  # (N, C)
         if len(images := np.flatnonzero(foreign.any(axis=1))):
             first = images[0]
             label = self.class_names[int(foreign[first].argmax())]
             raise ValueError(
                 f"expected only labels of an image's own task in {split_name!r}, got "
                 f"{len(images)} images with others, the first at index {first}: task "
-                f"{split.task[first]} with label {label!r}; leave out images that span tasks"
+                f"{split.task[first]} with label {label!r}; leave out images that span "
+                "tasks"
             )
 
     @property
@@ -178,7 +198,7 @@ class SequentialDataset:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hold the defaults of a run on one data set; Sec. 6.1 and the appendix's training details.
+    """Defaults of a run on one data set; Sec. 6.1 and the appendix.
 
     Parameters
     ----------
@@ -199,11 +219,11 @@ class Recipe:
     batch_size, replay_batch_size : int
         New and replayed samples of a step.
     norm_penalty : float
-        Weight of the sum of the parameters' squared 2-norms, which is added to the loss.
+        Weight of the sum of the parameters' squared 2-norms in the loss.
     tasks_at_once : int
-        Tasks that are trained together: 2 where every class is a task and the paper trains pairs.
+        Tasks that are trained together: 2 where every class is a task.
     schedule_drawn : bool
-        Whether a run that names no schedule draws one from its seed, instead of taking `schedule`.
+        Whether a run that names no schedule draws one from its seed.
     precision : str
         Name in `prslib.training.config.PRECISIONS`.
     test_set : str
@@ -211,11 +231,11 @@ class Recipe:
     weights : str or None
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, for the stand-ins, what `bench/ewc_strength.py`
-        chooses on seeds and images that no result is reported on.
+        Strength of EWC's penalty: the paper's or, for the stand-ins, what a search
+        chose on seeds and images that no result is reported on.
     test_resamples : int
-        How often the test images are drawn anew, so that intervals hold their chance too; 0 where
-        they are many.
+        How often the test images are drawn anew, so that intervals hold their chance
+        too; 0 where they are many.
 
     Examples
     --------
@@ -244,9 +264,11 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Hold the labels that classes are clustered from, and the arguments of `cluster_classes`."""
+    """The labels that classes are clustered from, for `cluster_classes`."""
 
-    labels: np.ndarray  # bool (N, C), also of images that the split drops; each has a label
+    labels: (
+        np.ndarray
+    )  # bool (N, C), also of images that the split drops; each has a label
     class_names: tuple[str, ...]  # also of classes that are dropped later
     n_groups: int
     beta: float
@@ -255,20 +277,28 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Entry:
-    """Hold one line of `prslib.datasets.DATASETS`."""
+    """One line of `prslib.datasets.DATASETS`."""
 
     load: Callable[[bool], SequentialDataset]  # without images where it is given False
     recipe: Recipe
-    clustering: Callable[[], Clustering] | None = None  # None where tasks are not clustered
-    # What tells apart runs on features that different networks gave for the same images.
+    clustering: Callable[[], Clustering] | None = (
+        None  # None where tasks are not clustered
+    )
+    # What tells apart runs on features that different networks gave for the same
+    # images.
     identity: Callable[[], str] = str
-    tests_on_pretrained: bool = False  # the embedded weights have learned some of its test images
+    tests_on_pretrained: bool = (
+        False  # the embedded weights have learned some of its test images
+    )
+    relation: Relation = "stand-in"  # to the paper's data set that it stands for
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
     tasks = list(schedule)
-    if wrong := [t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)]:
+    if wrong := [
+        t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)
+    ]:
         raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
     times = Counter(int(t) for t in tasks)
     problems = {
@@ -276,10 +306,12 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
         "repeated": sorted(t for t, n in times.items() if n > 1),
         "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
     }
-    if said := "; ".join(f"{what} tasks {found}" for what, found in problems.items() if found):
+    if said := "; ".join(
+        f"{what} tasks {found}" for what, found in problems.items() if found
+    ):
         raise ValueError(
-            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, got "
-            f"{tuple(tasks)}: {said}"
+            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, "
+            f"got {tuple(tasks)}: {said}"
         )
     return tuple(int(t) for t in tasks)
 
@@ -291,7 +323,7 @@ def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
 
 
 def tasks_together(schedule: Sequence[int], at_once: int) -> list[tuple[int, ...]]:
-    """Cut a schedule into the groups of tasks that are trained together, each group sorted."""
+    """Cut a schedule into groups of tasks that are trained together, each sorted."""
     starts = range(0, len(schedule), at_once)
     return [tuple(sorted(schedule[start : start + at_once])) for start in starts]
 
@@ -302,19 +334,22 @@ def task_name(group: Iterable[int]) -> str:
 
 
 def check_labels(labels: np.ndarray) -> None:
-    """Raise unless the labels are a bool matrix with at least one label in every row."""
+    """Raise unless labels are a bool matrix with a label or more in every row."""
     _check_array("labels", labels, np.bool_, "(images, classes)")
     if len(empty := np.flatnonzero(~labels.any(axis=1))):
         raise ValueError(
-            f"expected at least one label for every image, got {len(empty)} without any, the "
-            f"first at index {empty[0]}; leave them out: labels[labels.any(axis=1)]"
+            f"expected at least one label for every image, got {len(empty)} without "
+            f"any, the first at index {empty[0]}; leave them out: "
+            "labels[labels.any(axis=1)]"
         )
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}")
+        raise TypeError(
+            f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}"
+        )
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
         raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")
 
@@ -325,6 +360,6 @@ def schedule_of(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.replace("+", ",").split(","))
     except ValueError:
         raise ValueError(
-            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the classes of a "
-            "task with + and the tasks with commas"
+            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the "
+            "classes of a task with + and the tasks with commas"
         ) from None

@@ -1,4 +1,4 @@
-"""Cluster classes into tasks, draw balanced test sets, and thin single-label data; Appendix."""
+"""Cluster classes into tasks, draw balanced test sets, thin single-label data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prslib.datasets.base import GROUPS, Split, check_labels
 
 
 class Merge(NamedTuple):
-    """Hold one step of the clustering; Appendix, Algorithm 2, line 26."""
+    """One step of the clustering; Appendix, Algorithm 2, line 26."""
 
     first: tuple[int, ...]  # classes of the two groups that are joined
     second: tuple[int, ...]
@@ -22,7 +22,7 @@ class Merge(NamedTuple):
 def cluster_classes(
     labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
 ) -> np.ndarray:
-    """Join classes into groups, int64 (C,), that cut few images apart; Appendix, Algorithm 2."""
+    """Join classes into groups, int64 (C,), that cut few images apart; Algorithm 2."""
     merges = class_merges(labels, n_groups, beta, min_classes)
     group_of_class = np.arange(labels.shape[1])
     for merge in merges:
@@ -33,27 +33,32 @@ def cluster_classes(
 def class_merges(
     labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
 ) -> list[Merge]:
-    """List the merges from single classes (labels bool (N, C)) to the groups; Algorithm 2."""
-    # The paper leaves three things open. Pairs without a common image (co = 0) are never merged.
-    # Of equal scores the first pair is merged, in the order of the groups' lowest classes. For
-    # the "minimum number of classes": once the merges left are no more than the groups below the
-    # minimum, every merge must take in one of those. This looks one merge ahead only and so can
-    # end short of the minimum, which is an error.
+    """List the merges from single classes, of labels (N, C), to groups; Algorithm 2."""
+    # The paper leaves three things open. Pairs without a common image (co = 0) are
+    # never merged. Of equal scores the first pair is merged, in the order of the
+    # groups' lowest classes. For the "minimum number of classes": once the merges left
+    # are no more than the groups below the minimum, every merge must take in one of
+    # those. This looks one merge ahead only and so can end short of the minimum, which
+    # is an error.
     check_labels(labels)
     num_classes = labels.shape[1]
     if not 1 <= n_groups <= num_classes:
-        raise ValueError(f"expected n_groups from 1 to {num_classes} classes, got {n_groups}")
+        raise ValueError(
+            f"expected n_groups from 1 to {num_classes} classes, got {n_groups}"
+        )
     if not 0 <= beta < np.inf:
         raise ValueError(f"expected a finite beta of 0 or more, got {beta}")
     if min_classes < 1 or min_classes * n_groups > num_classes:
         raise ValueError(
-            f"expected min_classes from 1 to {num_classes // n_groups}, as {num_classes} classes "
-            f"make {n_groups} groups, got {min_classes}"
+            f"expected min_classes from 1 to {num_classes // n_groups}, as "
+            f"{num_classes} classes make {n_groups} groups, got {min_classes}"
         )
     _, first, images = np.unique(
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
-    touched = labels[first]  # (rows, groups), the distinct rows; images (rows,) have each
+    touched = labels[
+        first
+    ]  # (rows, groups), the distinct rows; images (rows,) have each
     groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
     merges = []
     while len(groups) > n_groups:
@@ -64,12 +69,16 @@ def class_merges(
         first, second = np.unravel_index(score.argmax(), score.shape)
         if score[first, second] == -np.inf:
             raise ValueError(
-                f"expected {n_groups} groups, but no two of the {len(groups)} groups left that "
-                f"may be merged share an image ({small.sum()} have fewer than {min_classes} "
-                "classes); ask for more groups, lower min_classes, or leave out classes that "
-                "never occur with others"
+                f"expected {n_groups} groups, but no two of the {len(groups)} groups "
+                f"left that may be merged share an image ({small.sum()} have fewer "
+                f"than {min_classes} classes); ask for more groups, lower min_classes, "
+                "or leave out classes that never occur with others"
             )
-        found = (int(together[first, second]), int(apart[first, second]), score[first, second])
+        found = (
+            int(together[first, second]),
+            int(apart[first, second]),
+            score[first, second],
+        )
         merges.append(Merge(groups[first], groups[second], *found))
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
@@ -77,7 +86,8 @@ def class_merges(
     if min(len(group) for group in groups) < min_classes:
         raise ValueError(
             f"expected {min_classes} or more classes in each group, got groups of "
-            f"{[len(group) for group in groups]}; lower min_classes or ask for fewer groups"
+            f"{[len(group) for group in groups]}; lower min_classes or ask for fewer "
+            "groups"
         )
     return merges
 
@@ -85,12 +95,13 @@ def class_merges(
 def _merge_scores(
     touched: np.ndarray, images: np.ndarray, beta: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return score, co and elem of each pair j < k of groups, no score elsewhere; Eq. (9)."""
+    """Return score, co and elem of each pair j < k of groups; Eq. (9)."""
     num_groups = touched.shape[1]
     spread = touched.sum(axis=1)
     alone, pair = touched[spread == 1], touched[spread == 2]
     elem = images[spread == 1] @ alone  # (groups,)
-    # An image within the union of two groups and in neither has labels in exactly these two.
+    # An image within the union of two groups and in neither has labels in exactly these
+    # two.
     low = pair.argmax(axis=1)
     high = num_groups - 1 - pair[:, ::-1].argmax(axis=1)
     co = np.zeros((num_groups, num_groups), dtype=np.int64)  # upper triangle
@@ -103,8 +114,9 @@ def _merge_scores(
 
 
 def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """Turn groups (C,) into tasks (C,), the one with most `counted` classes, bool (C,), first."""
-    # For COCOseq this gives the published numbers 0 to 3 (24, 18, 14 and 14 kept classes).
+    """Return the tasks of groups (C,), most `counted` classes first."""
+    # For COCOseq this gives the published numbers 0 to 3 (24, 18, 14 and 14 kept
+    # classes).
     sizes = np.bincount(group_of_class[counted], minlength=group_of_class.max() + 1)
     task_of_group = np.empty(len(sizes), dtype=np.int64)
     task_of_group[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
@@ -112,7 +124,7 @@ def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarra
 
 
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
-    """Find the task that holds all labels of an image, -1 where they span tasks; Appendix."""
+    """Find the task of all labels of an image, -1 where they span tasks; Appendix."""
     check_labels(labels)
     if class_task.shape != (labels.shape[1],):
         raise ValueError(
@@ -129,16 +141,20 @@ def class_groups(
     class_freq: np.ndarray, minority_below: float = 200, majority_from: float = 900
 ) -> tuple[str, ...]:
     """Name the group of each class by its frequency in the stream; Sec. 6.1."""
-    # The paper says "more than 900"; its released list has a class with exactly 900 among the
-    # majority, so the threshold itself belongs to the majority here.
+    # The paper says "more than 900"; its released list has a class with exactly 900
+    # among the majority, so the threshold itself belongs to the majority here.
     if minority_below > majority_from:
         raise ValueError(
-            f"expected minority_below at or under majority_from, got {minority_below} and "
-            f"{majority_from}"
+            f"expected minority_below at or under majority_from, got {minority_below} "
+            f"and {majority_from}"
         )
     majority, moderate, minority = GROUPS
     return tuple(
-        minority if freq < minority_below else majority if freq >= majority_from else moderate
+        minority
+        if freq < minority_below
+        else majority
+        if freq >= majority_from
+        else moderate
         for freq in class_freq.tolist()
     )
 
@@ -152,10 +168,11 @@ def balanced_test(
 ) -> np.ndarray:
     """Draw the indices of a test set with `per_class` images of every class; Sec. 4.1.
 
-    Images of the `reserve`, bool (N,), are drawn only when a class finds none among the others.
+    Images of the `reserve`, bool (N,), are drawn where a class finds no other.
     """
-    # The paper does not say how it draws. Here the classes are filled one after another, the
-    # rarest first, with random images that hold no class that is full already.
+    # The paper does not say how it draws. Here the classes are filled one after
+    # another, the rarest first, with random images that hold no class that is full
+    # already.
     check_labels(labels)
     if per_class < 1:
         raise ValueError(f"expected per_class of 1 or more, got {per_class}")
@@ -173,9 +190,10 @@ def balanced_test(
                 drawn.append(image)
     if len(short := np.flatnonzero(counts < per_class)):
         raise ValueError(
-            f"expected {per_class} test images of every class, but {len(short)} classes have "
-            f"fewer, class {names[short[0]] if names else short[0]} only "
-            f"{counts[short[0]]}; ask for fewer images a class or leave these classes out"
+            f"expected {per_class} test images of every class, but {len(short)} "
+            f"classes have fewer, class {names[short[0]] if names else short[0]} only "
+            f"{counts[short[0]]}; ask for fewer images a class or leave these classes "
+            "out"
         )
     return np.sort(np.array(drawn, dtype=np.int64))
 
@@ -186,11 +204,12 @@ def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
     A class keeps floor(N_c f_c) images: f_c = min(1, pi_c / (max pi - min pi)),
     pi_c = alpha / (c+1)^(alpha+1).
     """
-    # The paper prints alpha and the sums, 11543 and 14181 images; these fractions give both.
+    # The paper prints alpha and the sums, 11543 and 14181 images; these fractions give
+    # both.
     if len(class_freq) < 2 or not alpha > 0:
         raise ValueError(
-            f"expected two classes or more and an alpha above 0, got {len(class_freq)} classes "
-            f"and alpha {alpha}"
+            f"expected two classes or more and an alpha above 0, got {len(class_freq)} "
+            f"classes and alpha {alpha}"
         )
     density = alpha / np.arange(1, len(class_freq) + 1) ** (alpha + 1.0)
     kept = np.minimum(1.0, density / (density.max() - density.min()))
@@ -198,26 +217,29 @@ def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
 
 
 def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Find the first `counts`, (C,), images of each class; labels are classes, int64 (N,)."""
-    # The paper does not say which images of a class are kept. The first ones need no seed, so
-    # that everybody has the same set; a run shuffles them anyway.
+    """Find the first `counts` (C,) images of each class of labels, int64 (N,)."""
+    # The paper does not say which images of a class are kept. The first ones need no
+    # seed, so that everybody has the same set; a run shuffles them anyway.
     kept = []
     for label, count in enumerate(counts.tolist()):
         members = np.flatnonzero(labels == label)
         if len(members) < count:
-            raise ValueError(f"expected {count} images of class {label}, got {len(members)}")
+            raise ValueError(
+                f"expected {count} images of class {label}, got {len(members)}"
+            )
         kept.append(members[:count])
     return np.sort(np.concatenate(kept))
 
 
 def feature_rows(test: Split, per_class: int) -> np.ndarray:
-    """Find the test images whose features a run stores: the first single-label ones a class."""
-    # The paper does not say how its figure colours an image with several labels. Such an image
-    # has no one class that its features could be near to, so it is left out.
+    """Find the images whose features a run stores: the first of a single label."""
+    # The paper does not say how its figure colours an image with several labels. Such
+    # an image has no one class that its features could be near to, so it is left out.
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
     if not len(alone):
         raise ValueError(
-            "features_per_class: expected test images with a single label, got none; set it to 0"
+            "features_per_class: expected test images with a single label, got none; "
+            "set it to 0"
         )
     number = test.labels[alone].cumsum(axis=0)  # (N, C), counted within each class
     return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]

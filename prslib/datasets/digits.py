@@ -1,4 +1,4 @@
-"""Make the stand-ins for the paper's two multi-label streams: digits with the same statistics."""
+"""Make stand-ins for the two multi-label streams: digits of the same statistics."""
 
 import sys
 from dataclasses import dataclass
@@ -16,14 +16,17 @@ NUM_COLOURS = len(scenes.COLOURS)
 
 @dataclass(frozen=True)
 class TaskProfile:
-    """Hold the class frequencies and labels per image of one task's stream; Sec. 5."""
+    """Class frequencies and labels per image of one task's stream; Sec. 5."""
 
     class_freq: tuple[int, ...]  # images of each class, in descending order
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
-    def scaled(self, divisor: int, connected: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(
+        self, divisor: int, connected: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller."""
-        # connected: a tree of C - 1 images with two labels joins the classes, for their clustering
+        # connected: a tree of C - 1 images with two labels joins the classes, for their
+        # clustering
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
         counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards
@@ -32,62 +35,54 @@ class TaskProfile:
         return class_freq, fill_with_singles(class_freq, counts)
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return both counts of a test set with equally many images of every class; Sec. 5.1."""
+        """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
         class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
-        counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(np.int64)
+        counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(
+            np.int64
+        )
         return class_freq, fill_with_singles(class_freq, counts)
 
 
-def fill_with_singles(class_freq: np.ndarray, labels_per_image: np.ndarray) -> np.ndarray:
+def fill_with_singles(
+    class_freq: np.ndarray, labels_per_image: np.ndarray
+) -> np.ndarray:
     """Set the single-label images to as many as the frequencies leave."""
     counts = labels_per_image.copy()
     counts[0] = class_freq.sum() - (counts[1:] * np.arange(2, len(counts) + 1)).sum()
     return counts
 
 
-# Counted from the released splits of the paper's two data sets, training images only.
-COCOSEQ = (
-    TaskProfile(
-        (
-            *(1357, 1180, 1121, 898, 874, 584, 541, 416, 413, 399, 388, 382),
-            *(307, 300, 272, 253, 230, 194, 145, 128, 126, 72, 59, 49),
-        ),
-        (6660, 1251, 323, 102, 25, 4),
-    ),
-    TaskProfile(
-        (
-            *(1827, 1319, 1228, 1045, 863, 808, 674, 658, 629, 575, 437, 408),
-            *(333, 273, 241, 198, 146, 107),
-        ),
-        (4839, 2139, 701, 126, 9),
-    ),
-    TaskProfile(
-        (1575, 1420, 1390, 1361, 925, 901, 900, 811, 794, 733, 660, 396, 342, 333),
-        (10673, 922, 8),
-    ),
-    TaskProfile(
-        (1743, 1158, 1050, 979, 482, 452, 395, 285, 284, 224, 189, 186, 185, 131),
-        (6856, 418, 13, 3),
-    ),
-)
+def read_profiles(text: str) -> tuple[TaskProfile, ...]:
+    """Read tasks: class frequencies | images with 1, 2, ... labels; the next task."""
+    return tuple(
+        TaskProfile(*(tuple(map(int, part.split())) for part in task.split("|")))
+        for task in text.split(";")
+    )
 
-NUSWIDESEQ = (
-    TaskProfile((14453, 2512, 1335, 857, 331), (16198, 1172, 266, 32, 4)),
-    TaskProfile((8525, 7983, 6273, 2995, 2009, 1368), (9953, 6406, 1785, 257, 1)),
-    TaskProfile(
-        (2283, 438, 422, 402, 260, 215, 175, 150, 136, 128, 127, 118, 102, 101, 87, 83),
-        (2478, 764, 304, 71, 5),
-    ),
-    TaskProfile((410, 317, 247, 196, 150, 146, 142, 135, 107, 75, 70, 45), (1815, 108, 3)),
-    TaskProfile((1120, 868, 232, 199), (2325, 47)),
-    TaskProfile((2724, 2547, 440, 438, 423, 184), (2830, 1780, 114, 6)),
-)
+
+# Counted from the released splits of the paper's two data sets, training images only.
+COCOSEQ = read_profiles("""
+1357 1180 1121 898 874 584 541 416 413 399 388 382 307 300 272 253 230 194 145 128 126
+72 59 49 | 6660 1251 323 102 25 4;
+1827 1319 1228 1045 863 808 674 658 629 575 437 408 333 273 241 198 146 107 | 4839
+2139 701 126 9;
+1575 1420 1390 1361 925 901 900 811 794 733 660 396 342 333 | 10673 922 8;
+1743 1158 1050 979 482 452 395 285 284 224 189 186 185 131 | 6856 418 13 3
+""")
+NUSWIDESEQ = read_profiles("""
+14453 2512 1335 857 331 | 16198 1172 266 32 4;
+8525 7983 6273 2995 2009 1368 | 9953 6406 1785 257 1;
+2283 438 422 402 260 215 175 150 136 128 127 118 102 101 87 83 | 2478 764 304 71 5;
+410 317 247 196 150 146 142 135 107 75 70 45 | 1815 108 3;
+1120 868 232 199 | 2325 47;
+2724 2547 440 438 423 184 | 2830 1780 114 6
+""")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Hold what makes one digits data set."""
+    """The settings of one digits data set."""
 
     name: str
     stands_for: str
@@ -100,7 +95,9 @@ class Plan:
     @property
     def planted_task(self) -> np.ndarray:
         """Task of each class in the corpus, int64 (C,)."""
-        return np.repeat(np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile])
+        return np.repeat(
+            np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile]
+        )
 
 
 def draw_labels(
@@ -109,9 +106,10 @@ def draw_labels(
     rng: np.random.Generator,
     connected: bool = False,
 ) -> np.ndarray:
-    """Draw labels, bool (N, C), with exactly these class frequencies and labels per image."""
-    # Images with many labels are drawn first. An image's classes are drawn without replacement,
-    # weighted by the images that each class still lacks; those with one label take what is left.
+    """Draw labels, bool (N, C), with these class frequencies and labels per image."""
+    # Images with many labels are drawn first. An image's classes are drawn without
+    # replacement, weighted by the images that each class still lacks; those with one
+    # label take what is left.
     left = class_freq.copy()  # (C,) images that each class still lacks
     counts = labels_per_image.copy()
     rows = []
@@ -126,22 +124,28 @@ def draw_labels(
             rows.append(row)
     rows += [np.array([c]) for c in np.repeat(np.arange(len(left)), left)]
     labels = np.zeros((len(rows), len(left)), dtype=bool)
-    labels[np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(rows)] = True
+    labels[
+        np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
+        np.concatenate(rows),
+    ] = True
     return rng.permutation(labels)
 
 
 def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw distinct classes, weighted by the images that each still lacks."""
-    # The smallest of exponential times with rates `left` are a weighted draw without replacement.
+    # The smallest of exponential times with rates `left` are a weighted draw without
+    # replacement.
     times = np.full(len(left), np.inf)
     np.divide(rng.standard_exponential(len(left)), left, out=times, where=left > 0)
     return np.argpartition(times, size - 1)[:size]
 
 
 def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the edges of a random tree in which no class is used more often than it occurs."""
+    """Return edges of a random tree that uses no class more often than it occurs."""
     order = rng.permutation(len(class_freq))
-    order = np.concatenate([order[class_freq[order] > 1], order[class_freq[order] == 1]])
+    order = np.concatenate(
+        [order[class_freq[order] > 1], order[class_freq[order] == 1]]
+    )
     open_ends = np.zeros_like(class_freq)
     open_ends[order[0]] = class_freq[order[0]]
     edges = []
@@ -156,7 +160,7 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
 def join_tasks(
     blocks: list[np.ndarray], class_task: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Put the tasks' labels, (N_t, C_t) each, into one matrix over all classes, shuffled."""
+    """Put the tasks' labels, (N_t, C_t) each, into one shuffled matrix."""
     joined = []
     for task, block in enumerate(blocks):
         rows = np.zeros((len(block), len(class_task)), dtype=bool)
@@ -172,7 +176,11 @@ def draw_bridges(
     num_tasks = int(class_task.max()) + 1
     members = [np.flatnonzero(class_task == task) for task in range(num_tasks)]
     picks = np.stack(
-        [rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum()) for m in members], axis=1
+        [
+            rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum())
+            for m in members
+        ],
+        axis=1,
     )  # (count, tasks)
     spans = rng.integers(3, min(num_tasks, 4) + 1, size=count)
     ranks = rng.random((count, num_tasks)).argsort(axis=1).argsort(axis=1)
@@ -183,7 +191,7 @@ def draw_bridges(
 
 
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labels of all images before any split, bool (N, C), task after task of classes."""
+    """Draw the labels of all images before any split, bool (N, C)."""
     scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
     blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
     stream = join_tasks(blocks, plan.planted_task, rng)
@@ -195,10 +203,12 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 @lru_cache
 def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Return the corpus, the task of each class, int64 (C,), and the labels of each part."""
+    """Return the corpus, each class's task, int64 (C,), and each split's labels."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
     corpus = draw_corpus(plan, rng)
-    class_task = curation.cluster_classes(corpus, len(plan.profile), plan.beta, plan.min_classes)
+    class_task = curation.cluster_classes(
+        corpus, len(plan.profile), plan.beta, plan.min_classes
+    )
     drawn = {"train": corpus[curation.tasks_of_images(corpus, class_task) >= 0]}
     balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
     imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
@@ -209,14 +219,16 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
 
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
-    """Make a digits data set; its images are drawn once and then read from the cache."""
+    """Make a digits data set; its images are drawn once and then cached."""
     _, class_task, drawn = _draw_all(plan)
     labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
     identity = _identity(plan)
     pictures = dict.fromkeys(labels)
     if images:
         makers = (curation, scenes, sys.modules[__name__])
-        pictures = cached_arrays(plan.name, labels, makers, lambda: _render(labels, identity))
+        pictures = cached_arrays(
+            plan.name, labels, makers, lambda: _render(labels, identity)
+        )
     splits = {
         part: Split(pictures[part], rows, curation.tasks_of_images(rows, class_task))
         for part, rows in labels.items()
@@ -228,7 +240,9 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
         tests=splits,
         class_names=_names(identity),
         class_task=class_task.copy(),
-        class_group=curation.class_groups(class_freq, 200 / plan.divisor, 900 / plan.divisor),
+        class_group=curation.class_groups(
+            class_freq, 200 / plan.divisor, 900 / plan.divisor
+        ),
         stands_for=plan.stands_for,
     )
 
@@ -250,7 +264,9 @@ def _names(identity: np.ndarray) -> tuple[str, ...]:
     return tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity)
 
 
-def _render(labels: dict[str, np.ndarray], identity: np.ndarray) -> dict[str, np.ndarray]:
+def _render(
+    labels: dict[str, np.ndarray], identity: np.ndarray
+) -> dict[str, np.ndarray]:
     """Draw the scenes of every part, training and test from different originals."""
     originals, rng = scenes.scene_originals()
     palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)
@@ -269,17 +285,32 @@ EWC_LAMBDA = 0.15  # the best of 15000, 1500, ... 0.15 in figures/bench/ewc_stre
 
 
 def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
-    learned = {"model": "convnet", "weights": "digits"}  # where the paper's has learned ImageNet
-    recipe = Recipe(memory_size=memory_size, schedule=schedule, ewc_lambda=EWC_LAMBDA, **learned)
-    return Entry(partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan))
+    learned = {
+        "model": "convnet",
+        "weights": "digits",
+    }  # where the paper's has learned ImageNet
+    recipe = Recipe(
+        memory_size=memory_size, schedule=schedule, ewc_lambda=EWC_LAMBDA, **learned
+    )
+    return Entry(
+        partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan)
+    )
 
 
 ENTRIES = {
     plan.name: _entry(plan, memory_size, schedule)
     for plan, memory_size, schedule in (
         (Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50), 500, COCO_SCHEDULE),
-        (Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50), 333, NUS_SCHEDULE),
+        (
+            Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50),
+            333,
+            NUS_SCHEDULE,
+        ),
         (Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4), 50, COCO_SCHEDULE),
-        (Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4), 33, NUS_SCHEDULE),
+        (
+            Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4),
+            33,
+            NUS_SCHEDULE,
+        ),
     )
 }

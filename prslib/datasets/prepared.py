@@ -12,54 +12,48 @@ from pathlib import Path
 import numpy as np
 
 from prslib.datasets import curation
-from prslib.datasets.arrays import open_images, require_an_image
+from prslib.datasets.arrays import PIXELS, open_rows, read_arrays
 from prslib.datasets.base import Clustering, SequentialDataset, Split
 from prslib.paths import data_dir, replacing
 
 PARTS = ("train", "balanced", "imbalanced")
-ID_FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # begin of their names
-PLACES = {"coco": "COCOseq/ids", "nuswide": "NUSWIDEseq/ids"}  # in the authors' repository
+ID_FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # name begins
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Hold the labels of all images of a multi-label data set, before any split."""
+    """Labels of all images of a multi-label data set, before any split."""
 
     key: np.ndarray  # int64 (N,), what id files call an image; unique within its half
     is_test: np.ndarray  # bool (N,), of the official test or validation half
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
     names: tuple[str, ...]  # of the C classes
-    left_out: dict[str, int] = field(default_factory=dict)  # images not taken in, by reason
+    left_out: dict[str, int] = field(default_factory=dict)  # images, by reason
 
     def columns(self, names: Iterable[str]) -> np.ndarray:
         """Return the labels of some classes, bool (N, len(names))."""
         return self.labels[:, [self.names.index(name) for name in names]]
 
-    def with_files_in(self, root: Path) -> Corpus:
-        """Return the corpus without the images that are not in a folder."""
-        require_an_image(root, self.files)
-        there = np.array([(root / name).is_file() for name in self.files], dtype=bool)
-        return replace(
-            self,
-            key=self.key[there],
-            is_test=self.is_test[there],
-            files=self.files[there],
-            labels=self.labels[there],
-            left_out=self.left_out | {"without an image file": int((~there).sum())},
-        )
+    def keep(self, rows: np.ndarray, reason: str) -> Corpus:
+        """Return the corpus without the images where `rows`, bool (N,), is False."""
+        names = ("key", "is_test", "files", "labels")
+        columns = {name: getattr(self, name)[rows] for name in names}
+        left_out = self.left_out | {reason: int((~rows).sum())}
+        return replace(self, **columns, left_out=left_out)
 
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
-        _write_arrays(file, columns | {"names": np.array(self.names)})
+        write_arrays(file, **columns, names=np.array(self.names))
 
 
 def read_table(file: Path, has_ids: bool) -> Corpus:
-    """Read a corpus from a table of labels; without ids the key is an image's row in its half."""
-    names = ("split", "labels", "names", *(("image_id",) if has_ids else ()))
-    what = f"a table of labels with {', '.join(names)}"
-    stored = read_arrays(file, names, what, "download it or prepare the set again")
+    """Read a table of labels; without ids an image's key is its row in its half."""
+    names = ["split", "labels", "names"] + ["image_id"] * has_ids
+    kind = f"a table of labels with {', '.join(names)}"
+    advice = "delete it, and download it or prepare the set again"
+    stored = read_arrays(file, names, kind, advice)
     is_test = stored["split"] == 1
     rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
     return Corpus(
@@ -71,19 +65,10 @@ def read_table(file: Path, has_ids: bool) -> Corpus:
     )
 
 
-def read_arrays(
-    file: Path, names: Sequence[str], what: str, then: str = ""
-) -> dict[str, np.ndarray]:
-    """Read some arrays of an npz file; errors say what it is, and what to do then."""
-    try:
-        with open(file, "rb") as stream, np.load(stream) as stored:
-            return {name: stored[name] for name in names}
-    except (FileNotFoundError, PermissionError):
-        raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected {file} as {what}, but it cannot be read ({error}); delete it, and {then}"
-        ) from error
+def write_arrays(file: Path, **arrays: np.ndarray) -> None:
+    """Write arrays as a compressed npz file, which `read_arrays` reads."""
+    with replacing(file) as stream:
+        np.savez_compressed(stream, **arrays)
 
 
 def check_inside(file: Path, names: Iterable[str]) -> None:
@@ -91,22 +76,18 @@ def check_inside(file: Path, names: Iterable[str]) -> None:
     for name in names:
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(
-                f"expected the images of {file} inside the folder of images, got {name!r}; "
-                "download the annotations again"
+                f"expected the images of {file} inside the folder of images, got "
+                f"{name!r}; download the annotations again"
             )
-
-
-def _write_arrays(file: Path, arrays: dict[str, np.ndarray]) -> None:
-    with replacing(file) as stream:
-        np.savez_compressed(stream, **arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Hold the rows of a prepared set: its training and test images."""
+    """Rows of a prepared set: its training and test images."""
 
-    # The test sets share images. Rows are ordered: training, balanced only, both, imbalanced only.
-    # So each part is one stretch of the array, and no image is stored twice.
+    # The test sets share images. Rows are ordered: training, balanced only, both,
+    # imbalanced only. So each split is one stretch of rows, and no image is stored
+    # twice.
     origin: str  # "released" for the published split, "derived" for our own
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
@@ -124,36 +105,39 @@ class Selection:
         """Return the rows of "train", "balanced" or "imbalanced"."""
         return slice(*self.bounds[PARTS.index(name)].tolist())
 
-    def keep(self, kept: np.ndarray) -> Selection:
-        """Return the selection without the rows where `kept`, bool (N,), is False."""
-        before = np.concatenate([[0], kept.cumsum()])
-        return replace(
-            self,
-            files=self.files[kept],
-            labels=self.labels[kept],
-            task=self.task[kept],
-            bounds=before[self.bounds],
-        )
+    def keep(self, rows: np.ndarray) -> Selection:
+        """Return the selection without the images where `rows`, bool (N,), is False."""
+        before = np.concatenate([[0], rows.cumsum()])
+        columns = {
+            name: getattr(self, name)[rows] for name in ("files", "labels", "task")
+        }
+        return replace(self, **columns, bounds=before[self.bounds])
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        _write_arrays(file, own | more)
+        own = {
+            field.name: np.array(getattr(self, field.name)) for field in fields(self)
+        }
+        write_arrays(file, **own, **more)
 
     @classmethod
-    def load(cls, file: Path) -> Selection:
+    def load(
+        cls, file: Path, advice: str = "delete it, and prepare the set again"
+    ) -> Selection:
         """Read a file that `save` wrote; ValueError where it cannot be read."""
         names = [field.name for field in fields(cls)]
-        values = read_arrays(file, names, "a choice of images", "prepare the set again")
+        values = read_arrays(file, names, "a choice of images", advice)
         return cls(**values | {"origin": str(values["origin"])})
 
-    def dataset(self, name: str, stands_for: str, images: np.ndarray | None) -> SequentialDataset:
-        """Return the data set, with the rows' images or without any."""
+    def dataset(
+        self, name: str, stands_for: str, inputs: np.ndarray | None
+    ) -> SequentialDataset:
+        """Return the data set, with a row of inputs for each image or without any."""
         splits = {}
         for part in PARTS:
             rows = self.part(part)
-            pixels = None if images is None else images[rows]
-            splits[part] = Split(pixels, self.labels[rows], self.task[rows])
+            split_inputs = None if inputs is None else inputs[rows]
+            splits[part] = Split(split_inputs, self.labels[rows], self.task[rows])
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),
@@ -165,72 +149,94 @@ class Selection:
         )
 
 
+def open_images(folder: Path, count: int) -> np.ndarray:
+    """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
+    try:
+        return open_rows(folder / "images.bin", count, PIXELS, np.uint8)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"expected the images of {folder.name} in {folder}, got labels alone or "
+            f"work that is not finished; run `python -m prslib prepare {folder.name} "
+            "--images DIR --annotations DIR [--ids DIR]` (what is decoded stays), or "
+            "load the set with images=False"
+        ) from error
+
+
 @dataclass(frozen=True)
 class PreparedSet:
-    """Describe a data set that ``python -m prslib prepare`` makes, and load it."""
+    """A data set that ``python -m prslib prepare`` makes, and how it is split."""
 
     name: str
     stands_for: str
     read: Callable[[Path], Corpus]  # takes the folder of annotations
-    table: str  # file in $PRSLIB_DATA with the labels of all images, in place of the annotations
-    classes: Callable[[tuple[str, ...]], tuple[str, ...]]  # the classes to cluster, of all names
+    table: str  # file in $PRSLIB_DATA with all labels, in place of the annotations
+    classes: Callable[[tuple[str, ...]], tuple[str, ...]]  # to cluster, of all names
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
-    # Draws the derived balanced test set from labels, names, is_test, per_class and a generator.
+    # Draws a derived balanced test set: of labels, names, is_test, per_class and a
+    # generator.
     draw_balanced: Callable[..., np.ndarray]
-    groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of class names and class_freq
+    groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of names and class_freq
     seed: int  # of the derived split, not of a run
     id_ending: str  # of the released id files
-    id_halves: dict[str, tuple[bool, ...]]  # part -> halves, test or not, that its ids are of
+    id_halves: dict[
+        str, tuple[bool, ...]
+    ]  # by split: the halves, test or not, of its ids
+    id_source: str  # where the id files are published
     ids_are_rows: bool = False  # ids number the rows of the official lists
-    ids_without_class: bool = False  # the id files hold images without any of the classes
+    ids_without_class: bool = (
+        False  # the id files list images without any of the classes
+    )
     id_address: str = ""  # where the id files can be fetched
     id_checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 by file name
     min_classes: int = 1  # of a task
-    dropped: tuple[str, ...] = ()  # clustered with the others, but no classes of the data set
-    folders: tuple[str, ...] = ()  # must be among the images
-    some_images_lost: bool = False  # a derived split is made of the images that are there
+    dropped: tuple[str, ...] = ()  # clustered with the others, but not in the data set
+    some_images_lost: bool = (
+        False  # a derived split is made of the images that are there
+    )
 
     def load(
-        self, images: bool, open_rows: Callable = open_images, suffix: str = ""
+        self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
         """Load the prepared set or, for labels alone, split the table of labels now."""
-        folder, array = data_dir() / self.name, None
+        folder, inputs = data_dir() / self.name, None
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
             if images:
-                array = open_rows(folder, len(selection), selection.origin == "released")
-            why = f"{folder} was prepared without released id files"
+                inputs = open_inputs(folder, len(selection))
+            reason = f"{folder} was prepared without released id files"
         else:
             table, ids = data_dir() / self.table, data_dir() / f"{self.name}_ids"
             if images or not table.is_file():
                 raise self.not_prepared()
             corpus = read_table(table, not self.ids_are_rows)
             selection, _ = self.select(corpus, ids if ids.is_dir() else None)
-            why = f"no released id files in {ids}"
+            reason = f"no released id files in {ids}"
         if selection.origin == "derived":
             warnings.warn(
-                f"{why}: {self.stands_for} is our own derivation of the split, not the released "
-                "one",
+                f"{reason}: {self.stands_for} is our own derivation of the split, not "
+                "the released one",
                 stacklevel=3,
             )
-        return selection.dataset(self.name + suffix, self.stands_for, array)
+        return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
     def load_clustering(self) -> Clustering:
         """Load what the classes are clustered from: the training half's labels."""
         for table in (data_dir() / self.name / "corpus.npz", data_dir() / self.table):
             if table.is_file():
-                labels, names = self._labels_to_cluster(read_table(table, not self.ids_are_rows))
-                return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
+                corpus = read_table(table, not self.ids_are_rows)
+                options = self.num_tasks, self.beta, self.min_classes
+                return Clustering(*self._labels_to_cluster(corpus), *options)
         raise self.not_prepared()
 
     def not_prepared(self) -> FileNotFoundError:
         """Return the error that says how to prepare the set."""
         return FileNotFoundError(
-            f"expected {self.name} in {data_dir() / self.name}, got nothing; run `python -m "
-            f"prslib prepare {self.name} --annotations DIR --images DIR [--ids DIR]` (without "
-            "--images for labels alone, without --ids for a derived split)"
+            f"expected {self.name} in {data_dir() / self.name}, got nothing; run "
+            f"`python -m prslib prepare {self.name} --annotations DIR --images DIR "
+            "[--ids DIR]` (without --images for labels alone, without --ids for a "
+            "derived split)"
         )
 
     def _labels_to_cluster(self, corpus: Corpus) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -241,19 +247,27 @@ class PreparedSet:
     def select(
         self, corpus: Corpus, ids: Path | None, per_class: int | None = None
     ) -> tuple[Selection, dict[str, int]]:
-        """Choose images by the released ids, or derive a split; count those in no part; Sec. 4."""
+        """Choose images by released ids, or derive a split; count the rest; Sec. 4."""
         if ids is None:
-            return self._derive(corpus, self.per_class if per_class is None else per_class)
-        return self._select_released(corpus, read_ids(ids, self.id_ending))
+            return self._derive(corpus, per_class or self.per_class)
+        return self._select_released(corpus, self.read_ids(ids))
 
-    def _derive(self, corpus: Corpus, per_class: int) -> tuple[Selection, dict[str, int]]:
-        """Derive a split like the published one from the labels alone; Sec. 4 and Appendix."""
-        to_cluster, names = self._labels_to_cluster(corpus)
-        group = curation.cluster_classes(to_cluster, self.num_tasks, self.beta, self.min_classes)
-        kept = ~np.isin(names, self.dropped)
-        class_task = curation.number_by_size(group, kept)
+    def cluster(self, corpus: Corpus) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+        """Return classes, which of them stay, and their tasks; Algorithm 2."""
+        labels, names = self._labels_to_cluster(corpus)
+        group = curation.cluster_classes(
+            labels, self.num_tasks, self.beta, self.min_classes
+        )
+        stays = ~np.isin(names, self.dropped)
+        return names, stays, curation.number_by_size(group, stays)
+
+    def _derive(
+        self, corpus: Corpus, per_class: int
+    ) -> tuple[Selection, dict[str, int]]:
+        """Derive a split like the published one from labels alone; Sec. 4."""
+        names, stays, class_task = self.cluster(corpus)
         with_dropped = corpus.columns(names)
-        labels = with_dropped[:, kept]
+        labels = with_dropped[:, stays]
         usable = labels.any(axis=1)
         task = np.full(len(labels), -1, dtype=np.int64)
         task[usable] = curation.tasks_of_images(with_dropped[usable], class_task)
@@ -264,93 +278,90 @@ class PreparedSet:
         pool = np.flatnonzero(task >= 0)
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
-        names = np.array(names)[kept]
-        balanced = pool[self.draw_balanced(labels[pool], names.tolist(), is_test, per_class, rng)]
-        rows = {
-            "train": np.setdiff1d(pool[~is_test], balanced),
-            "balanced": balanced,
-            "imbalanced": pool[is_test],
-        }
-        made = self._selection("derived", corpus, rows, labels, task, names, class_task[kept])
-        return made, left_out
-
-    def _released_rows(
-        self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
-    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Find the images of the id files; return the rows of each part, and every row's task."""
-        rows, task = {part: [] for part in ids}, np.full(len(corpus.key), -1, dtype=np.int64)
-        for part, lists in ids.items():
-            for t, wanted in enumerate(lists):
-                file = f"{ID_FILES[part]}_task{t}"
-                found = _look_up(corpus, wanted, self.id_halves[part], file)
-                if len(other := found[(task[found] >= 0) & (task[found] != t)]):
-                    raise ValueError(
-                        f"expected each image in one task, got {len(other)} of {file} in another "
-                        f"as well, the first with id {corpus.key[other[0]]}; download the id files "
-                        "again"
-                    )
-                task[found] = t
-                rows[part].append(found)
-        rows = {part: np.concatenate(found) for part, found in rows.items()}
-        both = np.intersect1d(rows["train"], np.concatenate([rows["balanced"], rows["imbalanced"]]))
-        if len(both):
-            raise ValueError(
-                f"expected no training image in a test set, got {len(both)}, the first with id "
-                f"{corpus.key[both[0]]}; the id files are not of one split"
-            )
-        return rows, task
+        names = np.array(names)[stays]
+        drawn = self.draw_balanced(
+            labels[pool], names.tolist(), is_test, per_class, rng
+        )
+        rows = {"balanced": pool[drawn], "imbalanced": pool[is_test]}
+        rows["train"] = np.setdiff1d(pool[~is_test], pool[drawn])
+        chosen = "derived", corpus, rows, labels, task, names, class_task[stays]
+        return self._selection(*chosen), left_out
 
     def _select_released(
         self, corpus: Corpus, ids: dict[str, list[np.ndarray]]
     ) -> tuple[Selection, dict[str, int]]:
         """Pick the published split's images and check that their labels agree."""
-        rows, task = self._released_rows(corpus, ids)
-        names = [name for name in self.classes(corpus.names) if name not in self.dropped]
+        task = np.full(len(corpus.key), -1, dtype=np.int64)
+        rows = {}
+        for part, lists in ids.items():
+            of_tasks = [_look_up(corpus, keys, self.id_halves[part]) for keys in lists]
+            for number, found in enumerate(of_tasks):
+                task[found] = number
+            rows[part] = np.concatenate(of_tasks)
+            if len(np.unique(rows[part])) < len(rows[part]):
+                raise ValueError(
+                    f"expected each image in one task, got some of the {part} images "
+                    "in several; download the id files again"
+                )
+        tests = np.concatenate([rows["balanced"], rows["imbalanced"]])
+        if len(both := np.intersect1d(rows["train"], tests)):
+            raise ValueError(
+                f"expected no training image in a test set, got {len(both)}, the first "
+                f"with id {corpus.key[both[0]]}; the id files are not of one split"
+            )
+        names = [
+            name for name in self.classes(corpus.names) if name not in self.dropped
+        ]
         labels = corpus.columns(names)
-        used = labels[rows["train"]].any(axis=0)  # a class without a training image is left out
+        used = labels[rows["train"]].any(
+            axis=0
+        )  # classes without an image are left out
         labels, names = labels[:, used], np.array(names)[used]
-        chosen = np.unique(np.concatenate(list(rows.values())))
-        empty = int((~labels[chosen].any(axis=1)).sum())
-        if empty and not self.ids_without_class:
-            raise ValueError(
-                f"expected a class of {self.stands_for} in every image of the id files, got "
-                f"{empty} without any; the id files do not match these annotations, get both anew"
-            )
-        left_out = {f"of the id files without any class of {self.stands_for}": empty}
-        rows = {part: found[labels[found].any(axis=1)] for part, found in rows.items()}
-        chosen = chosen[labels[chosen].any(axis=1)]
+        left_out = {}
+        if self.ids_without_class:
+            chosen = np.unique(np.concatenate(list(rows.values())))
+            empty = int((~labels[chosen].any(axis=1)).sum())
+            if empty:
+                left_out[f"of the id files without any class of {self.stands_for}"] = (
+                    empty
+                )
+            rows = {
+                part: found[labels[found].any(axis=1)] for part, found in rows.items()
+            }
         # the task of a class is the one that most of its images are in
-        counts = [labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(len(ids["train"]))]
+        chosen = np.unique(np.concatenate(list(rows.values())))
+        counts = [
+            labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(task.max() + 1)
+        ]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
-        foreign = labels[chosen] & (class_task[None, :] != task[chosen][:, None])  # (chosen, C)
-        if len(wrong := np.flatnonzero(foreign.any(axis=1))):
-            first, label = chosen[wrong[0]], int(foreign[wrong[0]].argmax())
+        made = self._selection(
+            "released", corpus, rows, labels, task, names, class_task
+        )
+        try:
+            made.dataset(self.name, self.stands_for, None)
+        except ValueError as error:
             raise ValueError(
-                f"expected only labels of its own task for every image, but {len(wrong)} of "
-                f"{len(chosen)} have others, the first with id {corpus.key[first]}: task "
-                f"{task[first]} with {str(names[label])!r} of task {class_task[label]}; the id "
-                "files do not match these annotations, get both anew"
-            )
-        selection = self._selection("released", corpus, rows, labels, task, names, class_task)
-        return selection, left_out if empty else {}
+                f"the id files do not match these annotations, get both anew: {error}"
+            ) from error
+        return made, left_out
 
     def _selection(
         self,
         origin: str,
         corpus: Corpus,
-        rows: dict[str, np.ndarray],  # of each part
+        rows: dict[str, np.ndarray],  # of each of `PARTS`
         labels: np.ndarray,  # of all images
         task: np.ndarray,
         names: np.ndarray,
         class_task: np.ndarray,
     ) -> Selection:
-        """Order the images so that each part is one stretch of rows."""
+        """Order the images so that each split is one stretch of rows."""
         train, balanced, imbalanced = (rows[part] for part in PARTS)
         shared = np.isin(balanced, imbalanced)
         others = imbalanced[~np.isin(imbalanced, balanced)]
         order = np.concatenate([train, balanced[~shared], balanced[shared], others])
-        end, first_shared = len(train) + len(balanced), len(train) + int((~shared).sum())
-        bounds = [[0, len(train)], [len(train), end], [first_shared, len(order)]]
+        end = len(train) + len(balanced)
+        bounds = [[0, len(train)], [len(train), end], [end - shared.sum(), len(order)]]
         return Selection(
             origin=origin,
             files=corpus.files[order],
@@ -362,54 +373,47 @@ class PreparedSet:
             class_group=np.array(self.groups(names, labels[train].sum(axis=0))),
         )
 
+    def read_ids(self, folder: Path) -> dict[str, list[np.ndarray]]:
+        """Read the released ids: ``{train,test,teorg}_task<t>_id_<ending>.json``."""
+        name = re.compile(rf"[a-z]+_task(\d+)_id_{self.id_ending}\.json")
+        matches = [name.fullmatch(file.name) for file in folder.glob("*.json")]
+        last = max((int(match[1]) for match in matches if match), default=0)
+        return {
+            part: [
+                self._read_list(folder / f"{begin}_task{task}_id_{self.id_ending}.json")
+                for task in range(last + 1)
+            ]
+            for part, begin in ID_FILES.items()
+        }
 
-def _look_up(corpus: Corpus, wanted: np.ndarray, halves: tuple[bool, ...], file: str) -> np.ndarray:
+    def _read_list(self, file: Path) -> np.ndarray:
+        try:
+            ids = json.loads(file.read_bytes())
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"expected the id file {file}, got none; put the released files there "
+                f"({self.id_source}), or leave --ids out to derive a split"
+            ) from error
+        except (ValueError, RecursionError):
+            ids = None
+        whole = isinstance(ids, list) and all(type(number) is int for number in ids)
+        if not whole or len(set(ids)) < len(ids):
+            raise ValueError(
+                f"expected {file} to list whole numbers, each once; download it again"
+            )
+        return np.array(ids, dtype=np.int64)
+
+
+def _look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.ndarray:
     """Return the rows of ids; the halves are searched in their order."""
     row = {}
     for is_test in reversed(halves):  # what the first one has counts
         half = np.flatnonzero(corpus.is_test == is_test)
         row |= zip(corpus.key[half].tolist(), half.tolist(), strict=True)
-    if missing := [key for key in wanted.tolist() if key not in row]:
+    if missing := [key for key in keys.tolist() if key not in row]:
         raise ValueError(
-            f"expected every id of {file} among the labelled images, but "
-            f"{len(missing)} of {len(wanted)} are not, the first is {missing[0]}; the id files do "
-            "not match these annotations, get both anew"
+            f"expected every id among the labelled images, but {len(missing)} of "
+            f"{len(keys)} in one file are not, the first is {missing[0]}; the id files "
+            "do not match these annotations, get both anew"
         )
-    return np.array([row[key] for key in wanted.tolist()], dtype=np.int64)
-
-
-def read_ids(folder: Path, ending: str) -> dict[str, list[np.ndarray]]:
-    """Read the released id files, by part and task: ``{train,test,teorg}_task<t>_id_<ending>``."""
-    pattern = re.compile(rf"(?:{'|'.join(ID_FILES.values())})_task(\d+)_id_{ending}\.json")
-    matches = [pattern.fullmatch(file.name) for file in folder.glob("*.json")]
-    last = max((int(match[1]) for match in matches if match), default=0)
-    return {
-        part: [
-            _read_list(folder / f"{begin}_task{task}_id_{ending}.json", ending)
-            for task in range(last + 1)
-        ]
-        for part, begin in ID_FILES.items()
-    }
-
-
-def _read_list(file: Path, ending: str) -> np.ndarray:
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"expected the id file {file}, got none; put the released files there (folder "
-            f"dataset/data_source/{PLACES[ending]} of github.com/cdjkim/PRS), or leave --ids out "
-            "to derive a split"
-        )
-    try:
-        ids = json.loads(file.read_text())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"expected JSON in {file}, got {error}; download it again") from error
-    if not isinstance(ids, list) or not all(type(number) is int for number in ids):
-        raise ValueError(f"expected a list of whole numbers in {file}; download it again")
-    array = np.array(ids, dtype=np.int64)
-    values, times = np.unique(array, return_counts=True)
-    if len(values) < len(array):
-        raise ValueError(
-            f"expected each id once in {file}, got {values[times > 1][0]} "
-            f"{times.max()} times; download it again"
-        )
-    return array
+    return np.array([row[key] for key in keys.tolist()], dtype=np.int64)

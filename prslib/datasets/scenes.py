@@ -1,4 +1,4 @@
-"""Draw handwritten digits, coloured scenes and single ones, in integers: alike everywhere."""
+"""Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
 import sys
 
@@ -15,7 +15,8 @@ COLOURS = {
     "cyan": (30, 225, 235),
     "white": (255, 255, 255),
 }
-OTHER_COLOURS = {  # of the scenes that networks are pretrained on; none of them in `COLOURS`
+# of the scenes that networks are pretrained on; none of them in `COLOURS`
+OTHER_COLOURS = {
     "orange": (255, 140, 20),
     "brown": (150, 90, 40),
     "teal": (20, 140, 130),
@@ -24,9 +25,19 @@ OTHER_COLOURS = {  # of the scenes that networks are pretrained on; none of them
     "violet": (140, 60, 230),
     "grey": (140, 140, 140),
 }
-CLASS_NAMES = tuple(f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS)
-TURNS = {"digits": 0, "turned_digits": 1}  # quarters, counter-clockwise, by name of the scenes
-LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)  # share of the scenes with 1, 2, 3, 4 labels
+CLASS_NAMES = tuple(
+    f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
+)
+TURNS = {
+    "digits": 0,
+    "turned_digits": 1,
+}  # quarters, counter-clockwise, by name of the scenes
+LABELS_PER_IMAGE = (
+    0.60,
+    0.25,
+    0.10,
+    0.05,
+)  # share of the scenes with 1, 2, 3, 4 labels
 
 SCENE_SEED = 20200823  # of the multi-label stand-ins, not of a run
 SIDE = 32  # pixels
@@ -37,17 +48,20 @@ GRIDS = np.array([(0,) * 4, (0,) * 4, (16, 16, 9, 14), (11, 10, 8, 10)])
 
 PICTURE_SEED = 20200824  # of the pictures of single digits, not of a run
 SHEAR = 250  # largest slant, pixels sideways in a thousand of height
-# side of a picture, smallest and largest digit, largest shift from the middle, in pixels
+# side of a picture, smallest and largest digit, largest shift from the middle, in
+# pixels
 GREY, COLOUR = (28, 18, 22, 2), (32, 20, 26, 3)
 CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
 PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
 
 FULL = 16  # the brightest pixel of an original
-Originals = tuple[np.ndarray, np.ndarray]  # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
+Originals = tuple[
+    np.ndarray, np.ndarray
+]  # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
-    """Split scikit-learn's digits at random, two thirds of each to "train", the rest to "test"."""
+    """Split scikit-learn's digits at random, two thirds of each to "train"."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -56,11 +70,14 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
         members = rng.permutation(np.flatnonzero(data.target == digit))
         train[members[: 2 * len(members) // 3]] = True
     parts = {"train": train, "test": ~train}.items()
-    return {part: (data.images[use].astype(np.int64), data.target[use]) for part, use in parts}
+    return {
+        part: (data.images[use].astype(np.int64), data.target[use])
+        for part, use in parts
+    }
 
 
 def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
-    """Return the originals of the multi-label scenes, and the generator that draws the scenes."""
+    """Return the originals of the scenes, and the generator that draws the scenes."""
     rng = np.random.default_rng(np.random.SeedSequence(SCENE_SEED).spawn(3)[2])
     return read_originals(rng), rng
 
@@ -73,9 +90,9 @@ def digit_originals(part: str) -> Originals:
 def draw_scenes(
     name: str, images: int, rng: np.random.Generator, part: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and labels, bool (images, 70)."""
-    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the streams.
-    # "train" uses none of the streams' test originals.
+    """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
+    # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
+    # streams. "train" uses none of the streams' test originals.
     digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
     colour = np.tile(np.array(list(OTHER_COLOURS.values()), dtype=np.uint8), (10, 1))
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
@@ -94,7 +111,7 @@ def render_scenes(
     original_digit: np.ndarray,  # (M,)
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw every label of an image once, in its own cell of the scene, uint8 (N, 32, 32, 3)."""
+    """Draw every label once, in a cell of its own; return uint8 (N, 32, 32, 3)."""
     per_image = labels.sum(axis=1)
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
@@ -113,12 +130,14 @@ def render_scenes(
 def _place(
     per_image: np.ndarray, image: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return size, top and left in pixels of each digit; digits of an image have own cells."""
+    """Return size, top and left of each digit; those of an image do not overlap."""
     grid = np.where(per_image <= 4, 2, 3)  # (N,)
     keys = rng.random((len(per_image), 9))
     keys[np.arange(9) >= grid[:, None] ** 2] = np.inf
     cells = keys.argsort(axis=1)  # (N, 9) random order of the scene's cells
-    turn = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
+    turn = np.arange(len(image)) - np.repeat(
+        np.cumsum(per_image) - per_image, per_image
+    )
     cell, grid = cells[image, turn], grid[image]  # (L,)
     step, width, smallest, largest = GRIDS[grid].T
     size = rng.integers(smallest, largest + 1)
@@ -137,18 +156,24 @@ def _choose_originals(
     return order[rng.integers(start, stop)]
 
 
-def _square(top: np.ndarray, left: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+def _square(
+    top: np.ndarray, left: np.ndarray, side: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (L, side, 1) and columns (L, 1, side) of squares in a picture."""
-    return top[:, None, None] + np.arange(side)[:, None], left[:, None, None] + np.arange(side)
+    return top[:, None, None] + np.arange(side)[:, None], left[
+        :, None, None
+    ] + np.arange(side)
 
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
-    """Resize square pictures (M, S, S) bilinearly; return integers and that of full brightness."""
+    """Resize pictures (M, S, S) bilinearly; return integers and the brightest."""
     side, unit = originals.shape[1], 2 * size  # positions are in pixels / unit
     centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
     low = np.minimum(centre // unit, side - 2)
     weight = centre - unit * low  # (size,)
-    rows = (unit - weight)[:, None] * originals[:, low] + weight[:, None] * originals[:, low + 1]
+    rows = (unit - weight)[:, None] * originals[:, low] + weight[:, None] * originals[
+        :, low + 1
+    ]
     ink = (unit - weight) * rows[..., low] + weight * rows[..., low + 1]
     return ink, FULL * unit**2
 
@@ -156,12 +181,14 @@ def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
 def cached_pictures(
     name: str, digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
-    """Draw the pictures of a single-label stand-in, "train" and "test", or load them."""
+    """Draw the pictures of a single-label stand-in, or load them from the cache."""
     own = sys.modules[__name__]
     return cached_arrays(name, digits, (own,), lambda: _draw_pictures(digits, colour))
 
 
-def _draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
+def _draw_pictures(
+    digits: dict[str, np.ndarray], colour: bool
+) -> dict[str, np.ndarray]:
     rng, pictures = np.random.default_rng(PICTURE_SEED), {}
     for part, originals in read_originals(rng).items():
         ink = _draw_ink(digits[part], *originals, COLOUR if colour else GREY, rng)
@@ -176,7 +203,7 @@ def _draw_ink(
     layout: tuple[int, int, int, int],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Draw digits (N,) in random size, slant and place, as ink, uint8 (N, side, side)."""
+    """Draw digits (N,) in random size, slant and place, uint8 (N, side, side)."""
     side, smallest, largest, shift = layout
     ink = np.zeros((len(digits), side, side), np.uint8)
     original = _choose_originals(digits, original_digit, rng)
@@ -189,14 +216,20 @@ def _draw_ink(
         large, full = resize(originals, size)
         ink[where] = ((510 * large + full) // (2 * full))[original[now]]  # rounded
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
-    sideways = (slant * (2 * np.arange(side) - side) + 1000) // 2000  # (N, side), rounded
-    source = np.clip(np.arange(side) - sideways[..., None], 0, side - 1)  # (N, side, side)
+    sideways = (
+        slant * (2 * np.arange(side) - side) + 1000
+    ) // 2000  # (N, side), rounded
+    source = np.clip(
+        np.arange(side) - sideways[..., None], 0, side - 1
+    )  # (N, side, side)
     return np.take_along_axis(ink, source, axis=2)
 
 
 def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Paint ink and ground in two random colours, with noise, uint8 (N, side, side, 3)."""
-    pair = rng.integers(0, 256, (2, len(ink), 3))  # ground, ink; either may be the brighter one
+    """Paint ink and ground in two random colours; return uint8 (N, side, side, 3)."""
+    pair = rng.integers(
+        0, 256, (2, len(ink), 3)
+    )  # ground, ink; either may be the brighter one
     while (close := abs(np.diff(pair.sum(axis=2), axis=0)[0]) < 3 * CONTRAST).any():
         pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)

@@ -2,168 +2,117 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import naming_extra
 from prslib.datasets import curation, scenes
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
 from prslib.paths import PACKAGE, data_dir
 
-Part = tuple[np.ndarray | None, np.ndarray]  # uint8 (N, H, W, channels), and digits int64 (N,)
+# uint8 (N, H, W, channels), and digits int64 (N,)
+Pictures = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
-RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"  # it names the authors' repository
+PARTS = ("train", "test")
+RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
-MNIST_FILES = "mnist.npz (Keras), or MNIST/raw/train-images-idx3-ubyte and its like (torchvision)"
-SVHN_FILES = "train_32x32.mat and test_32x32.mat (torchvision), there or in SVHN/"
-COMPRESSED = 15  # MATLAB's code of such a variable
+MNIST_SHA256 = {  # of pixels and digits, a byte each: torchvision checks archives alone
+    "train": "edc0d1098aa497be14ace79ddd5171e5a3dcf9c4d196c015389203eb3ba1f59b",
+    "test": "c3f9adf9c66efb572b1f9326c3a511b45910c7173b97be66ceceeeeaef6b802b",
+}
 
 
-def read_mnist(folder: Path, images: bool = True) -> dict[str, Part]:
-    """Read "train" and "test" from Keras's ``mnist.npz`` or torchvision's ``MNIST/raw/``."""
-    if (folder / "mnist.npz").is_file():
-        return _checked(_from_keras(folder / "mnist.npz", images), folder, (28, 28, 1))
-    raw = folder / "MNIST" / "raw"
-    parts = {}
-    for part, prefix in (("train", "train"), ("test", "t10k")):
-        files = [f"{prefix}-{what}-ubyte" for what in ("images-idx3", "labels-idx1")]
-        pixels, digits = (
-            _first_of([raw / name, raw / f"{name}.gz"], folder, "imbal-mnistseq", MNIST_FILES)
-            for name in files
-        )
-        parts[part] = _read_idx(pixels, 3)[..., None] if images else None, _read_idx(digits, 1)
-    return _checked(parts, folder, (28, 28, 1))
+def read_mnist(folder: Path, download: bool = False) -> dict[str, Pictures]:
+    """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
+    keras, parts = folder / "mnist.npz", {}
+    if keras.is_file():
+        names = [f"{kind}_{part}" for part in PARTS for kind in "xy"]
+        stored = read_arrays(keras, names, "MNIST", "delete it and download it again")
+        parts = {part: (stored[f"x_{part}"], stored[f"y_{part}"]) for part in PARTS}
+    else:
+        from torchvision.datasets import MNIST
 
-
-def _from_keras(path: Path, images: bool) -> dict[str, Part]:
-    try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            return {
-                part: (file[f"x_{part}"][..., None] if images else None, file[f"y_{part}"])
-                for part in ("train", "test")
-            }
-    except Exception as error:  # whatever a damaged file leads to
-        raise _damaged(path, error) from error
-
-
-def _first_of(paths: list[Path], folder: Path, dataset: str, files: str) -> Path:
-    for path in paths:
-        if path.is_file():
-            return path
-    name = paths[0].relative_to(folder)
-    raise FileNotFoundError(
-        f"{name.as_posix()} is missing in {folder}; put there {files}, or run "
-        f"`python -m prslib prepare {dataset} --download`"
-    )
-
-
-def _read_idx(path: Path, dimensions: int) -> np.ndarray:
-    """Read the array of bytes in an idx file: magic number, sizes (big endian), bytes."""
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise _damaged(path, error) from error
-    head = 4 * (dimensions + 1)
-    numbers = np.frombuffer(content[:head], dtype=">i4").tolist() if len(content) >= head else []
-    if numbers[:1] != [0x0800 + dimensions]:
-        raise _damaged(path, f"no idx file of {dimensions} dimensions")
-    shape = numbers[1:]
-    if len(content) != head + np.prod(shape):
-        raise _damaged(path, f"{len(content) - head} bytes for an array of shape {tuple(shape)}")
-    return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
-
-
-def read_svhn(folder: Path, images: bool = True) -> dict[str, Part]:
-    """Read "train" and "test" from torchvision's SVHN files, in the folder or in ``SVHN/``."""
-    parts = {}
-    for part in ("train", "test"):
-        name = f"{part}_32x32.mat"
-        paths = [folder / name, folder / "SVHN" / name]
-        path = _first_of(paths, folder, "imbal-svhnseq", SVHN_FILES)
-        try:
-            content = _read_mat(path, ["X", "y"] if images else ["y"])
-            pixels = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2)) if images else None
-            digits = content["y"].ravel()
-        except Exception as error:  # whatever a damaged file leads to
-            raise _damaged(path, error) from error
-        parts[part] = pixels, np.where(digits == 10, 0, digits)  # the files call 0 class 10
-    return _checked(parts, folder, (32, 32, 3))
-
-
-def _read_mat(path: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """Read variables of a compressed MATLAB 5 file once all checksums are right."""
-    # scipy's reader ends the process where the sizes in a damaged file are wrong.
-    from scipy.io import loadmat
-
-    content, start = memoryview(path.read_bytes()), 128
-    if content[124:128] != b"\0\1IM":
-        raise ValueError("no MATLAB 5 file")
-    while start < len(content):
-        kind, size = np.frombuffer(content[start : start + 8], "<u4").tolist()
-        start += 8 + size
-        if kind != COMPRESSED or start > len(content):
-            raise ValueError("not compressed, or cut off")
-        zlib.decompress(content[start - size : start])
-    return loadmat(path, variable_names=names)
-
-
-def _checked(parts: dict[str, Part], folder: Path, shape: tuple[int, ...]) -> dict[str, Part]:
-    """Return the parts with int64 digits once they fit together."""
+        for part in PARTS:
+            original = MNIST(folder, train=part == "train", download=download)
+            parts[part] = original.data.numpy(), original.targets.numpy()
     for part, (pixels, digits) in parts.items():
-        are_digits = digits.dtype.kind in "iuf" and np.isin(digits, range(10)).all()
-        if digits.ndim != 1 or not are_digits:
-            raise ValueError(
-                f"expected digits 0 to 9 as labels of {part!r} in {folder}, got others"
-            )
-        if pixels is None:
-            continue
-        if pixels.dtype != np.uint8 or pixels.shape != (len(digits), *shape):
-            raise ValueError(
-                f"expected uint8 images of shape {(len(digits), *shape)} in {folder} for {part!r}, "
-                f"one a label, got {pixels.dtype} {pixels.shape}; download the data set again"
-            )
-    return {part: (pixels, digits.astype(np.int64)) for part, (pixels, digits) in parts.items()}
+        content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
+        if hashlib.sha256(content).hexdigest() != MNIST_SHA256[part]:
+            raise ValueError(f"its {part} set has other bytes")
+    return {
+        part: (pixels.reshape(-1, 28, 28, 1), digits.astype(np.int64))
+        for part, (pixels, digits) in parts.items()
+    }
 
 
-def _damaged(path: Path, why: object) -> ValueError:
-    return ValueError(
-        f"{path} cannot be read ({why}): truncated or no such file; delete it and download it again"
-    )
+def read_svhn(folder: Path, download: bool = False) -> dict[str, Pictures]:
+    """Read SVHN with torchvision, which compares the files with their checksums."""
+    from torchvision.datasets import SVHN
+
+    if (folder / "SVHN" / "train_32x32.mat").is_file():
+        folder = folder / "SVHN"
+    parts = {}
+    for part in PARTS:
+        original = SVHN(folder, part, download=download)
+        pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
+        parts[part] = pixels, original.labels.astype(np.int64)
+    return parts
 
 
 @dataclass(frozen=True)
 class Source:
-    """Describe a single-label data set that a user downloads."""
+    """A single-label data set that a user downloads."""
 
     name: str  # of the thinned data set
     stands_for: str
     torchvision: str  # name of the original in `torchvision.datasets`
-    parts: tuple[dict, ...]  # arguments there that fetch all files
-    files: str  # what a user puts where, for errors
+    choices: tuple[tuple[str, ...], ...]  # what files belong in $PRSLIB_DATA
     shape: tuple[int, int, int]  # height, width, channels
-    read: Callable[[Path, bool], dict[str, Part]]  # takes a folder, and whether images are wanted
+    read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
     train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
-    released: bool = True  # keep the training images that the authors kept, else each class's first
+    released: bool = (
+        True  # keep the training images that the authors kept, or the first
+    )
 
     @property
     def train_counts(self) -> np.ndarray:
         """Images of each class in the thinned stream, int64 (C,)."""
         return curation.pareto_counts(np.array(self.train_freq))
 
+    @property
+    def files(self) -> str:
+        """The files in words."""
+        return ", or ".join(" and ".join(names) for names in self.choices)
 
+    def check_files(self, folder: Path) -> None:
+        """Raise FileNotFoundError unless the files are in a folder."""
+        there = (all((folder / n).is_file() for n in names) for names in self.choices)
+        if not any(there):
+            raise FileNotFoundError(
+                f"{self.torchvision} is missing in {folder}; put there {self.files}, "
+                f"or run `python -m prslib prepare {self.name} --download`"
+            )
+
+
+MNIST_RAW = tuple(
+    f"MNIST/raw/{half}-{kind}-ubyte"
+    for half in ("train", "t10k")
+    for kind in ("images-idx3", "labels-idx1")
+)
+SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
 MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
     torchvision="MNIST",
-    parts=({"train": True},),
-    files=MNIST_FILES,
+    choices=(("mnist.npz",), MNIST_RAW),
     shape=(28, 28, 1),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
@@ -173,8 +122,7 @@ SVHN = Source(
     name="imbal-svhnseq",
     stands_for="Imbal-SVHNseq",
     torchvision="SVHN",
-    parts=({"split": "train"}, {"split": "test"}),
-    files=SVHN_FILES,
+    choices=(SVHN_FILES, tuple(f"SVHN/{name}" for name in SVHN_FILES)),
     shape=(32, 32, 3),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
@@ -184,52 +132,75 @@ FIRST = [replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVH
 SOURCES = {source.name: source for source in (MNIST, SVHN, *FIRST)}
 
 
-def load_source(source: Source, images: bool) -> SequentialDataset:
-    """Read a downloaded data set and thin its training images; Appendix, single-label data."""
-    parts = source.read(data_dir(f"{source.name}: {source.files}"), images)
-    for part, expected in (("train", source.train_freq), ("test", source.test_freq)):
-        found = np.bincount(parts[part][1], minlength=CLASSES).tolist()
-        if found != list(expected):
-            raise ValueError(
-                f"expected the original {part} set of {source.torchvision} with {list(expected)} "
-                f"images of the digits 0 to 9, got {found}; download it again"
-            )
-    pixels, digits = parts["train"]
-    kept = curation.first_of_each_class(digits, source.train_counts)
+def load_source(
+    source: Source, images: bool, download: bool = False
+) -> SequentialDataset:
+    """Read a downloaded data set and thin its training images; Appendix."""
+    folder = data_dir(f"{source.name}: {source.files}")
+    if not download:
+        source.check_files(folder)
+    if images:
+        parts = read_source(source, folder, download)
+    else:
+        parts = read_labels(source, folder)
+    (pixels, digits), test = (parts[part] for part in PARTS)
     if source.released:
-        kept = released_images(source)
-        if np.bincount(digits[kept]).tolist() != source.train_counts.tolist():
-            raise ValueError(
-                f"expected the training images of {source.torchvision} in their original order, "
-                "in which the released ones are counted, got another; download them again"
-            )
-    train = None if pixels is None else pixels[kept], digits[kept]
-    return one_class_a_task(source.name, train, parts["test"], source.stands_for)
+        rows = released_images(source)
+    else:
+        rows = curation.first_of_each_class(digits, source.train_counts)
+    train = None if pixels is None else pixels[rows], digits[rows]
+    return one_class_a_task(source.name, train, test, source.stands_for)
+
+
+def read_source(
+    source: Source, folder: Path, download: bool = False
+) -> dict[str, Pictures]:
+    """Read a downloaded data set; ValueError unless it is the original one."""
+    try:
+        with naming_extra("training", f", or put there {source.files}"):
+            return source.read(folder, download)
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:  # whatever a damaged file leads to
+        raise ValueError(
+            f"expected the original {source.torchvision} in {folder}, but it cannot be "
+            f"read ({error}); delete its files and download them again"
+        ) from error
+
+
+@lru_cache
+def read_labels(source: Source, folder: Path) -> dict[str, Pictures]:
+    """Read the digits alone, once: the files must be read whole to be compared."""
+    parts = read_source(source, folder)
+    return {part: (None, digits) for part, (_, digits) in parts.items()}
 
 
 def released_images(source: Source) -> np.ndarray:
     """Return which training images the authors kept, int64 (N,), rising."""
-    with np.load(RELEASED) as file:
-        return file[source.torchvision.lower()].astype(np.int64)
+    name = source.torchvision.lower()
+    stored = read_arrays(RELEASED, [name], "ids of prslib", "install prslib again")
+    return stored[name].astype(np.int64)
 
 
 def at_hand(names: Iterable[str]) -> list[str]:
-    """Leave out the data sets whose files are not in ``PRSLIB_DATA``; fail if none is left."""
-    found, missing = [], None
+    """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
+    there, missing = [], None
     for name in names:
         try:
             if name in SOURCES:
                 source = SOURCES[name]
-                source.read(data_dir(f"{name}: {source.files}"), False)
-            found.append(name)
+                source.check_files(data_dir(f"{name}: {source.files}"))
+            there.append(name)
         except FileNotFoundError as error:
             missing = missing or error
-    if not found and missing:
+    if not there and missing:
         raise missing
-    return found
+    return there
 
 
-def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> SequentialDataset:
+def one_class_a_task(
+    name: str, train: Pictures, test: Pictures, stands_for: str
+) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
     num_classes = int(train[1].max()) + 1
     splits = [
@@ -252,12 +223,17 @@ def one_class_a_task(name: str, train: Part, test: Part, stands_for: str) -> Seq
 def load_stand_in(
     source: Source, colour: bool, divisor: int, name: str, images: bool
 ) -> SequentialDataset:
-    """Make a stand-in, `divisor` times smaller than its source, with a balanced test set."""
+    """Make a stand-in, `divisor` times smaller than its source."""
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
     digits = {
-        part: np.repeat(np.arange(CLASSES), count // divisor) for part, count in counts.items()
+        part: np.repeat(np.arange(CLASSES), count // divisor)
+        for part, count in counts.items()
     }
-    pixels = scenes.cached_pictures(name, digits, colour) if images else dict.fromkeys(digits)
+    pixels = (
+        scenes.cached_pictures(name, digits, colour)
+        if images
+        else dict.fromkeys(digits)
+    )
     train, test = ((pixels[part], digits[part]) for part in digits)
     return one_class_a_task(name, train, test, source.stands_for)
 
@@ -271,7 +247,9 @@ PAIRS = {
     "norm_penalty": 1e-5,
     "test_set": "full",
 }
-ON_MLP = Recipe(model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS)
+ON_MLP = Recipe(
+    model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS
+)
 ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
 RECIPES = {
     "MNIST": ON_MLP,
@@ -287,11 +265,17 @@ def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
 
 
 ENTRIES = {
-    name: Entry(partial(load_source, source), RECIPES[source.torchvision])
+    name: Entry(
+        partial(load_source, source),
+        RECIPES[source.torchvision],
+        relation="paper's" if source.released else "stand-in",
+    )
     for name, source in SOURCES.items()
 } | {
     "imbal-digits": _stand_in("imbal-digits", MNIST, 1, ON_MLP),
     "imbal-colour-digits": _stand_in("imbal-colour-digits", SVHN, 1, ON_CONVNET),
     "imbal-digits-tiny": _stand_in("imbal-digits-tiny", MNIST, 10, ON_MLP),
-    "imbal-colour-digits-tiny": _stand_in("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
+    "imbal-colour-digits-tiny": _stand_in(
+        "imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET
+    ),
 }

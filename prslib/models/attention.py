@@ -1,7 +1,7 @@
-"""Two networks with attention and an objective of their own (Appendix, "Base Architectures").
+"""Two networks with attention and an objective of their own (Appendix).
 
-Attention Consistency (Guo et al. 2019): class maps must follow a flip and a change of scale.
-RNN-Attention (Wang et al. 2017): a recurrent head reads one region of a map after another.
+Attention Consistency (Guo et al. 2019): class maps must follow a flip and a scale.
+RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 """
 
 import math
@@ -25,9 +25,10 @@ LOCALISATION, ANCHOR, POSITIVE = 0.1, 0.01, 0.1  # weights of the losses
 
 
 class AttentionConsistency(Staged):
-    """A backbone with one linear head that trains on an image and its flip at two scales."""
+    """A backbone and a linear head, trained on an image and its flip at two scales."""
 
-    # Images come in one size, the smaller scale and that of predictions; the larger is interpolated
+    # Images come in one size, the smaller scale and that of predictions; the larger is
+    # interpolated
 
     def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
@@ -36,13 +37,15 @@ class AttentionConsistency(Staged):
         self.weighting = ClassWeighting(num_classes)
 
     def features(self, images: Tensor) -> Tensor:
-        """Return what the linear layer sees, (B, width), of images (B, channels, H, W)."""
+        """Return what the linear layer sees, (B, width), of (B, channels, H, W)."""
         return self.head.pool(self.stages[:-1](images))
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return `Views`, which pass the frozen stages, and the `Consistency` above them."""
+        """Return `Views` through frozen stages, and the `Consistency` above them."""
         lower = Views(self.stages[:frozen_stages], self.image_shape)
-        return lower, Consistency(self.stages[frozen_stages:], self.weighting, lower.shapes)
+        return lower, Consistency(
+            self.stages[frozen_stages:], self.weighting, lower.shapes
+        )
 
 
 class MapHead(nn.Module):
@@ -58,16 +61,16 @@ class MapHead(nn.Module):
         return self.linear(self.pool(maps))
 
     def class_maps(self, maps: Tensor) -> Tensor:
-        """Return class activation maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016)."""
+        """Return class maps (B, C, h, w), sum_k w_ck map_k (Zhou et al. 2016)."""
         # detached: a loss on the class maps teaches the layers below alone
         return torch.einsum("ck,bkhw->bchw", self.linear.weight.detach(), maps)
 
 
 class Views(nn.Module):
-    """Turn images into the four views behind the frozen stages, one flat vector a sample."""
+    """Turn images into four views behind the frozen stages, one vector a sample."""
 
-    # Every view passes the frozen stages: their output for a flip is not the flip of their output.
-    # One vector a sample is what ExStream can keep and merge.
+    # Every view passes the frozen stages: their output for a flip is not the flip of
+    # their output. One vector a sample is what ExStream can keep and merge.
 
     def __init__(self, stages: nn.Sequential, image_shape: tuple[int, int, int]):
         super().__init__()
@@ -80,7 +83,7 @@ class Views(nn.Module):
         self.shapes = [tuple(scale.shape[1:]) for scale in scales]
 
     def _scales(self, images: Tensor) -> list[Tensor]:
-        """Return the views at the larger and at the image's own scale, flips last, (2B, ...)."""
+        """Return the views at the larger and the image's scale, flips last."""
         large = F.interpolate(images, self.larger, mode="bilinear", align_corners=False)
         return [self.stages(torch.cat([x, x.flip(3)])) for x in (large, images)]
 
@@ -91,10 +94,11 @@ class Views(nn.Module):
 
 
 class ClassWeighting(nn.Module):
-    """Weigh labels by how rare they are in the stream so far (Li et al. 2015; Guo et al. 2019)."""
+    """Weigh labels by their rarity so far (Li et al. 2015; Guo et al. 2019)."""
 
-    # The original takes the rates of the whole training set, which a stream does not know. Here
-    # they are those of all samples trained on so far, replayed ones and this batch included.
+    # The original takes the rates of the whole training set, which a stream does not
+    # know. Here they are those of all samples trained on so far, replayed ones and this
+    # batch included.
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -103,7 +107,7 @@ class ClassWeighting(nn.Module):
 
     @torch.no_grad()
     def forward(self, targets: Tensor) -> Tensor:
-        """Count a batch (B, C); return e^(1 - r) for each present label and e^r for the others."""
+        """Count a batch (B, C); return e^(1 - r) for present labels, e^r for others."""
         self.positives += targets.sum(0)
         self.samples += len(targets)
         rate = self.positives / self.samples  # (C,)
@@ -113,22 +117,26 @@ class ClassWeighting(nn.Module):
 class Consistency(nn.Module):
     """The stages that learn, with the objective of Guo et al. 2019."""
 
-    def __init__(self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[tuple]):
+    def __init__(
+        self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[tuple]
+    ):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        self.shapes = [torch.Size(shape) for shape in shapes]  # of a sample's view at either scale
+        self.shapes = [
+            torch.Size(shape) for shape in shapes
+        ]  # of a sample's view at either scale
 
     def views(self, inputs: Tensor) -> list[Tensor]:
-        """Return the views at the larger and the smaller scale, flips last, (2B, ...)."""
+        """Return the views at the larger and the smaller scale, flips last."""
         scales = inputs.split([2 * shape.numel() for shape in self.shapes], 1)
         pairs = zip(self.shapes, scales, strict=True)
         return [torch.cat(scale.chunk(2, 1)).view(-1, *shape) for shape, scale in pairs]
 
     def objective(self, inputs: Tensor, targets: Tensor, _loss: Callable) -> Tensor:
-        """Return the weighted cross-entropy of all views (B, D) plus their disagreement."""
-        # As in the authors' code, cross-entropy is summed over classes and averaged over views, and
-        # squared differences of maps are averaged.
+        """Return the cross-entropy of all views (B, D) plus their disagreement."""
+        # As in the authors' code, cross-entropy is summed over classes and averaged
+        # over views, and squared differences of maps are averaged.
         head = self.stages[-1]
         maps = [self.stages[:-1](views) for views in self.views(inputs)]
         logits = torch.cat([head(scale) for scale in maps])  # (4B, C)
@@ -138,13 +146,15 @@ class Consistency(nn.Module):
             logits, targets.repeat(4, 1), weight, reduction="sum"
         )
         flips = flip_disagreement(large) + flip_disagreement(small)
-        resampled = F.interpolate(small, large.shape[2:], mode="bilinear", align_corners=False)
+        resampled = F.interpolate(
+            small, large.shape[2:], mode="bilinear", align_corners=False
+        )
         scales = F.mse_loss(large, resampled)
         return entropy / len(logits) + FLIP_WEIGHT * flips + SCALE_WEIGHT * scales
 
 
 def flip_disagreement(maps: Tensor) -> Tensor:
-    """Return the mean squared difference of maps and flipped maps of flipped images, the last B."""
+    """Return the squared difference of maps and flipped maps of flipped images."""
     own, flipped = maps.chunk(2)
     return F.mse_loss(own, flipped.flip(3))
 
@@ -152,7 +162,8 @@ def flip_disagreement(maps: Tensor) -> Tensor:
 class RNNAttention(Staged):
     """A backbone and a recurrent head that moves over its map (Appendix)."""
 
-    # The paper pretrains the whole network on ImageNet. Here the recurrent head begins random.
+    # The paper pretrains the whole network on ImageNet. Here the recurrent head begins
+    # random.
 
     def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
@@ -169,12 +180,13 @@ class RNNAttention(Staged):
 
 
 class RecurrentAttention(nn.Module):
-    """Look at the whole map, then at K regions of it, and keep every class's best score."""
+    """Look at the map, then at K regions of it; keep every class's best score."""
 
-    # As in Wang et al., an LSTM reads one region after another. Its state scores the region and
-    # gives the place of the next; the look at the whole map places the first and is not scored.
-    # The paper leaves open how a region is read. Here it has half as many places a side as the map,
-    # since it covers at most half of it, and it is pooled as the backbone pools.
+    # As in Wang et al., an LSTM reads one region after another. Its state scores the
+    # region and gives the place of the next; the look at the whole map places the first
+    # and is not scored. The paper leaves open how a region is read. Here it has half as
+    # many places a side as the map, since it covers at most half of it, and it is
+    # pooled as the backbone pools.
 
     def __init__(self, pool: nn.Module, width: int, num_classes: int):
         super().__init__()
@@ -191,11 +203,12 @@ class RecurrentAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, hidden: int, num_classes: int) -> None:
-        # In Wang et al. `where` gives s and t themselves. Here it gives what is added to a size of
-        # 0.5 at the step's anchor, and begins at zero, as a spatial transformer's usually does: the
-        # first regions meet their constraints and together cover the map. With all regions in the
-        # middle and torch's defaults, one pass over the embedded data taught the network only that
-        # most labels are absent.
+        # In Wang et al. `where` gives s and t themselves. Here it gives what is added
+        # to a size of 0.5 at the step's anchor, and begins at zero, as a spatial
+        # transformer's usually does: the first regions meet their constraints and
+        # together cover the map. With all regions in the middle and torch's defaults,
+        # one pass over the embedded data taught the network only that most labels are
+        # absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
             for gate in weight.chunk(4):
@@ -204,10 +217,12 @@ class RecurrentAttention(nn.Module):
         for zero in (*biases, self.where.weight, self.where.bias):
             zero.zero_()
         self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
-        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))  # odds of one label in C
+        self.classify.bias.fill_(
+            -math.log(max(num_classes - 1, 1))
+        )  # odds of one label in C
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is seen in the regions, (K, B, hidden), and the regions, (K, B, 4)."""
+        """Return what is seen in the regions, (K, B, hidden), and the regions."""
         memory, all_seen, regions = None, [], []
         for step in range(STEPS + 1):
             if step > 0:
@@ -218,7 +233,7 @@ class RecurrentAttention(nn.Module):
         return torch.stack(all_seen[1:]), torch.stack(regions)
 
     def scores(self, seen: Tensor) -> Tensor:
-        """Return every class's best logit over the regions, (B, C), of what was seen in them."""
+        """Return every class's best logit over the regions, (B, C)."""
         return self.classify(seen).amax(0)
 
     def forward(self, maps: Tensor) -> Tensor:
@@ -231,8 +246,9 @@ class Localising(nn.Sequential):
 
     def objective(self, inputs: Tensor, targets: Tensor, loss: Callable) -> Tensor:
         """Return the loss of the best scores plus a tenth of the regions' own."""
-        # Wang et al. train on the squared distance of softmaxed scores. Predictions in this report
-        # are thresholded at a probability of 0.5 a class, so the recipe's loss replaces it.
+        # Wang et al. train on the squared distance of softmaxed scores. Predictions in
+        # this report are thresholded at a probability of 0.5 a class, so the recipe's
+        # loss replaces it.
         head = self[-1]
         seen, regions = head.look(self[:-1](inputs))
         own = localisation_loss(regions, head.start[:, 2:])
@@ -240,25 +256,34 @@ class Localising(nn.Sequential):
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:
-    """Read a region of every map, (B, width, h / 2, w / 2), bilinearly (Jaderberg et al. 2015)."""
-    # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and then moved.
+    """Read a region of every map, half as wide, bilinearly (Jaderberg et al. 2015)."""
+    # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and
+    # then moved.
     width, height, right, down = regions.T[..., None, None]
-    counts = [-(-size // 2) for size in maps.shape[2:]]  # of equal parts, read in their middles
-    rows, columns = (torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts)
-    places = torch.broadcast_tensors(width * columns + right, height * rows[:, None] + down)
-    grid = torch.stack(places, -1)  # sums and products only: no autocast rounds them to bfloat16
+    counts = [
+        -(-size // 2) for size in maps.shape[2:]
+    ]  # of equal parts, read in their middles
+    rows, columns = (
+        torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts
+    )
+    places = torch.broadcast_tensors(
+        width * columns + right, height * rows[:, None] + down
+    )
+    grid = torch.stack(
+        places, -1
+    )  # sums and products only: no autocast rounds them to bfloat16
     return F.grid_sample(maps, grid, align_corners=False)
 
 
 def anchors() -> Tensor:
-    """Return where the regions are drawn to, (K, 2): the middle, then points of a circle."""
+    """Return the regions' anchors, (K, 2): the middle, then points of a circle."""
     angle = 2 * torch.pi * (torch.arange(STEPS - 1) + 0.5) / (STEPS - 1)
     circle = torch.stack([angle.cos(), angle.sin()], 1) / 2**0.5
     return torch.cat([torch.zeros(1, 2), circle])
 
 
 def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
-    """Return how far regions (K, B, 4) are from their constraints and anchors (K, 2)."""
+    """Return how far regions (K, B, 4) are from constraints and anchors (K, 2)."""
     size, place = regions[..., :2], regions[..., 2:]
     scale = F.relu(size.abs() - LARGEST).square().sum(-1)  # (K, B)
     positive = F.relu(SMALLEST - size).sum(-1)  # no region turns around

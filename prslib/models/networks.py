@@ -1,4 +1,4 @@
-"""Build the networks, plain ones and ResNets, of stages with one head; cut them to be frozen."""
+"""Build the networks, plain ones and ResNets, of stages with one head."""
 
 import math
 from functools import partial
@@ -12,11 +12,14 @@ from prslib.checks import naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE, check_weights, load_weights, of_seed
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of images in [0, 1]
+IMAGENET_MEAN, IMAGENET_STD = (
+    (0.485, 0.456, 0.406),
+    (0.229, 0.224, 0.225),
+)  # of images in [0, 1]
 
 
 class Staged(nn.Module):
-    """A network of stages, the last of which is its head (Appendix, "Base Architectures")."""
+    """A network of stages, the last one its head (Appendix, "Base Architectures")."""
 
     def __init__(self, *stages: nn.Module):
         super().__init__()
@@ -36,7 +39,7 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages and the upper, whose ``objective``, if any, a step lowers."""
+        """Return the lower stages and the upper, whose ``objective`` a step lowers."""
         if frozen_stages == 0:
             return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
@@ -53,11 +56,13 @@ class Backbone(NamedTuple):
 class MLP(Staged):
     """Hidden layers with ReLU and one linear head (Appendix, "Single-labeled ...")."""
 
-    # The paper says "a 2 layer fully connected network"; the widths are the released code's.
+    # The paper says "a 2 layer fully connected network"; the widths are the released
+    # code's.
     def __init__(self, image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)):
         sizes = [math.prod(image_shape), *widths]
         first, *others = [
-            nn.Sequential(nn.Linear(before, after), nn.ReLU()) for before, after in pairwise(sizes)
+            nn.Sequential(nn.Linear(before, after), nn.ReLU())
+            for before, after in pairwise(sizes)
         ]
         hidden = nn.Sequential(nn.Flatten(), *first), *others
         super().__init__(*hidden, nn.Linear(sizes[-1], num_classes))
@@ -67,20 +72,29 @@ head = partial(MLP, widths=(256,))  # on features; `bench/head.py` chose the wid
 
 
 class ConvNet(Staged):
-    """Three convolutions, global max-pool, one linear head, in place of the paper's ResNet-101."""
+    """Three convolutions, global max-pool, a linear head: in place of ResNet-101."""
 
-    # It learns in one pass over a few thousand small images. Max-pooling over the whole map makes
-    # the scores independent of where in a scene a digit stands.
+    # It learns in one pass over a few thousand small images. Max-pooling over the whole
+    # map makes the scores independent of where in a scene a digit stands.
 
-    def __init__(self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE):
+    def __init__(
+        self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE
+    ):
         (*lower, last), pool, width = convnet_backbone(image_shape, weights)
-        super().__init__(*lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes))
+        super().__init__(
+            *lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes)
+        )
 
 
-def convnet_backbone(image_shape: tuple[int, int, int], weights: str = NONE) -> Backbone:
-    """Return three blocks of one convolution each; the map is an eighth of the image's width."""
+def convnet_backbone(
+    image_shape: tuple[int, int, int], weights: str = NONE
+) -> Backbone:
+    """Return three blocks of one convolution; the map is an eighth of the width."""
     blocks = [
-        _block(nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2), halved=True),
+        _block(
+            nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2),
+            halved=True,
+        ),
         _block(nn.Conv2d(16, 32, kernel_size=3, padding=1)),
         _block(nn.Conv2d(32, 128, kernel_size=3, padding=1), halved=True),
     ]
@@ -96,12 +110,15 @@ def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
 
 
 class ResNet18(Staged):
-    """Four stages of two blocks behind a 3x3 stem of stride 1 (Appendix, "Single-labeled ...")."""
+    """Four stages of two blocks behind a 3x3 stem (Appendix, "Single-labeled ...")."""
 
-    # The paper says ResNet18. The stem without max-pool and the first stage's width are the
-    # released code's. Torchvision's width is fixed at 64, so its blocks are put together here.
+    # The paper says ResNet18. The stem without max-pool and the first stage's width are
+    # the released code's. Torchvision's width is fixed at 64, so its blocks are put
+    # together here.
 
-    def __init__(self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128):
+    def __init__(
+        self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128
+    ):
         super().__init__(
             nn.Sequential(
                 nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False),
@@ -112,7 +129,9 @@ class ResNet18(Staged):
             _two_blocks(width, 2 * width, 2),
             _two_blocks(2 * width, 4 * width, 2),
             nn.Sequential(
-                *_two_blocks(4 * width, 8 * width, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+                *_two_blocks(4 * width, 8 * width, 2),
+                nn.AdaptiveAvgPool2d(1),
+                nn.Flatten(),
             ),
             nn.Linear(8 * width, num_classes),
         )
@@ -128,12 +147,14 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
     return nn.Sequential(first, BasicBlock(after, after))
 
 
-def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) -> Backbone:
-    """Return stem and residual blocks of a torchvision ResNet; the map is 1/32 of the width."""
+def resnet_backbone(
+    image_shape: tuple[int, int, int], name: str, weights: str
+) -> Backbone:
+    """Return stem and blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
         raise ValueError(
-            f"{name}: expected images with 3 channels, as ImageNet has, got {image_shape[2]}; "
-            "choose another model for this data set"
+            f"{name}: expected images with 3 channels, as ImageNet has, got "
+            f"{image_shape[2]}; choose another model for this data set"
         )
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
@@ -151,10 +172,14 @@ def resnet_backbone(image_shape: tuple[int, int, int], name: str, weights: str) 
     return Backbone([stem, *blocks], pool, network.fc.in_features)
 
 
-def torchvision_resnet(image_shape, num_classes: int, name: str, weights: str) -> Staged:
-    """Make a ResNet for photographs, the paper's ResNet-101 among them (section "Base Models")."""
+def torchvision_resnet(
+    image_shape, num_classes: int, name: str, weights: str
+) -> Staged:
+    """Make a ResNet for photographs, such as the paper's (section "Base Models")."""
     stages, pool, width = resnet_backbone(image_shape, name, weights)
-    return Staged(*stages, pool, nn.Linear(width, num_classes))  # the head begins random
+    return Staged(
+        *stages, pool, nn.Linear(width, num_classes)
+    )  # the head begins random
 
 
 resnet18 = partial(torchvision_resnet, name="resnet18")
@@ -166,7 +191,9 @@ class Normalise(nn.Module):
 
     def __init__(self, mean: tuple[float, ...], std: tuple[float, ...]):
         super().__init__()
-        self.register_buffer("mean", torch.tensor(mean)[:, None, None], persistent=False)
+        self.register_buffer(
+            "mean", torch.tensor(mean)[:, None, None], persistent=False
+        )
         self.register_buffer("std", torch.tensor(std)[:, None, None], persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -175,7 +202,11 @@ class Normalise(nn.Module):
 
 
 def make_model(
-    name: str, image_shape: tuple[int, int, int], num_classes: int, seed, weights: str | None = None
+    name: str,
+    image_shape: tuple[int, int, int],
+    num_classes: int,
+    seed,
+    weights: str | None = None,
 ) -> nn.Module:
     """Build a network before its first step (Appendix, "Base Architectures").
 
@@ -190,16 +221,16 @@ def make_model(
     seed : int or numpy.random.SeedSequence
         Draws the random weights; torch's global generator is left as it was.
     weights : str, optional
-        The network's first weights: "none", a name of its `Architecture.published_weights`, or a
-        file that holds its state dict; by default its `Architecture.default_weights`. Networks
-        without published weights ignore it.
+        The network's first weights: "none", one of its
+        `Architecture.published_weights`, or a file of its state dict; by default its
+        `Architecture.default_weights`. Networks without published weights ignore it.
 
     Returns
     -------
     torch.nn.Module
-        Maps float images in [0, 1], (B, channels, H, W), to logits (B, num_classes). Its method
-        ``features`` returns what the head sees. Its ``stages`` are a Sequential that ends with the
-        head.
+        Maps float images in [0, 1], (B, channels, H, W), to logits (B, num_classes).
+        Its method ``features`` returns what the head sees. Its ``stages`` are a
+        Sequential that ends with the head.
 
     Raises
     ------
@@ -210,7 +241,8 @@ def make_model(
 
     Examples
     --------
-    >>> make_model("convnet", (32, 32, 3), num_classes=70, seed=0)(torch.zeros(2, 3, 32, 32)).shape
+    >>> model = make_model("convnet", (32, 32, 3), num_classes=70, seed=0)
+    >>> model(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 70])
     """
     one_of("model", name, MODELS)
@@ -218,7 +250,9 @@ def make_model(
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row, options = MODELS[name], {}
     if row.published_weights:
-        options["weights"] = row.default_weights if weights is None else of_seed(weights, seed)
+        options["weights"] = (
+            row.default_weights if weights is None else of_seed(weights, seed)
+        )
         check_weights(name, options["weights"], row.published_weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -226,7 +260,7 @@ def make_model(
 
 
 def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-    """Cut a network into a lower part, frozen, batch norm too, and an upper one that learns."""
+    """Cut a network into frozen stages, batch norm too, and stages that learn."""
     if not isinstance(model, Staged):
         return nn.Identity(), model
     lower, upper = model.split(frozen_stages)

@@ -1,7 +1,7 @@
-"""Find and check a network's first weights: none, published or embedded ones, or a file."""
+"""Find and check a network's first weights: none, published, embedded, or a file."""
 
 import hashlib
-import pickle
+import re
 import zipfile
 from functools import lru_cache
 from pathlib import Path
@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 from prslib.paths import PACKAGE
 
 if TYPE_CHECKING:  # a configuration needs these names, and no torch
-    from torch import nn
+    from torch import Tensor, nn
 
 NONE = "none"
-IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}  # pretrainings, one a seed in turn
+DIGEST = re.compile(
+    r"-([0-9a-f]{8,})\."
+)  # begin of a SHA-256 in a published file's name
+# several pretrainings, one a seed in turn
+IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}
 EMBEDDED = {  # weights of the convnet, written by `python -m prslib pretrain`
     name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
     for name in (*IN_TURN["digits"], "turned_digits")
@@ -21,7 +25,7 @@ EMBEDDED = {  # weights of the convnet, written by `python -m prslib pretrain`
 
 
 def of_seed(weights: str, seed: int) -> str:
-    """Return which of several pretrainings a seed begins with, else the weights themselves."""
+    """Return which of several pretrainings a seed begins with, or the weights."""
     names = IN_TURN.get(weights, (weights,))
     return names[seed % len(names)]
 
@@ -30,13 +34,13 @@ def check_weights(model: str, weights: str, names: tuple[str, ...]) -> None:
     """Refuse weights that are neither "none" nor a published name nor a file."""
     if weights not in (NONE, *names) and not Path(weights).is_file():
         raise FileNotFoundError(
-            f"weights of {model} must be {', '.join((NONE, *names))} or the path of a file of "
-            f"weights; there is no file {weights!r}"
+            f"weights of {model} must be {', '.join((NONE, *names))} or the path of a "
+            f"file of weights; there is no file {weights!r}"
         )
 
 
 def file_of(weights: str) -> Path | None:
-    """Return the file that holds weights, an embedded or a user's; None where there is none."""
+    """Return the file that holds weights, embedded or a user's, or None."""
     path = EMBEDDED.get(weights, Path(weights))
     return path if path.is_file() else None
 
@@ -45,88 +49,101 @@ def identity_of(weights: str) -> str:
     """Return what a run's hash holds: a name, or "sha256:..." of a file's bytes."""
     if (path := file_of(weights)) is None:
         return weights
-    stat = path.stat()
-    return _digest(str(path.resolve()), stat.st_mtime_ns, stat.st_size)
+    return f"sha256:{_digest_of(path)}"
+
+
+def _digest_of(file: Path) -> str:
+    stat = file.stat()
+    return _digest(file.resolve(), stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=32)
-def _digest(path: str, _changed: int, _size: int) -> str:
-    with open(path, "rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+def _digest(file: Path, _changed: int, _size: int) -> str:
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def load_weights(network: "nn.Module", name: str, weights: str, head: str = "fc.") -> None:
-    """Fill a network with weights, all but the tensors whose names begin with ``head``."""
+def load_weights(
+    network: "nn.Module", name: str, weights: str, head: str = "fc."
+) -> None:
+    """Fill a network with weights, all but tensors whose names begin with ``head``."""
     if weights == NONE:
         return
-    file = file_of(weights)
-    given = _published(name, weights) if file is None else _read(file)
-    given = {k: v for k, v in given.items() if not k.startswith(head)}
-    expected, found = _shapes(network.state_dict(), head), _shapes(given, head)
-    wrong = sorted(k for k in expected.keys() | found if expected.get(k) != found.get(k))
-    if wrong:
+    state = read_state(file_of(weights) or published_file(name, weights))
+    shapes = [
+        {
+            key: tuple(value.shape)
+            for key, value in tensors.items()
+            # older files do not count batches
+            if not key.startswith(head) and not key.endswith("num_batches_tracked")
+        }
+        for tensors in (network.state_dict(), state)
+    ]
+    expected, stored = shapes
+    if wrong := sorted({key for key, _ in expected.items() ^ stored.items()}):
         raise ValueError(
             f"weights {weights}: expected the {len(expected)} tensors of {name}, but "
-            f"{len(wrong)} are missing, too many or of another shape ({', '.join(wrong[:3])}, "
-            f"...); give a file that was saved from {name}"
+            f"{len(wrong)} are missing, too many or of another shape "
+            f"({', '.join(wrong[:3])}, ...); give a file that was saved from {name}"
         )
-    network.load_state_dict(given, strict=False)
+    body = {key: value for key, value in state.items() if not key.startswith(head)}
+    network.load_state_dict(body, strict=False)
 
 
-def _shapes(state: dict, head: str) -> dict:
-    return {
-        name: getattr(value, "shape", None)
-        for name, value in state.items()
-        if not name.startswith(head)
-        and not name.endswith("num_batches_tracked")  # older files do not have it
-    }
-
-
-def _read(path: Path) -> dict:
+def read_state(file: Path) -> dict:
+    """Read tensors by name from a file whose checksums are right."""
     import torch
 
     try:
-        if zipfile.is_zipfile(path):
-            check_zip(path)
-        given = torch.load(path, map_location="cpu", weights_only=True)
+        check_file(file)
+        stored = torch.load(file, map_location="cpu", weights_only=True)
+        return {str(name): _unpack(value) for name, value in dict(stored).items()}
     except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
-            f"weights {path}: expected a state dict that torch.save has written, got a file that "
-            f"cannot be read as one ({type(error).__name__}: {error}); download or save it again"
+            f"weights {file}: expected a state dict of dense, real and finite tensors "
+            f"that torch.save has written, got another file ({type(error).__name__}: "
+            f"{error}); download it again, or save the network's state_dict()"
         ) from error
-    if not isinstance(given, dict):
-        raise ValueError(
-            f"weights {path}: expected a state dict, got {type(given).__name__}; save "
-            "network.state_dict() instead"
-        )
-    state = {}
-    for key, value in given.items():
-        parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
-        if not isinstance(key, str) or not all(map(_is_usable, parts)):
-            raise ValueError(
-                f"weights {path}: expected dense tensors of finite numbers by name, got another "
-                f"{type(value).__name__} under {key!r}; save the network's state_dict()"
-            )
-        state[key] = value if len(parts) == 1 else parts[0] * parts[1]
-    return state
+
+
+def check_file(file: Path) -> None:
+    """Raise ValueError unless a file has checksums, and these are right."""
+    # torch.load compares none. A zip file has one for each of its members; torch's
+    # older format is taken where the name has the digest, as those of torchvision's
+    # files.
+    if zipfile.is_zipfile(file):
+        return check_zip(file)
+    digest = DIGEST.search(file.name)
+    if digest is None or not _digest_of(file).startswith(digest[1]):
+        raise ValueError("no zip file, and its SHA-256 is not in its name")
 
 
 def check_zip(path: Path) -> None:
-    """Raise BadZipFile where a checksum is wrong: torch does not look at them itself."""
+    """Raise BadZipFile where a checksum is wrong: torch compares none."""
     with zipfile.ZipFile(path) as file:
         if (broken := file.testzip()) is not None:
             raise zipfile.BadZipFile(f"{broken} is damaged")
 
 
-def _is_usable(value: object) -> bool:
+def _unpack(value: object) -> "Tensor":
+    """Return a tensor of real, finite numbers, also one that `packed` has rounded."""
     import torch
 
-    dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
-    return dense and not (value.is_meta or value.is_quantized) and bool(value.isfinite().all())
+    parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
+    for tensor in parts:
+        kind = type(tensor).__name__
+        if isinstance(tensor, torch.Tensor):
+            kind = f"{tensor.layout} {tensor.dtype} on {tensor.device}"
+            real = not (tensor.is_complex() or tensor.dtype == torch.bool)
+            dense = tensor.layout == torch.strided and not tensor.is_quantized
+            if real and dense and not tensor.is_meta and tensor.isfinite().all():
+                continue
+        raise ValueError(f"a value of {kind}, or one that is not finite")
+    return parts[0] if len(parts) == 1 else parts[0] * parts[1]
 
 
-def packed(state: dict) -> dict:
-    """Round weights to int8 with a scale for each output channel; vectors stay as they are."""
+def packed(state: dict[str, "Tensor"]) -> dict:
+    """Round weights to int8 with a scale a channel; vectors stay as they are."""
     small = {}
     for name, value in state.items():
         if value.dim() > 1:
@@ -136,17 +153,23 @@ def packed(state: dict) -> dict:
     return small
 
 
-def _published(name: str, weights: str) -> dict:
+def published_file(name: str, weights: str) -> Path:
+    """Return the file of published weights; fetch it where it is not there."""
     import torch
     from torchvision.models import get_model_weights
 
-    chosen = get_model_weights(name)[weights]
+    url = get_model_weights(name)[weights].url
+    file = Path(torch.hub.get_dir(), "checkpoints", url.rsplit("/", 1)[-1])
+    if file.is_file():
+        return file
     try:
-        return chosen.get_state_dict(progress=True, check_hash=True)
-    except (OSError, RuntimeError, pickle.UnpicklingError) as error:  # or a download that was cut
-        file = Path(torch.hub.get_dir(), "checkpoints", chosen.url.rsplit("/", 1)[-1])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        torch.hub.download_url_to_file(url, str(file), DIGEST.search(file.name)[1])
+    except (OSError, RuntimeError) as error:
         raise FileNotFoundError(
-            f"weights {weights} of {name} are not in {file} and could not be fetched from "
-            f"{chosen.url} ({error}); fetch that file where there is a network and put it there "
-            "or give its path as weights, or begin with random weights, weights 'none'"
+            f"weights {weights} of {name} are not in {file} and could not be fetched "
+            f"from {url} ({error}); fetch that file where there is a network and put "
+            "it there or give its path as weights, or begin with random weights, "
+            "weights 'none'"
         ) from error
+    return file

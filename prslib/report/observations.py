@@ -76,15 +76,13 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
     varied |= {"model"} if model != usual_model else set()
     name = _labels(config.dataset).stands_for
     plain = standard_of(name)["architecture"]
-    own = config.dataset.removesuffix("-features").replace("-", "") == name.lower().replace("-", "")
-    part = _labels(config.dataset).part_of_it
     small = model != recipe.model and MODELS[model].default_weights == NONE
     memory = ours.get("memory_size", np.nan) / standard.resolved["memory_size"]
     drawn = recipe.schedule_drawn and "schedule" not in varied
     return {
         "stands_for": name,
         "dataset": config.dataset,
-        "data": KINDS[2 if small or not (own or part) else int(part)],
+        "data": "stand-in" if small else DATASETS[config.dataset].relation,
         "method": config.method,
         "architecture": plain if model == recipe.model else MODELS[model].stands_for or model,
         "memory": np.round(20 * memory) / 20,  # a third or half of an odd size is rounded

@@ -1,16 +1,20 @@
-"""The cache: drawn once, the same for ever, and made again where the file is broken."""
+"""No array is read but with the bytes that were written: caches, tables, rows."""
 
+import os
 import warnings
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PIL import Image
 
+from prslib import RunConfig
 from prslib.datasets import arrays, digits, load_dataset, scenes
-from prslib.datasets.arrays import cached_arrays
+from prslib.datasets.arrays import RowFile, cached_arrays, open_rows, read_arrays
 from prslib.paths import replacing
+from prslib.training.run import run
+
+MAKER = (SimpleNamespace(__file__=__file__),)
 
 
 @pytest.fixture
@@ -21,58 +25,67 @@ def cache(tmp_path, monkeypatch):
 
 def cached():
     made = {"value": np.arange(1000), "other": np.arange(9)}
-    return cached_arrays("made", made, (arrays,), lambda: made)["value"]
+    return cached_arrays("made", made, MAKER, lambda: made)["value"]
 
 
-def test_scenes_are_drawn_once(cache, monkeypatch):
-    first = load_dataset("digits49tiny")
-    monkeypatch.setattr(digits, "_render", lambda *_: pytest.fail("drawn again"))
-    second = load_dataset("digits49tiny")
-    assert [path.suffix for path in cache.iterdir()] == [".npz"]
-    np.testing.assert_array_equal(first.train.images, second.train.images)
-    for part, split in first.tests.items():
-        np.testing.assert_array_equal(split.images, second.tests[part].images)
+def test_a_stated_shape_that_is_wrong_changes_no_score(cache):
+    """A reader that stops where the header says never looks at the checksum."""
+    config = RunConfig(dataset="digits70tiny", method="CRS")
+    expected = run(config).scores
+    (path,) = cache.iterdir()
+    content = path.read_bytes()
+    assert content.count(b"838, 32, 32, 3") == 1
+    path.write_bytes(content.replace(b"838, 32, 32, 3", b"838, 12, 32, 3"))
+    with pytest.warns(UserWarning, match=f"{path} as arrays .* making it again"):
+        scores = run(config).scores
+    assert scores.equals(expected)
+    assert path.read_bytes() == content
 
 
-def test_cache_of_other_code_is_not_read(cache, tmp_path):
+def test_a_cache_of_other_code_is_not_read(cache, tmp_path):
     source = tmp_path / "maker.py"
     maker = (SimpleNamespace(__file__=str(source)),)
     for code, value in (("one", 1), ("two", 2), ("one", 1)):
         source.write_text(code)
-        made = cached_arrays(
-            "made", ["value"], maker, lambda value=value: {"value": np.array(value)}
-        )
-        assert made["value"] == value
+        made = {"value": np.array(value)}
+        assert cached_arrays("made", made, maker, lambda m=made: m)["value"] == value
     assert len(list(cache.iterdir())) == 2
 
 
-def test_names_of_caches_tell_the_code_that_draws_them(cache):
-    load_dataset("digits49tiny")
+def test_names_of_caches_tell_the_code_that_draws_them(cache, monkeypatch):
+    first = load_dataset("digits49tiny")
     load_dataset("imbal-digits-tiny")
-    made = {path.name for path in cache.iterdir()}
-    expected = {"digits49tiny": (digits.curation, scenes, digits), "imbal-digits-tiny": (scenes,)}
-    assert made == {
-        f"{name}-{arrays._fingerprint(makers)}.npz" for name, makers in expected.items()
+    makers = {
+        "digits49tiny": (digits.curation, scenes, digits),
+        "imbal-digits-tiny": (scenes,),
     }
+    assert {path.name for path in cache.iterdir()} == {
+        f"{name}-{arrays.source_digest(modules)}.npz"
+        for name, modules in makers.items()
+    }
+    monkeypatch.setattr(digits, "_render", lambda *_: pytest.fail("drawn again"))
+    second = load_dataset("digits49tiny")
+    np.testing.assert_array_equal(first.train.images, second.train.images)
 
 
-def test_a_cache_that_is_cut_or_in_which_a_byte_is_flipped_is_made_again_or_the_same(cache):
-    """Among them are other compressions, encryption and a directory that lacks an array."""
-    maker = (SimpleNamespace(__file__=__file__),)
+def test_a_cache_in_which_any_byte_is_changed_is_made_again_or_the_same(cache):
+    """Among them are other compressions and a directory without an array."""
     made = {"value": np.arange(9, dtype=np.uint8), "other": np.arange(5)}
-    load = partial(cached_arrays, "made", made, maker, lambda: made)
+    load = partial(cached_arrays, "made", made, MAKER, lambda: made)
     load()
     (path,) = cache.iterdir()
     whole, again = path.read_bytes(), 0
     for position in range(0, len(whole), 2):
         for rest in (bytes([whole[position] ^ 1]), b"c", b""):
-            path.write_bytes(whole[:position] + rest + whole[position + 1 :] * bool(rest))
+            path.write_bytes(
+                whole[:position] + rest + whole[position + 1 :] * bool(rest)
+            )
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 loaded = load()
             again += len(said)
             assert said or rest
-            assert not said or (path.read_bytes() == whole and "making it again" in str(said[0]))
+            assert not said or path.read_bytes() == whole
             assert [*map(bytes, loaded.values())] == [*map(bytes, made.values())]
     assert again > len(whole)
 
@@ -90,7 +103,7 @@ def test_what_killed_writing_left_goes_with_the_next_look(cache):
     assert path.read_bytes() == b"all"
 
 
-def test_cache_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.touch()
     monkeypatch.setenv("PRSLIB_CACHE", str(blocked))
@@ -99,18 +112,123 @@ def test_cache_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
     assert "set PRSLIB_CACHE" in str(caught[-1].message)
 
 
-def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(tmp_path):
-    pixels = np.random.default_rng(0).integers(0, 256, (90, 400, 3), dtype=np.uint8)
-    original = Image.fromarray(pixels)
-    original.save(tmp_path / "noise.png")
-    bicubic = original.resize((256, 256), Image.Resampling.BICUBIC)
-    np.testing.assert_array_equal(arrays.read_image(tmp_path / "noise.png"), np.asarray(bicubic))
+@pytest.mark.parametrize("size", [0, -40])
+def test_a_table_that_is_cut_is_named(tmp_path, size):
+    file = tmp_path / "table.npz"
+    np.savez(file, value=np.arange(9))
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(ValueError, match=rf"{file} as a table, but .*; delete it"):
+        read_arrays(file, ["value"], "a table", "delete it")
 
 
-def test_a_warning_on_opening_is_no_error(tmp_path, monkeypatch):
-    Image.new("RGB", (40, 40)).save(tmp_path / "large.png")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)  # it warns from here, refuses from twice
-    assert arrays.read_image(tmp_path / "large.png").shape == (256, 256, 3)
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 700)
-    with pytest.raises(OSError, match=r"cannot decode .*large.png"):
-        arrays.read_image(tmp_path / "large.png")
+# rows of prepared sets
+
+
+def read(number):
+    if number == 4 and not os.path.exists("mended"):
+        raise OSError("not whole")
+    return np.full(3, number, np.uint8)
+
+
+def fill(file, workers=1, source=read):
+    rows = RowFile(file, list(map(str, range(7))), (3,), np.uint8)
+    return rows, rows.fill(range(7), workers, "rows", source)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_that_failed_take_no_place_and_are_tried_again(
+    tmp_path, monkeypatch, workers
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(arrays, "CHUNK", 3)
+    file = tmp_path / "rows.bin"
+    rows, problems = fill(file, workers)
+    assert problems == {4: "broken: not whole"}
+    rows.finish()
+    opened = open_rows(file, 6, (3,), np.uint8)
+    assert opened[:, 0].tolist() == [0, 1, 2, 3, 5, 6]
+    file.rename(rows.part)  # as if it were not finished
+    (tmp_path / "mended").touch()
+    tried = []
+    rows, problems = fill(file, 1, lambda number: tried.append(number) or read(number))
+    rows.finish()
+    assert (tried, problems) == ([4, 5, 6], {})
+    assert open_rows(file, 7, (3,), np.uint8)[:, 0].tolist() == list(range(7))
+
+
+def test_rows_go_on_after_a_kill_wherever_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mended").touch()
+    monkeypatch.setattr(arrays, "CHUNK", 2)
+    file = tmp_path / "rows.bin"
+    real, writes = arrays._append, []
+
+    def append(path, content, kill_at):
+        writes.append(path)
+        if len(writes) == kill_at:
+            real(path, content[: len(content) // 2])
+            raise KeyboardInterrupt
+        real(path, content)
+
+    for kill_at in range(1, 9):
+        writes.clear()
+        monkeypatch.setattr(arrays, "_append", partial(append, kill_at=kill_at))
+        with pytest.raises(KeyboardInterrupt):
+            fill(file)
+        monkeypatch.setattr(arrays, "_append", real)
+        rows, _ = fill(file)
+        rows.finish()
+        assert open_rows(file, 7, (3,), np.uint8)[:, 0].tolist() == list(range(7))
+        for made in tmp_path.glob("rows.*"):
+            made.unlink()
+
+
+def test_every_changed_byte_of_rows_and_checksums_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mended").touch()
+    file = tmp_path / "rows.bin"
+    rows, _ = fill(file)
+    rows.finish()
+    for damaged in (file, rows.sums):
+        whole = damaged.read_bytes()
+        for position in range(len(whole)):
+            flipped = bytes([whole[position] ^ 4])
+            for rest in (flipped + whole[position + 1 :], b""):
+                damaged.write_bytes(whole[:position] + rest)
+                with pytest.raises(
+                    ValueError, match=rf"{file}.*delete .*prslib prepare"
+                ):
+                    open_rows(file, 7, (3,), np.uint8)
+        damaged.write_bytes(whole)
+    with pytest.raises(ValueError, match="expected 6 rows"):
+        open_rows(file, 6, (3,), np.uint8)
+
+
+def test_other_rows_of_a_large_array_are_compared_at_each_opening(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mended").touch()
+    file = tmp_path / "rows.bin"
+    fill(file)[0].finish()
+    content = bytearray(file.read_bytes())
+    content[10] ^= 1
+    file.write_bytes(content)
+    monkeypatch.setattr(arrays, "SAMPLE", 6)  # two rows of seven
+    noticed = 0
+    for _ in range(200):
+        try:
+            open_rows(file, 7, (3,), np.uint8)
+        except ValueError as error:
+            assert "such as row 3" in str(error)
+            noticed += 1
+    assert 25 < noticed < 95  # 57 are expected
+    with pytest.raises(ValueError, match="1 of 7 have changed, such as row 3"):
+        open_rows(file, 7, (3,), np.uint8, whole=True)
+
+
+def test_too_little_disk_is_an_error_before_work(tmp_path, monkeypatch):
+    free = SimpleNamespace(free=7 * 3 - 1)
+    monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: free)
+    with pytest.raises(OSError, match=r"GB free for 7 images .* set PRSLIB_DATA"):
+        fill(tmp_path / "rows.bin", source=lambda _: pytest.fail("worked"))

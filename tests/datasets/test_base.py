@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prslib.datasets import DATASETS, SequentialDataset, Split, fingerprint, load_dataset
+from prslib.datasets import (
+    DATASETS,
+    SequentialDataset,
+    Split,
+    fingerprint,
+    load_dataset,
+)
 from prslib.datasets.base import tasks_together, validate_schedule
 from prslib.training.config import RunConfig
 
@@ -34,25 +40,61 @@ def test_dataset_counts():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Split(None, np.eye(2), np.arange(2)), TypeError, "labels .* bool, got float64"),
+        (
+            lambda: Split(None, np.eye(2), np.arange(2)),
+            TypeError,
+            "labels .* bool, got float64",
+        ),
         (lambda: Split(None, [[True]], np.arange(1)), TypeError, "got list"),
-        (lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)), ValueError, "labels of shape"),
-        (lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)), TypeError, "task .* int64"),
+        (
+            lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
+            ValueError,
+            "labels of shape",
+        ),
+        (
+            lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)),
+            TypeError,
+            "task .* int64",
+        ),
         (lambda: split(task=(0, 1, 1)), ValueError, "got 3 tasks for 2 rows"),
         (lambda: split(images=np.zeros((2, 4, 4, 3))), TypeError, "images .* uint8"),
-        (lambda: split(images=np.zeros((2, 4, 4), dtype=np.uint8)), ValueError, "images of shape"),
-        (lambda: split(images=np.zeros((1, 4, 4, 3), dtype=np.uint8)), ValueError, "got 1 images"),
-        (lambda: split([(1, 0), (0, 0)]), ValueError, "1 without any, the first at index 1"),
-        (lambda: dataset(split(task=(0, 0))), ValueError, "1 images .* index 1: .* label 'b'"),
+        (
+            lambda: split(images=np.zeros((2, 4, 4), dtype=np.uint8)),
+            ValueError,
+            "images of shape",
+        ),
+        (
+            lambda: split(images=np.zeros((1, 4, 4, 3), dtype=np.uint8)),
+            ValueError,
+            "got 1 images",
+        ),
+        (
+            lambda: split([(1, 0), (0, 0)]),
+            ValueError,
+            "1 without any, the first at index 1",
+        ),
+        (
+            lambda: dataset(split(task=(0, 0))),
+            ValueError,
+            "1 images .* index 1: .* label 'b'",
+        ),
         (lambda: dataset(split(task=(0, -1))), ValueError, "got -1 for image 1"),
         (lambda: dataset(split(task=(0, 2))), ValueError, "got 2 for image 1"),
-        (lambda: dataset(tests={"balanced": split(task=(1, 1))}), ValueError, "'balanced'"),
+        (
+            lambda: dataset(tests={"balanced": split(task=(1, 1))}),
+            ValueError,
+            "'balanced'",
+        ),
         (lambda: dataset(tests={}), ValueError, "at least one test set"),
         (lambda: dataset(class_task=np.array([0, 2])), ValueError, r"got \[0, 2\]"),
         (lambda: dataset(class_task=np.array([0.0, 1.0])), TypeError, "class_task"),
         (lambda: dataset(class_names=("a",)), ValueError, "2 class_names"),
         (lambda: dataset(class_group=("majority",)), ValueError, "2 class_group"),
-        (lambda: dataset(class_group=("tail", "minority")), ValueError, r"\['tail'\]; known"),
+        (
+            lambda: dataset(class_group=("tail", "minority")),
+            ValueError,
+            r"\['tail'\]; known",
+        ),
         (lambda: dataset(split([(1, 0, 0)], (0,))), ValueError, "got 3"),
     ],
 )
@@ -86,7 +128,9 @@ def other_test_labels(dataset):
     split = dataset.tests["imbalanced"]
     first, labels = split.task == 0, split.labels.copy()
     labels[first] = split.labels[first][::-1]
-    return replace(dataset, tests={**dataset.tests, "imbalanced": replace(split, labels=labels)})
+    return replace(
+        dataset, tests={**dataset.tests, "imbalanced": replace(split, labels=labels)}
+    )
 
 
 def tasks_renumbered(dataset):
@@ -106,7 +150,9 @@ def fingerprint_of(monkeypatch):
     """Return what takes the fingerprint of a set in the place of a known one."""
 
     def of(made, name="digits70tiny"):
-        monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], load=lambda _images: made))
+        monkeypatch.setitem(
+            DATASETS, name, replace(DATASETS[name], load=lambda _images: made)
+        )
         fingerprint.cache_clear()
         return fingerprint(name), RunConfig(dataset=name).hash
 
@@ -114,7 +160,9 @@ def fingerprint_of(monkeypatch):
     fingerprint.cache_clear()
 
 
-@pytest.mark.parametrize("change", [without_a_test_image, other_test_labels, tasks_renumbered])
+@pytest.mark.parametrize(
+    "change", [without_a_test_image, other_test_labels, tasks_renumbered]
+)
 def test_another_making_of_a_set_has_another_fingerprint(fingerprint_of, change):
     dataset = load_dataset("digits70tiny", images=False)
     before, changed = fingerprint_of(dataset), fingerprint_of(change(dataset))
@@ -123,9 +171,14 @@ def test_another_making_of_a_set_has_another_fingerprint(fingerprint_of, change)
 
 
 def test_fingerprint_tells_the_task_of_a_class_without_images(fingerprint_of):
-    split, groups = Split(None, np.eye(3, dtype=bool)[:2], np.arange(2)), ("minority",) * 3
+    split, groups = (
+        Split(None, np.eye(3, dtype=bool)[:2], np.arange(2)),
+        ("minority",) * 3,
+    )
     first, second = (
-        SequentialDataset("three", split, {"full": split}, tuple("abc"), np.array(task), groups)
+        SequentialDataset(
+            "three", split, {"full": split}, tuple("abc"), np.array(task), groups
+        )
         for task in ((0, 1, 0), (0, 1, 1))
     )
     assert fingerprint_of(first)[0] != fingerprint_of(second)[0]
@@ -133,6 +186,7 @@ def test_fingerprint_tells_the_task_of_a_class_without_images(fingerprint_of):
 
 def test_unknown_name_lists_the_known():
     with pytest.raises(
-        ValueError, match="unknown dataset 'x'; known datasets: cocoseq, cocoseq-features, "
+        ValueError,
+        match="unknown dataset 'x'; known datasets: cocoseq, cocoseq-features, ",
     ):
         load_dataset("x")

@@ -1,4 +1,4 @@
-"""Algorithm 2 against worked examples and a literal twin; groups, thinning and test sets."""
+"""Algorithm 2 against examples and a literal twin; groups, thinning and test sets."""
 
 from itertools import combinations
 
@@ -40,7 +40,9 @@ def cluster_literally(labels, n_groups, beta, min_classes):
         best, merge = -np.inf, None
         for j, k in combinations(range(len(groups)), 2):
             union = groups[j] | groups[k]
-            co = sum(i <= union and not i <= groups[j] and not i <= groups[k] for i in images)
+            co = sum(
+                i <= union and not i <= groups[j] and not i <= groups[k] for i in images
+            )
             if co == 0 or (forced and not small[j] and not small[k]):
                 continue
             score = float(np.log(co) - beta * float(elem[j] + elem[k]) ** 2)
@@ -53,11 +55,15 @@ def cluster_literally(labels, n_groups, beta, min_classes):
     groups.sort(key=min)
     if min(map(len, groups)) < min_classes:
         return None
-    return [next(g for g, group in enumerate(groups) if c in group) for c in range(labels.shape[1])]
+    return [
+        next(g for g, group in enumerate(groups) if c in group)
+        for c in range(labels.shape[1])
+    ]
 
 
 def test_large_groups_are_merged_less_readily():
-    # co(0,1) = 4 with elem 6; co(2,3) = 2 with elem 0. ln 4 - 36 beta < ln 2 from beta = 0.0193.
+    # co(0,1) = 4 with elem 6; co(2,3) = 2 with elem 0. ln 4 - 36 beta < ln 2 from beta
+    # = 0.0193.
     labels = matrix(4, *[{0, 1}] * 4, *[{0}] * 3, *[{1}] * 3, *[{2, 3}] * 2)
     assert cluster_classes(labels, 3, 0.019).tolist() == [0, 0, 1, 2]
     assert cluster_classes(labels, 3, 0.020).tolist() == [0, 1, 2, 2]
@@ -66,17 +72,28 @@ def test_large_groups_are_merged_less_readily():
 def test_minimum_of_classes_forces_small_groups_to_merge():
     labels = matrix(6, *[{0, 1}] * 9, *[{2, 3}] * 8, *[{1, 2}] * 7, {1, 4}, {3, 5})
     assert cluster_classes(labels, 2, 0.0).tolist() == [0, 0, 0, 0, 0, 1]
-    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be taken in.
+    # After {0, 1} and {2, 3} two merges are left, and two classes alone: those must be
+    # taken in.
     assert cluster_classes(labels, 2, 0.0, min_classes=2).tolist() == [0, 0, 1, 1, 0, 1]
 
 
 def test_merges_are_listed_with_their_reasons():
     labels = matrix(4, *[{0, 1}] * 3, *[{0, 1, 2}] * 2, {0}, {2, 3})
     first, second = class_merges(labels, 2, beta=0.01)
-    assert (first.first, first.second, first.together, first.apart) == ((0,), (1,), 3, 1)
+    assert (first.first, first.second, first.together, first.apart) == (
+        (0,),
+        (1,),
+        3,
+        1,
+    )
     assert first.score == pytest.approx(np.log(3) - 0.01)
     # {2, 3} has co 1 and elem 0, {0, 1} u {2} has co 2 and elem 4: ln 2 - 0.16 > ln 1.
-    assert (second.first, second.second, second.together, second.apart) == ((0, 1), (2,), 2, 4)
+    assert (second.first, second.second, second.together, second.apart) == (
+        (0, 1),
+        (2,),
+        2,
+        4,
+    )
     assert second.score == pytest.approx(np.log(2) - 0.16)
     assert class_merges(labels, 4, beta=0.01) == []
 
@@ -97,7 +114,9 @@ def test_balanced_test_is_exact_and_takes_the_reserve_last():
     drawn = balanced_test(labels, 12, rng, reserve)
     assert labels[drawn].sum(axis=0).tolist() == [12] * 5
     assert len(set(drawn.tolist())) == len(drawn)
-    rare = labels[:, 4] & ~reserve  # fewer than 12: all that can be had come, then the reserve
+    rare = (
+        labels[:, 4] & ~reserve
+    )  # fewer than 12: all that can be had come, then the reserve
     assert rare.sum() < 12
     assert set(np.flatnonzero(rare)) <= set(drawn.tolist())
     assert not reserve[balanced_test(labels, int(rare.sum()), rng, reserve)].any()
@@ -106,7 +125,9 @@ def test_balanced_test_is_exact_and_takes_the_reserve_last():
 def test_balanced_test_draws_every_image_equally_often():
     labels = np.eye(2, dtype=bool)[[0] * 6 + [1] * 3]
     rng = np.random.default_rng(1)
-    times = np.bincount(np.concatenate([balanced_test(labels, 2, rng) for _ in range(3000)]))
+    times = np.bincount(
+        np.concatenate([balanced_test(labels, 2, rng) for _ in range(3000)])
+    )
     np.testing.assert_allclose(times[:6] / 3000, 1 / 3, atol=0.035)
     np.testing.assert_allclose(times[6:] / 3000, 2 / 3, atol=0.035)
 
@@ -129,7 +150,10 @@ def test_twin_agrees(data):
     n_groups = data.draw(st.integers(1, num_classes))
     min_classes = data.draw(st.integers(1, num_classes // n_groups))
     beta = data.draw(st.sampled_from([0.0, 1e-4, 0.05, 1.0]))
-    expected, before = cluster_literally(labels, n_groups, beta, min_classes), labels.copy()
+    expected, before = (
+        cluster_literally(labels, n_groups, beta, min_classes),
+        labels.copy(),
+    )
     if expected is None:
         with pytest.raises(ValueError, match="expected"):
             cluster_classes(labels, n_groups, beta, min_classes)
@@ -148,13 +172,25 @@ def test_repeated_images_count_each_time():
     [
         ((matrix(3, {0}, {1}, {2}), 2, 1.0), ValueError, "share an image"),
         ((matrix(3, {0, 1}, {2}), 2, 1.0, 2), ValueError, "min_classes from 1 to 1"),
-        ((matrix(5, *[{0, 1}, {2, 3}] * 3, {1, 2}, {4}), 2, 0.0, 2), ValueError, "1 have fewer"),
-        ((matrix(4, {0, 1}, {0, 1}, {1, 2}, {1, 2}, {2, 3}), 2, 0.0, 2), ValueError, r"\[3, 1\]"),
+        (
+            (matrix(5, *[{0, 1}, {2, 3}] * 3, {1, 2}, {4}), 2, 0.0, 2),
+            ValueError,
+            "1 have fewer",
+        ),
+        (
+            (matrix(4, {0, 1}, {0, 1}, {1, 2}, {1, 2}, {2, 3}), 2, 0.0, 2),
+            ValueError,
+            r"\[3, 1\]",
+        ),
         ((matrix(2, {0, 1}), 0, 1.0), ValueError, "n_groups from 1 to 2"),
         ((matrix(2, {0, 1}), 3, 1.0), ValueError, "n_groups from 1 to 2"),
         ((matrix(2, {0, 1}), 1, -1.0), ValueError, "beta"),
         ((matrix(2, {0, 1}), 1, np.nan), ValueError, "beta"),
-        ((matrix(2, {0, 1}, {}, {}), 1, 1.0), ValueError, "2 without any, the first at index 1"),
+        (
+            (matrix(2, {0, 1}, {}, {}), 1, 1.0),
+            ValueError,
+            "2 without any, the first at index 1",
+        ),
         ((np.ones(3, dtype=bool), 1, 1.0), ValueError, "shape"),
         ((np.ones((3, 2)), 1, 1.0), TypeError, "float64"),
         (([[True]], 1, 1.0), TypeError, "list"),
@@ -174,17 +210,23 @@ def test_tasks_of_images():
 
 def test_class_groups_take_the_thresholds_in():
     freq = np.array([199, 200, 899, 900])
-    for groups in (class_groups(freq), class_groups(np.array([4, 5, 22, 23]), 5.0, 22.5)):
+    for groups in (
+        class_groups(freq),
+        class_groups(np.array([4, 5, 22, 23]), 5.0, 22.5),
+    ):
         assert groups == ("minority", "moderate", "moderate", "majority")
     with pytest.raises(ValueError, match="minority_below"):
         class_groups(freq, 900, 200)
 
 
 def test_thinning_by_hand():
-    # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 - 2^-1.6) = .4923
+    # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 -
+    # 2^-1.6) = .4923
     assert pareto_counts(np.array([1000, 1000])).tolist() == [1000, 492]
     for wrong in ((np.array([5]), 0.6), (np.array([5, 5]), 0.0)):
-        with pytest.raises(ValueError, match="two classes or more and an alpha above 0"):
+        with pytest.raises(
+            ValueError, match="two classes or more and an alpha above 0"
+        ):
             pareto_counts(*wrong)
 
 

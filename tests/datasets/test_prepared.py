@@ -11,17 +11,20 @@ from real_folders import coco_json
 
 from prslib import RunConfig, configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
+from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
-from prslib.datasets.prepared import read_ids, read_table
+from prslib.datasets.prepared import read_table
 from prslib.training.replay import plan
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
 needs_coco = pytest.mark.skipif(
-    not (LABELS.is_file() and IDS.is_dir()), reason="PRSLIB_DATA has no real COCO labels"
+    not (LABELS.is_file() and IDS.is_dir()),
+    reason="PRSLIB_DATA has no real COCO labels",
 )
 needs_nus = pytest.mark.skipif(
-    not (DATA / "nuswide_labels.npz").is_file(), reason="PRSLIB_DATA has no nuswide_labels.npz"
+    not (DATA / "nuswide_labels.npz").is_file(),
+    reason="PRSLIB_DATA has no nuswide_labels.npz",
 )
 
 
@@ -48,13 +51,15 @@ def groups_of(names):
 
 @needs_coco
 def test_pools_are_the_published_ones(corpus):
-    names, class_task = coco.PREPARED.cluster(corpus)
-    kept = ~np.isin(names, coco.DROPPED)
-    assert np.bincount(class_task[kept]).tolist() == [24, 18, 14, 14]
-    task = coco.PREPARED.tasks(corpus, names, class_task)
+    names, stays, class_task = coco.PREPARED.cluster(corpus)
+    assert np.bincount(class_task[stays]).tolist() == [24, 18, 14, 14]
+    labels = corpus.columns(names)
+    usable = labels[:, stays].any(axis=1)
+    task = np.full(len(labels), -1)
+    task[usable] = tasks_of_images(labels[usable], class_task)
     assert sizes(task, ~corpus.is_test) == [9425, 8701, 12303, 7965]
     assert sizes(task, corpus.is_test) == [4710, 4287, 5672, 4191]
-    released = read_ids(IDS, "coco")
+    released = coco.PREPARED.read_ids(IDS)
     for number in range(4):
         pool = corpus.key[(task == number) & corpus.is_test]
         assert set(pool.tolist()) == set(released["imbalanced"][number].tolist())
@@ -79,15 +84,18 @@ def test_released_split(corpus):
         rows = dataset.train.labels[dataset.train.task == number]
         freq = np.sort(rows[:, dataset.class_task == number].sum(axis=0))[::-1]
         assert tuple(freq.tolist()) == profile.class_freq
-        assert tuple(np.bincount(rows.sum(axis=1))[1:].tolist()) == profile.labels_per_image
+        assert (
+            tuple(np.bincount(rows.sum(axis=1))[1:].tolist())
+            == profile.labels_per_image
+        )
 
 
 @needs_coco
 def test_released_test_images_are_half_of_each_official_half(corpus):
     """The fact that the derivation draws by."""
-    wanted = np.concatenate(read_ids(IDS, "coco")["balanced"])
-    names, _ = coco.PREPARED.cluster(corpus)
-    labels = corpus.columns(tuple(name for name in names if name not in coco.DROPPED))
+    wanted = np.concatenate(coco.PREPARED.read_ids(IDS)["balanced"])
+    names, stays, _ = coco.PREPARED.cluster(corpus)
+    labels = corpus.columns(np.array(names)[stays])
     for is_test in (True, False):
         half = np.isin(corpus.key, wanted) & (corpus.is_test == is_test)
         assert set(labels[half].sum(axis=0).tolist()) == {50}
@@ -100,7 +108,9 @@ def test_derived_split(corpus):
     np.testing.assert_array_equal(selection.class_names, released.class_names)
     np.testing.assert_array_equal(selection.class_task, released.class_task)
     np.testing.assert_array_equal(selection.class_group, released.class_group)
-    parts = {name: selection.files[selection.part(name)] for name in ("train", "balanced")}
+    parts = {
+        name: selection.files[selection.part(name)] for name in ("train", "balanced")
+    }
     assert not set(parts["train"].tolist()) & set(parts["balanced"].tolist())
     assert len(np.unique(selection.files)) == len(selection)
     balanced = selection.labels[selection.part("balanced")]
@@ -134,7 +144,12 @@ def test_derived_nuswideseq():
 @needs_coco
 def test_published_figure_is_of_this_stream():
     """The committed numbers of the stream are those of the labels."""
-    file = Path(__file__).parents[2] / "figures" / "paper" / "memory_distribution_cocoseq.csv"
+    file = (
+        Path(__file__).parents[2]
+        / "figures"
+        / "paper"
+        / "memory_distribution_cocoseq.csv"
+    )
     frame = pd.read_csv(file)
     dataset = load_dataset("cocoseq", images=False)
     stream = frame[frame["method"] == "Stream"].set_index("class")["share"]

@@ -22,7 +22,8 @@ DIGEST_ALL = """
 import hashlib
 from prslib.datasets import DATASETS, load_dataset
 for name in [name for name in DATASETS if "digits" in name]:
-    data, alone, digest = load_dataset(name), load_dataset(name, False), hashlib.sha256()
+    data, alone = load_dataset(name), load_dataset(name, False)
+    digest = hashlib.sha256()
     for part in ("train", *data.tests):
         images, labels = ({"train": d.train, **d.tests}[part] for d in (data, alone))
         for array in (images.images, labels.labels, labels.task):
@@ -36,7 +37,9 @@ def test_what_is_drawn_does_not_depend_on_the_process(chosen, tmp_path):
     kept = {name: value for name, value in os.environ.items() if name not in CHOICES}
     environment = kept | chosen | {"PRSLIB_CACHE": str(tmp_path)}
     command = [sys.executable, "-c", DIGEST_ALL]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == DIGESTS.split()
 
 
@@ -67,7 +70,8 @@ def rendered(*scene):
     ("count", "sizes"), [(1, (9, 14)), (4, (9, 14)), (5, (8, 10)), (9, (8, 10))]
 )
 def test_every_label_is_drawn_once_without_overlap(count, sizes):
-    # Flat originals in colours that add up uniquely: the area of each colour is its square.
+    # Flat originals in colours that add up uniquely: the area of each colour is its
+    # square.
     colours = np.array([(50 + 20 * c, 255, 0) for c in range(9)], dtype=np.uint8)
     labels = np.zeros((60, 9), dtype=bool)
     labels[:, :count] = True
@@ -95,7 +99,9 @@ def test_digits_are_placed_everywhere():
 def test_resize_keeps_constants_and_ramps():
     ramp = np.broadcast_to(np.arange(8)[:, None], (1, 8, 8))
     large, full = scenes.resize(ramp, 16)
-    np.testing.assert_array_equal(64 * large[0, 1:-1, 0], full * (2 * np.arange(1, 15) - 1))
+    np.testing.assert_array_equal(
+        64 * large[0, 1:-1, 0], full * (2 * np.arange(1, 15) - 1)
+    )
     assert (large == large[:, :, :1]).all()
     same, full = scenes.resize(ramp, 8)
     np.testing.assert_array_equal(16 * same, full * ramp)
@@ -104,7 +110,10 @@ def test_resize_keeps_constants_and_ramps():
 
 def test_labels_are_drawn_with_all_originals_of_their_digit():
     # Flat originals, each of its own brightness; classes 0 to 3 in disorder.
-    original_digit, level = np.array([2, 0, 3, 1, 0, 2]), np.array([3, 5, 8, 10, 12, 15])
+    original_digit, level = (
+        np.array([2, 0, 3, 1, 0, 2]),
+        np.array([3, 5, 8, 10, 12, 15]),
+    )
     originals = np.ones((6, 8, 8), dtype=int) * level[:, None, None]
     class_digit, white = np.array([3, 1, 0, 2]), np.full((4, 3), 255, dtype=np.uint8)
     labels = np.repeat(np.eye(4, dtype=bool), 400, axis=0)

@@ -12,12 +12,21 @@ SIZES = [(31, 17), (256, 256), (60, 40), (5, 100), (320, 240)]  # width, height
 def coco_json(ids, files, labels, names):
     """Return the content of an instances file; labels bool (N, C)."""
     return {
-        "images": [{"id": int(i), "file_name": str(f)} for i, f in zip(ids, files, strict=True)],
+        "images": [
+            {"id": int(i), "file_name": str(f)} for i, f in zip(ids, files, strict=True)
+        ],
         "annotations": [
-            {"id": n, "image_id": int(ids[row]), "category_id": int(column) + 1, "iscrowd": 0}
+            {
+                "id": n,
+                "image_id": int(ids[row]),
+                "category_id": int(column) + 1,
+                "iscrowd": 0,
+            }
             for n, (row, column) in enumerate(np.argwhere(labels).tolist())
         ],
-        "categories": [{"id": c + 1, "name": str(name)} for c, name in enumerate(names)],
+        "categories": [
+            {"id": c + 1, "name": str(name)} for c, name in enumerate(names)
+        ],
     }
 
 
@@ -38,17 +47,23 @@ def write_coco(folder, halves, names):
         files = [f"COCO_{half}_{number:012d}.jpg" for number in ids]
         for number, file in zip(ids, files, strict=True):
             write_image(folder / half / file, number)
-        labels = np.array([[name in found for name in names] for _, found in images], dtype=bool)
+        labels = np.array(
+            [[name in found for name in names] for _, found in images], dtype=bool
+        )
         content = coco_json(ids, files, labels, names)
-        (folder / "annotations" / f"instances_{half}.json").write_text(json.dumps(content))
+        (folder / "annotations" / f"instances_{half}.json").write_text(
+            json.dumps(content)
+        )
 
 
 def write_ids(folder, ids, ending):
-    """Write the released form; ids maps "train", "test", "teorg" to a list for each task."""
+    """Write id files; ids maps "train", "test", "teorg" to a list for each task."""
     folder.mkdir(parents=True)
     for part, tasks in ids.items():
         for task, numbers in enumerate(tasks):
-            (folder / f"{part}_task{task}_id_{ending}.json").write_text(json.dumps(numbers))
+            (folder / f"{part}_task{task}_id_{ending}.json").write_text(
+                json.dumps(numbers)
+            )
 
 
 def write_nuswide(folder, halves, names):

@@ -1,4 +1,4 @@
-"""Attention Consistency and RNN-Attention: what their objectives ask for, and of whom."""
+"""Attention Consistency and RNN-Attention: what their objectives ask for."""
 
 import math
 from functools import partial
@@ -22,7 +22,11 @@ from prslib.training.learner import Learner
 from prslib.training.run import run
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
-TRAINING = {"optimizer": "adam", "learning_rate": 0.01, "loss": "multilabel_soft_margin"}
+TRAINING = {
+    "optimizer": "adam",
+    "learning_rate": 0.01,
+    "loss": "multilabel_soft_margin",
+}
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -53,10 +57,13 @@ def test_a_step_lowers_the_networks_own_objective(name):
     if name == RECURRENT:  # whose regions begin where nothing asks them to move
         nn.init.ones_(model.head.where.bias)
     learner = Learner(model, **TRAINING, clip_value=5.0)
-    inputs = learner.inputs((images() * 255).permute(0, 2, 3, 1).to(torch.uint8), np.arange(4))
+    inputs = learner.inputs(
+        (images() * 255).permute(0, 2, 3, 1).to(torch.uint8), np.arange(4)
+    )
     learner.upper.train()
     own = learner.upper.objective(inputs, targets(), F.multilabel_soft_margin_loss)
-    if hasattr(model, "weighting"):  # the second look at the same batch finds the same rates
+    # the second look at the same batch finds the same rates
+    if hasattr(model, "weighting"):
         assert model.weighting.samples == 4
     torch.testing.assert_close(learner.objective(inputs, targets()), own)
     plain = F.multilabel_soft_margin_loss(model(images()), targets())
@@ -68,7 +75,9 @@ def test_all_four_views_pass_the_frozen_part(frozen):
     model = made(CONSISTENCY)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     split(model, frozen)  # which looks at the shape of a view
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(
+        torch.equal(value, before[name]) for name, value in model.state_dict().items()
+    )
     lower, upper = split(model.eval(), frozen)
     large, small = upper.views(lower(images()))
     bigger = F.interpolate(images(), (36, 36), mode="bilinear")
@@ -92,7 +101,8 @@ def test_weights_of_labels_by_hand():
     first = weighting(torch.tensor([[1.0, 0.0], [0.0, 0.0]]))  # rates 1/2 and 0
     half = math.exp(0.5)
     np.testing.assert_allclose(first, [[half, 1.0], [half, 1.0]], rtol=1e-6)
-    second = weighting(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))  # rates 1/4 and 1/4 of four samples
+    # rates 1/4 and 1/4 of four samples
+    second = weighting(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
     low, high = math.exp(0.25), math.exp(0.75)
     np.testing.assert_allclose(second, [[low, high], [low, low]], rtol=1e-6)
 
@@ -108,7 +118,8 @@ def test_the_objective_by_hand():
         features = model.stages[:-1](torch.cat([scale, scale.flip(3)]))
         p = model.head(features).sigmoid()
         yy, ww = torch.cat([y, y]), torch.cat([weight, weight])
-        total -= (ww * (yy * p.log() + (1 - yy) * (1 - p).log())).sum() / 16  # 4 views of 4 images
+        # 4 views of 4 images
+        total -= (ww * (yy * p.log() + (1 - yy) * (1 - p).log())).sum() / 16
         maps.append(torch.einsum("ck,nkhw->nchw", model.head.linear.weight, features))
     for scale in maps:
         total += 0.6 * (scale[:4] - scale[4:].flip(3)).square().mean()
@@ -151,7 +162,10 @@ def test_the_head_looks_at_the_whole_map_and_then_at_five_regions():
 
 def test_a_cut_is_torchs_own_and_its_places_are_not_rounded():
     draws = torch.Generator().manual_seed(0)
-    maps, regions = torch.rand(4, 3, 5, 8, generator=draws), torch.rand(4, 4, generator=draws)
+    maps, regions = (
+        torch.rand(4, 3, 5, 8, generator=draws),
+        torch.rand(4, 4, generator=draws),
+    )
     theta = torch.cat([torch.diag_embed(regions[:, :2]), regions[:, 2:, None]], 2)
     grid = F.affine_grid(theta, (4, 3, 3, 4), align_corners=False)
     expected = F.grid_sample(maps, grid, align_corners=False)
@@ -165,7 +179,8 @@ def test_localisation_by_hand():
     _, regions = model.head.look(model.stages[:-1](images()))
     torch.testing.assert_close(regions[..., :2], torch.full((5, 4, 2), 0.5))
     torch.testing.assert_close(regions[..., 2:], anchors()[:, None].expand(5, 4, 2))
-    assert localisation_loss(regions, anchors()) == 0  # regions begin inside their constraints
+    # regions begin inside their constraints
+    assert localisation_loss(regions, anchors()) == 0
     good = torch.cat([torch.full((5, 2), 0.3), anchors()], 1)[:, None]  # one sample
     assert localisation_loss(good, anchors()) == 0
     np.testing.assert_allclose(anchors()[0], [0, 0])
@@ -175,12 +190,15 @@ def test_localisation_by_hand():
     def spoiled(step, part, value):
         regions = good.clone()
         regions[step, 0, part] = value
-        return localisation_loss(regions, anchors()).item() * 5  # the mean is over five regions
+        # the mean is over five regions
+        return localisation_loss(regions, anchors()).item() * 5
 
     assert spoiled(0, 0, 0.7) == pytest.approx(0.2**2, rel=1e-4)  # too wide
     assert spoiled(1, 1, 0.05) == pytest.approx(0.1 * 0.05, rel=1e-4)  # too low
-    assert spoiled(2, 1, -0.6) == pytest.approx(0.1**2 + 0.1 * 0.7, rel=1e-4)  # upside down
-    assert spoiled(0, 2, 0.3) == pytest.approx(0.01 * 0.3**2 / 2, rel=1e-4)  # off the middle
+    # upside down
+    assert spoiled(2, 1, -0.6) == pytest.approx(0.1**2 + 0.1 * 0.7, rel=1e-4)
+    # off the middle
+    assert spoiled(0, 2, 0.3) == pytest.approx(0.01 * 0.3**2 / 2, rel=1e-4)
 
 
 def test_where_to_look_learns_from_the_labels():
@@ -188,7 +206,10 @@ def test_where_to_look_learns_from_the_labels():
     seen, _ = model.head.look(model.stages[:-1](images()))
     F.multilabel_soft_margin_loss(model.head.scores(seen), targets()).backward()
     assert model.head.where.weight.grad.abs().sum() > 0
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.stages[0].parameters())
+    assert all(
+        p.grad is not None and p.grad.abs().sum() > 0
+        for p in model.stages[0].parameters()
+    )
 
 
 def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
@@ -196,7 +217,11 @@ def test_the_loss_of_the_best_scores_and_a_tenth_of_the_regions():
     with torch.no_grad():
         model.head.where.bias.fill_(0.9)
     lower, upper = split(model, 0)
-    found = upper.train().objective(lower(images()), targets(), F.multilabel_soft_margin_loss)
+    found = upper.train().objective(
+        lower(images()), targets(), F.multilabel_soft_margin_loss
+    )
     seen, regions = model.head.look(model.stages[:-1](images()))
     expected = F.multilabel_soft_margin_loss(model.head.scores(seen), targets())
-    torch.testing.assert_close(found, expected + 0.1 * localisation_loss(regions, anchors()))
+    torch.testing.assert_close(
+        found, expected + 0.1 * localisation_loss(regions, anchors())
+    )

@@ -1,5 +1,6 @@
-"""The networks: their stages, their weights, and what a configuration refuses of them."""
+"""The networks: their stages, their weights, and what a configuration refuses."""
 
+import hashlib
 import sys
 import urllib.error
 import warnings
@@ -68,7 +69,12 @@ def test_resnet101_is_the_papers():
     maps = images(1, 64)
     for number, (stage, width) in enumerate(zip(model.stages, widths, strict=False)):
         maps = stage(maps)
-        assert maps.shape == (1, width, 16 >> max(number - 1, 0), 16 >> max(number - 1, 0))
+        assert maps.shape == (
+            1,
+            width,
+            16 >> max(number - 1, 0),
+            16 >> max(number - 1, 0),
+        )
     assert isinstance(model.head, nn.Linear) and model.head.in_features == 2048
 
 
@@ -89,7 +95,9 @@ def test_a_resnet_is_torchvisions_with_another_head(resnet):
     theirs.conv1.load_state_dict(resnet.stages[0][1].state_dict())
     theirs.bn1.load_state_dict(resnet.stages[0][2].state_dict())
     for number in range(1, 5):
-        getattr(theirs, f"layer{number}").load_state_dict(resnet.stages[number].state_dict())
+        getattr(theirs, f"layer{number}").load_state_dict(
+            resnet.stages[number].state_dict()
+        )
     theirs.fc.load_state_dict(resnet.head.state_dict())
     photos = ResNet18_Weights.IMAGENET1K_V1.transforms()
     expected = theirs(normalize(images(), photos.mean, photos.std))
@@ -102,20 +110,23 @@ def test_a_resnet_is_torchvisions_with_another_head(resnet):
 )
 def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
     model = make_model(name, (32, 32, 3), 5, seed=0, weights="none")
-    learner = Learner(model, "adam", 0.01, "multilabel_soft_margin", 5.0, frozen_stages=frozen)
+    learner = Learner(
+        model, "adam", 0.01, "multilabel_soft_margin", 5.0, frozen_stages=frozen
+    )
     before = {name: value.clone() for name, value in model.state_dict().items()}
     pictures = torch.randint(0, 256, (8, 32, 32, 3), dtype=torch.uint8)
     learner.fit(pictures, torch.eye(5)[torch.arange(8) % 5], np.arange(8).reshape(2, 4))
     moved = {k for k, v in model.state_dict().items() if not torch.equal(v, before[k])}
     stages = [number for number, stage in enumerate(model.stages) if stage.state_dict()]
     numbers = {int(key.split(".")[1]) for key in moved if key.startswith("stages.")}
-    assert numbers == {number for number in stages if number >= frozen}  # running statistics too
+    # running statistics too
+    assert numbers == {number for number in stages if number >= frozen}
     assert all(p.grad is None for p in model.stages[:frozen].parameters())
     assert learner.probabilities(pictures).shape == (8, 5)
 
 
 def test_single_samples_have_gradients_in_a_resnet(resnet):
-    """EWC and GSS look at a ResNet: its layers work in place, and every one is met once."""
+    """EWC and GSS look at a ResNet: its layers work in place, each is met once."""
     _, upper = split(resnet.eval(), 0)
     given, targets = images(3), torch.eye(5)[[0, 2, 4]]
     found = squared_gradients(upper, F.multilabel_soft_margin_loss, given, targets)
@@ -139,20 +150,26 @@ def test_weights_come_from_a_file_and_the_head_does_not(file):
     assert not (model.head.weight == 0.01).any()
 
 
-def test_published_weights_are_fetched_by_name(monkeypatch, file):
+def test_published_weights_are_fetched_once_by_name(monkeypatch, file, tmp_path):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     state = torch.load(file)
-    state = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}  # older files
+    older = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
     asked = []
-    monkeypatch.setattr(
-        "torchvision.models._api.load_state_dict_from_url",
-        lambda url, *args, **kwargs: asked.append(url) or state,
-    )
-    model = make_model(SMALL, (32, 32, 3), 5, seed=0)
-    assert (model.stages[1][0].conv1.weight == 0.01).all()
-    assert len(asked) == 1 and "resnet18-f37072fd" in asked[0]
+
+    def fetch(url, target, digest):
+        asked.append((Path(url).name, digest))
+        torch.save(older, target)
+
+    monkeypatch.setattr("torch.hub.download_url_to_file", fetch)
+    for _ in range(2):
+        model = build_small()
+        assert (model.stages[1][0].conv1.weight == 0.01).all()
+    assert asked == [("resnet18-f37072fd.pth", "f37072fd")]
 
 
-@pytest.mark.parametrize("name", [n for n, m in MODELS.items() if "IMAGENET" in m.default_weights])
+@pytest.mark.parametrize(
+    "name", [n for n, m in MODELS.items() if "IMAGENET" in m.default_weights]
+)
 def test_published_names_are_torchvisions(name):
     from torchvision.models import get_model_weights
 
@@ -184,11 +201,15 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
     other["layer2.0.bn1.bias"] = torch.zeros(3)
     torch.save(other, tmp_path / "other.pth")
     torch.save([1, 2], tmp_path / "list.pth")
-    with pytest.raises(ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"):
+    with pytest.raises(
+        ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"
+    ):
         build_small(weights=str(tmp_path / "other.pth"))
-    with pytest.raises(ValueError, match="expected a state dict, got list"):
+    with pytest.raises(ValueError, match=r"list.pth: expected a state dict"):
         build_small(weights=str(tmp_path / "list.pth"))
-    with pytest.raises(FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"):
+    with pytest.raises(
+        FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"
+    ):
         build_small(weights="IMAGENET1K_V7")
 
 
@@ -199,17 +220,36 @@ def test_damaged_files_and_other_tensors_are_refused_by_name(tmp_path):
     file = tmp_path / "weights.pth"
     for damaged in (flipped, whole[:5000], b"hello", b"not weights", b""):
         file.write_bytes(damaged)
-        with pytest.raises(ValueError, match=rf"weights {file}: .* cannot be read as one"):
+        with pytest.raises(ValueError, match=rf"weights {file}: expected a state dict"):
             build_small(weights=str(file))
-    meta, nan = torch.ones(2, device="meta"), torch.tensor([torch.nan])
-    for state in ({0: nan.nan_to_num()}, {"a": meta}, {"a": nan}, {"a": "text"}, {"a": (nan,)}):
-        torch.save(state, file)
-        with pytest.raises(ValueError, match=rf"weights {file}: expected dense tensors of finite"):
+    ones, nan = torch.ones(2), torch.tensor([torch.nan])
+    tensors = [ones.to("meta"), nan, "text", (nan,), ones.bool(), ones * 1j, (nan, nan)]
+    for tensor in tensors:
+        torch.save({"a": tensor}, file)
+        with pytest.raises(ValueError, match=rf"weights {file}: expected .* of dense"):
             build_small(weights=str(file))
-    torch.save({"a": torch.eye(3).to_sparse()}, file)
-    with warnings.catch_warnings(), pytest.raises(ValueError, match=rf"weights {file}: expected d"):
-        warnings.simplefilter("ignore")  # torch's own, on sparse tensors
+    torch.save({0: ones}, file)
+    with pytest.raises(ValueError, match="are missing, too many or of another shape"):
         build_small(weights=str(file))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, on sparse tensors
+        torch.save({"a": torch.eye(3).to_sparse()}, file)
+        with pytest.raises(ValueError, match=rf"weights {file}: expected a state dict"):
+            build_small(weights=str(file))
+
+
+def test_the_older_format_is_taken_where_the_name_has_its_digest(tmp_path, file):
+    plain = tmp_path / "resnet18.pth"
+    torch.save(torch.load(file), plain, _use_new_zipfile_serialization=False)
+    with pytest.raises(ValueError, match="no zip file, and its SHA-256 is not in"):
+        build_small(weights=str(plain))
+    content = plain.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    named = plain.rename(tmp_path / f"resnet18-{digest}.pth")
+    assert (build_small(weights=str(named)).stages[1][0].conv1.weight == 0.01).all()
+    named.write_bytes(content[:9000] + b"?" + content[9001:])
+    with pytest.raises(ValueError, match=f"weights {named}: expected a state dict"):
+        build_small(weights=str(named))
 
 
 def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
@@ -217,7 +257,9 @@ def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
     make_model("convnet", (32, 32, 3), 5, seed=0)
     with pytest.raises(ImportError, match="which is not installed"):
         make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
-    with pytest.raises(ValueError, match="expected images with 3 channels, as ImageNet has, got 1"):
+    with pytest.raises(
+        ValueError, match="expected images with 3 channels, as ImageNet has, got 1"
+    ):
         resnet18((28, 28, 1), 10, weights="none")
 
 
@@ -240,16 +282,44 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ({"model": SMALL, "weights": "missing.pth"}, FileNotFoundError, "no file 'missing.pth'"),
-        ({"weights": "letters"}, FileNotFoundError, "must be none, digits, digits-0, .* or the"),
+        (
+            {"model": SMALL, "weights": "missing.pth"},
+            FileNotFoundError,
+            "no file 'missing.pth'",
+        ),
+        (
+            {"weights": "letters"},
+            FileNotFoundError,
+            "must be none, digits, digits-0, .* or the",
+        ),
         ({"weights": 3}, TypeError, "weights must be text or None, got 3"),
-        ({"frozen_stages": 4}, ValueError, "at most 3 for model convnet, which has 4 stages"),
+        (
+            {"frozen_stages": 4},
+            ValueError,
+            "at most 3 for model convnet, which has 4 stages",
+        ),
         ({"pretrained_stages": 4}, ValueError, "at most 3 for model convnet"),
         ({"frozen_stages": -1}, ValueError, "frozen_stages must be at least 0"),
-        ({"dataset": "imbal-digits-tiny", "model": OWN[0]}, ValueError, "choose a plain network"),
-        ({"model": OWN[0], "method": "EWC"}, ValueError, "EWC needs the gradient of every single"),
-        ({"model": OWN[0], "variance_points": 2}, ValueError, "variance_points needs the gradient"),
-        ({"model": OWN[1], "method": "GSS"}, ValueError, "GSS needs the gradient of every single"),
+        (
+            {"dataset": "imbal-digits-tiny", "model": OWN[0]},
+            ValueError,
+            "choose a plain network",
+        ),
+        (
+            {"model": OWN[0], "method": "EWC"},
+            ValueError,
+            "EWC needs the gradient of every single",
+        ),
+        (
+            {"model": OWN[0], "variance_points": 2},
+            ValueError,
+            "variance_points needs the gradient",
+        ),
+        (
+            {"model": OWN[1], "method": "GSS"},
+            ValueError,
+            "GSS needs the gradient of every single",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_before_work_starts(fields, error, message):

@@ -14,7 +14,7 @@ from prslib.datasets import load_dataset
 from prslib.datasets import scenes as glyphs
 from prslib.datasets.scenes import CLASS_NAMES, OTHER_COLOURS, TURNS, draw_scenes
 from prslib.models.networks import make_model
-from prslib.models.weights import EMBEDDED, IN_TURN, NONE, _read, packed
+from prslib.models.weights import EMBEDDED, IN_TURN, NONE, packed, read_state
 from prslib.report import pretraining
 from prslib.report.claims import CLAIMS
 from prslib.report.tables import average, seed_gaps
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def embedded(name):
-    return _read(EMBEDDED[name])
+    return read_state(EMBEDDED[name])
 
 
 def below_head(model):
