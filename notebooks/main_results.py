@@ -49,17 +49,12 @@ metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P,
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs, configs_of, paired
-from prslib.report import notebook
+from prslib import METHODS
+from prslib.report import main_results
 
-settings = notebook.settings("main_results", globals(), single_label=False)
-fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}
-fixed["macro_auc"] = "AUC" in settings.metrics
-rhos = settings.rho if isinstance(settings.rho, list) else [settings.rho] * len(settings.dataset)
-wanted = []
-for own in paired(dataset=settings.dataset, rho=rhos):
-    wanted += configs_of(list(METHODS), settings.seeds, **fixed, **own)
-thinned = configs(dataset=settings.thinned, method=["CRS", "PRS"], seed=settings.seeds, rho=rhos[0])
+settings = main_results.Settings.read(globals())
+configs = main_results.runs(settings)
+thinned = main_results.thinned_runs(settings)
 settings
 
 # %% [markdown]
@@ -93,8 +88,8 @@ from prslib.report.style import STYLE
 from prslib.report.tables import beside, final, scores_of
 
 plt.style.use(STYLE)
-runs = run_all(wanted + thinned, device=settings.device)
-scores = scores_of(runs[: len(wanted)])
+runs = run_all(configs + thinned, device=settings.device)
+scores = scores_of(runs[: len(configs)])
 rows = beside(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
