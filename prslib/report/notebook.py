@@ -23,7 +23,7 @@ LONGEST = 100  # letters of a folder's name
 
 
 def several(*values: object, least: int = 1) -> list:
-    """Declare a parameter with a list of values; ``least`` is 0 where it may be empty."""
+    """Declare a parameter with a list; ``least`` is 0 where it may be empty."""
     return field(default_factory=lambda: list(values), metadata={"least": least})
 
 

@@ -27,7 +27,7 @@ def runs_of(profile: str, topic: str) -> list[RunConfig]:
 
 
 def device_of(profile: str, topic: str) -> str:
-    """Return the device that a topic's runs are trained on; "cpu" where there are none."""
+    """Return the device of a topic's runs; "cpu" where it has none."""
     return getattr(settings_of(profile, topic), "device", "cpu")
 
 

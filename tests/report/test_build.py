@@ -61,7 +61,7 @@ def test_one_notebook_that_stops_leaves_the_others(params):
     errors = build.execute("smoke", ["datasets", *broken])
     assert sorted(errors) == sorted(broken)
     assert (
-        errors["rho_sweep"].splitlines()[-1].startswith("ValueError: rhos must be fin")
+        errors["rho_sweep"].splitlines()[-1].startswith("TypeError: rhos must be a num")
     )
     assert "single_label.yaml cannot be read as YAML: " in errors["single_label"]
     assert "expected names and values in " in errors["tail_forgetting"]

@@ -31,8 +31,8 @@ def cells():
 @pytest.fixture(scope="module")
 def code(cells):
     return {
-        name: [cell for cell in code_cells if cell.cell_type == "code"]
-        for name, own in cells.items()
+        name: [cell for cell in every if cell.cell_type == "code"]
+        for name, every in cells.items()
     }
 
 
@@ -83,7 +83,7 @@ def test_parameters_are_typed_explained_and_those_of_the_topic(name, parameters)
         assert "=" not in comment
     cell = {}
     exec("\n".join(parameters[name]), cell)
-    del cell["__builtins__"]
+    cell = {name: value for name, value in cell.items() if name[0] != "_"}
     settings = import_module(f"prslib.report.{name}").Settings
     assert list(cell) == list(defaults_of(name))
     assert settings(**cell) == settings()
