@@ -110,7 +110,8 @@ for name in settings.trained:
     figure, axes = plt.subplots(1, 4, figsize=(11, 3.4), sharex=True, sharey=True)
     for ax, group in zip(axes, groups, strict=True):
         plot_costs(own[own["group"] == group], ax).set_title(group)
-    figure.suptitle(f"{name}: each deviation minus PRS, {len(settings.seeds)} seeds")
+    title = f"{name}: each deviation minus PRS, 95 % intervals"
+    figure.suptitle(f"{title}, {len(settings.seeds)} seeds")
     settings.save(figure, own, f"costs_{name}")
 
 # %% [markdown]

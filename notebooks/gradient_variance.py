@@ -54,9 +54,9 @@ settings
 # %% [markdown]
 # ## The two figures
 #
-# Lines are geometric means over seeds, strokes one standard deviation of the logarithm; the methods
-# stand side by side. On single-label data the seed also draws the order of the classes, so the
-# strokes there include the effect of the order. Until the memory is full, all methods but ExStream
+# Lines are geometric means over seeds, bands one standard deviation of the logarithm. On
+# single-label data the seed also draws the order of the classes, so the bands there include the
+# effect of the order. Until the memory is full, all methods but ExStream
 # hold the same samples.
 #
 # ExStream is to be read with care, as the paper says too. It freezes the lower part of the network

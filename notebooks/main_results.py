@@ -147,7 +147,8 @@ from prslib.report.tables import GROUPS, METRICS, contrasts, in_short
 
 cells = [(group, metric) for group in GROUPS for metric in METRICS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
-settings.save(contrast_panels(gaps, "PRS minus CRS", "group"), gaps, "prs_minus_crs")
+figure = contrast_panels(gaps, "Scores of Table 1, PRS minus CRS", "group")
+settings.save(figure, gaps, "prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
@@ -195,9 +196,8 @@ settings.save(figure, steps, "progression")
 # ## Would more images change the answer?
 #
 # PRS minus CRS, trained on a quarter, a half and three quarters of the images of `cocoseq-mini`,
-# with memories in proportion and the same test images. The line is a straight one through the four
-# means, drawn on to the number of images of the whole COCOseq, where the paper's own difference
-# stands. So far beyond the data it shows a direction, not a value.
+# with memories in proportion and the same test images. The paper's own difference stands at the
+# number of images of the whole COCOseq.
 
 # %%
 from prslib.report.main_results import by_images, plot_by_images
@@ -206,5 +206,6 @@ sizes = by_images(runs, [*settings.thinned, settings.dataset[0]])
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
 for ax, metric in zip(axes, METRICS, strict=True):
     plot_by_images(sizes[sizes["metric"] == metric], ax).set_title(metric)
-join_panels(figure, f"PRS minus CRS by number of training images, {len(settings.seeds)} seeds")
+title = f"{settings.dataset[0]}: PRS minus CRS by number of training images"
+join_panels(figure, f"{title}, {seeds_told(settings.seeds)}")
 settings.save(figure, sizes, "by_images")

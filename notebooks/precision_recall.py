@@ -110,7 +110,8 @@ for name in settings.dataset:
 from prslib.report.tables import contrasts, in_short
 
 groups = ["majority", "moderate", "minority"]
-pairs = [(group, metric) for group in groups for metric in ["C-P", "C-R", "O-P"]]
+pairs = [(group, metric) for group in groups for metric in PRECISION_RECALL]
 gaps = contrasts(rows, "PRS", "CRS", pairs)
-settings.save(contrast_panels(gaps, "PRS minus CRS", "group"), gaps, "prs_minus_crs")
+figure = contrast_panels(gaps, "Precision and recall, PRS minus CRS", "group")
+settings.save(figure, gaps, "prs_minus_crs")
 display(Markdown(in_short(gaps)))

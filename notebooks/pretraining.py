@@ -105,7 +105,7 @@ for name in settings.dataset:
 # ## What PRS gains and what it costs
 #
 # The picture shows PRS minus CRS by class group. Marks are means over seeds, strokes go from the
-# lowest to the highest seed, and the hollow mark is the paper's difference.
+# lowest to the highest seed, and the dashed line is the paper's difference.
 
 # %%
 from prslib.report.style import plot_gaps

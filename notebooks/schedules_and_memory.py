@@ -88,7 +88,7 @@ from prslib.report.style import STYLE
 plt.style.use(STYLE)
 counts = [f"{len(settings.varied_seeds)} for the others"]
 counts += [f"{name} {len(settings.costly_seeds)}" for name in settings.costly]
-seed_text = f"{len(settings.seeds)} seeds (stroke: lowest to highest)"
+seed_text = f"{len(settings.seeds)} seeds"
 if settings.varied_seeds != settings.seeds or settings.costly:
     seed_text += " for the {} one, " + ", ".join(counts)
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]

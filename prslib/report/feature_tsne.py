@@ -25,6 +25,7 @@ SIZES = {
     "moderate": 24,
     "minority": 55,
 }  # points squared, equal to the eye
+ENOUGH = 5  # test images of a class that show where it lies
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,12 @@ def typical_classes(
     known = known.sort_values(["freq", "class"], ascending=[False, True])
     if len(known) <= few:
         return known["class_name"].tolist()
+    counts = images["class_name"].value_counts()
     picked = []
     for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
         names = known.loc[known["group"] == group, "class_name"].tolist()
+        drawable = [name for name in names if counts[name] >= ENOUGH]
+        names = drawable if len(drawable) >= per_group else names
         start = round(share * max(len(names) - per_group, 0))
         picked += names[start : start + per_group]
     return picked

@@ -111,8 +111,8 @@ def _sentence(row: dict, method: str) -> str:
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
-    dodge = 0.1 * frame["seen"].min()  # of the way from one point to the next
-    draw_curves(frame, ax, "seen", "method", looks_of(frame["method"]), dodge, log=True)
+    looks = looks_of(frame["method"])
+    draw_curves(frame, ax, "seen", "method", looks, log=True)
     ax.set(
         xlabel="share of the stream seen (%)",
         ylabel="gradient variance over memory\n(loss²/weight², log scale)",

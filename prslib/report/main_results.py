@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
 from prslib.checks import one_of
 from prslib.datasets import digits, load_dataset
 from prslib.metrics import GROUP_METRICS
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.style import INK, MARKERS
+from prslib.report.style import COLOURS, MARKERS
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig, configs, configs_of, paired
 from prslib.training.methods import METHODS
@@ -86,30 +87,23 @@ def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
 
 
 def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the difference of two methods by the number of images, and its trend to all."""
-    ends = np.abs(frame[["low", "high"]].to_numpy().T - frame["difference"].to_numpy())
-    style = {"color": INK["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
+    """Draw the difference of two methods by the number of images, with its interval."""
+    ends = frame[["low", "high"]].to_numpy().T
     ax.errorbar(
-        frame["images"], frame["difference"], yerr=ends, label="ours, 95 %", **style
+        frame["images"],
+        frame["difference"],
+        yerr=np.abs(ends - frame["difference"].to_numpy()),
+        label="ours, 95 % interval",
+        color=COLOURS["PRS"],
+        marker=MARKERS["PRS"],
+        linestyle="",
     )
-    if len(frame) > 1:
-        steps = np.log([*frame["images"], WHOLE])
-        slope, level = np.polyfit(steps[:-1], frame["difference"], 1)
-        ax.plot(
-            [*frame["images"], WHOLE],
-            level + slope * steps,
-            "--",
-            color="0.5",
-            label="trend",
-        )
-    ax.plot(
-        WHOLE,
-        frame["published"].iloc[-1],
-        "k_",
-        markersize=12,
-        label="paper, all images",
-    )
+    theirs = frame["published"].iloc[-1]
+    ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xscale("log")
+    ticks = [*frame["images"], WHOLE]
+    ax.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=60, fontsize=8)
+    ax.xaxis.set_minor_locator(NullLocator())
     ax.set(xlabel="training images", ylabel="PRS minus CRS (points)")
     return ax

@@ -12,7 +12,7 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.style import COLOURS, draw_marks, in_order, looks_of
+from prslib.report.style import COLOURS, HUES, draw_marks, in_order, looks_of
 from prslib.training.config import RunConfig, configs_of, paired
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
@@ -139,8 +139,8 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
     ax.fill_between(mean.index, mean - sd, mean + sd, color=COLOURS[method], **band)
     # the legend is of all panels, each with a colour of its own
-    ax.plot([], color="0.3", label="memory, mean over seeds")
-    ax.fill_between([], [], [], color="0.3", label="one standard deviation", **band)
+    ax.plot([], color=HUES[0], label="memory, mean over seeds")
+    ax.fill_between([], [], [], color=HUES[0], label="one standard deviation", **band)
     ranks = stream.groupby("group", sort=False)["class_rank"].agg(["min", "max"])
     for group, (start, end) in ranks.iterrows():
         if end < stream["class_rank"].max():

@@ -70,10 +70,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
             alpha=0.7,
         )
         ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
-        ax.plot(
-            *ours, **look, linestyle="", markersize=7, markeredgecolor="black", label=method,
-            markeredgewidth=0.6,
-        )  # fmt: skip
+        ax.plot(*ours, **look, linestyle="", markersize=7, label=method)
     ax.set(xlim=(-4, 103), ylim=(-4, 103), aspect="equal")
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")
     ax.grid(False)

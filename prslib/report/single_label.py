@@ -22,7 +22,7 @@ from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
-DRAWN = "drawn for each seed"
+DRAWN = "another for each seed"
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     """Draw one method's accuracy against another's: orders as dots, the paper as a star."""
     values = frame.pivot(index="schedule", columns="method", values="value")
     theirs = frame.groupby("method")["published"].first()
-    ax.axline((0, 0), slope=1, color="0.6", linewidth=1)
+    ax.axline((0, 0), slope=1, color="0.6", linewidth=1, label="equal accuracy")
     ax.scatter(
         values[x],
         values[y],
