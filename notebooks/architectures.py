@@ -50,16 +50,10 @@ seeds: list = [0]  # one run for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import paired
-from prslib.report import architectures, notebook
+from prslib.report import architectures
 
-settings = notebook.settings("architectures", globals())
-fixed = {"dataset": settings.dataset, "weights": settings.weights, "seed": settings.seeds}
-own = {"frozen_stages": settings.frozen_stages, "learning_rate": settings.learning_rates}
-networks = paired(model=settings.model, **own)
-wanted = architectures.online_configs(networks, settings.method, rho=settings.rho, **fixed)
-few = [settings.epochs, ["balanced", "imbalanced"], settings.costly_models]
-wanted += architectures.offline_configs(networks, *few, **fixed)
+settings = architectures.Settings.read(globals())
+configs = architectures.runs(settings)
 settings
 
 # %% [markdown]
@@ -88,7 +82,7 @@ from prslib import run_all
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 rows = architectures.rows_of(runs)
 offline = architectures.beside_offline(rows)
 offline.head(3).round(1)
@@ -187,4 +181,4 @@ display(Markdown(in_short(gaps)))
 from prslib.report import ledger
 
 names = "architectures_crs", "architectures", "plain_multitask", "plain_online"
-display(Markdown(ledger.findings(runs, wanted, *names, "balanced_is_harder")))
+display(Markdown(ledger.findings(runs, configs, *names, "balanced_is_harder")))

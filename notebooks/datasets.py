@@ -38,11 +38,11 @@ seed: int = 0  # which images the sheet shows
 
 # %%
 from prslib import DATASETS, load_dataset
-from prslib.report import datasets, notebook
+from prslib.report import datasets
 
-settings = notebook.settings("datasets", globals(), single_label=False)
-sets = {name: load_dataset(name, images=settings.samples > 0) for name in settings.dataset}
-wanted = []  # nothing is trained here
+settings = datasets.Settings.read(globals())
+with_images = settings.samples > 0
+sets = {name: load_dataset(name, images=with_images) for name in settings.dataset}
 settings
 
 # %% [markdown]

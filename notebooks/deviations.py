@@ -45,11 +45,10 @@ varied_seeds: list = [0]  # one memory of every deviation for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib.report import notebook
-from prslib.report.deviations import deviation_configs
+from prslib.report import deviations
 
-settings = notebook.settings("deviations", globals())
-wanted = deviation_configs(settings.trained, settings.seeds, settings.rho)
+settings = deviations.Settings.read(globals())
+configs = deviations.runs(settings)
 settings
 
 # %% [markdown]
@@ -102,7 +101,7 @@ settings.save(figure, mix, "memory")
 from prslib import run_all
 from prslib.report.deviations import against_prs, plot_costs
 
-costs = against_prs(run_all(wanted, device=settings.device))
+costs = against_prs(run_all(configs, device=settings.device))
 
 # %%
 groups = ["overall", "majority", "moderate", "minority"]
@@ -111,7 +110,8 @@ for name in settings.trained:
     figure, axes = plt.subplots(1, 4, figsize=(11, 3.4), sharex=True, sharey=True)
     for ax, group in zip(axes, groups, strict=True):
         plot_costs(own[own["group"] == group], ax).set_title(group)
-    figure.suptitle(f"{name}: each deviation minus PRS, {len(settings.seeds)} seeds")
+    title = f"{name}: each deviation minus PRS, 95 % intervals"
+    figure.suptitle(f"{title}, {len(settings.seeds)} seeds")
     settings.save(figure, own, f"costs_{name}")
 
 # %% [markdown]

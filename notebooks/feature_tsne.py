@@ -44,14 +44,10 @@ others: int = 5  # test images of every other class, drawn in grey
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, paired
-from prslib.report import notebook
+from prslib.report import feature_tsne
 
-settings = notebook.settings("feature_tsne", globals())
-fixed = {"features_per_class": settings.per_class, "seed": settings.seeds}
-wanted = []
-for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    wanted += configs(**own, method=settings.method, **fixed)
+settings = feature_tsne.Settings.read(globals())
+configs = feature_tsne.runs(settings)
 settings
 
 # %% [markdown]
@@ -69,7 +65,7 @@ from prslib.report import feature_tsne
 from prslib.report.style import STYLE, contrast_panels, join_panels
 
 plt.style.use(STYLE)
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 shapes = {run.config.dataset: run.features.shape for run in runs}
 lines = [f"- {name}: {n} images, {d} features each" for name, (n, d) in shapes.items()]
 display(Markdown("\n".join(lines)))
@@ -145,4 +141,4 @@ display(Markdown(in_short(gaps)))
 # %%
 from prslib.report import ledger
 
-display(Markdown(ledger.findings(runs, wanted, "features")))
+display(Markdown(ledger.findings(runs, configs, "features")))

@@ -45,25 +45,18 @@ seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs, load_dataset, paired
-from prslib.report import notebook
+from prslib.report import gradient_variance
 
-settings = notebook.settings("gradient_variance", globals())
-wanted = []
-each = {"rho": settings.rhos, "variance_points": settings.points}
-for own in paired(dataset=settings.dataset, **each):
-    one_label = load_dataset(own["dataset"], images=False).train.single_label
-    left_out = [] if one_label else settings.single_label_only
-    chosen = [method for method in settings.method if method not in left_out]
-    wanted += configs(**own, seed=settings.seeds, method=chosen)
+settings = gradient_variance.Settings.read(globals())
+configs = gradient_variance.runs(settings)
 settings
 
 # %% [markdown]
 # ## The two figures
 #
-# Lines are geometric means over seeds, strokes one standard deviation of the logarithm; the methods
-# stand side by side. On single-label data the seed also draws the order of the classes, so the
-# strokes there include the effect of the order. Until the memory is full, all methods but ExStream
+# Lines are geometric means over seeds, bands one standard deviation of the logarithm. On
+# single-label data the seed also draws the order of the classes, so the bands there include the
+# effect of the order. Until the memory is full, all methods but ExStream
 # hold the same samples.
 #
 # ExStream is to be read with care, as the paper says too. It freezes the lower part of the network
@@ -74,7 +67,7 @@ settings
 from prslib import run_all
 from prslib.report.gradient_variance import variances_of
 
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 rows = variances_of(runs)
 
 # %%
@@ -119,4 +112,4 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 from prslib.report import ledger
 
 names = "variance_crs", "variance_gss", "variance_exstream"
-display(Markdown(ledger.findings(runs, wanted, *names)))
+display(Markdown(ledger.findings(runs, configs, *names)))

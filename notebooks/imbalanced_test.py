@@ -43,17 +43,12 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of
-from prslib.report import notebook
+from prslib.report import imbalanced_test
 from prslib.training.config import seeds_told
 
-settings = notebook.settings("imbalanced_test", globals())
-fixed = {"dataset": settings.dataset, "memory_size": settings.memory_size}
-fixed["test_set"] = ["imbalanced", "balanced"]
-costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
-powers = [settings.rho, settings.balanced_rho]
-wanted = configs_of(settings.method, settings.seeds, **costly, **fixed)
-wanted += configs_of(["PRS"], settings.seeds, rho=powers, **fixed)
+settings = imbalanced_test.Settings.read(globals())
+configs = imbalanced_test.runs(settings)
+seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]
@@ -66,7 +61,7 @@ settings
 from prslib import run_all
 from prslib.report.tables import beside, final, scores_of
 
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 scores = scores_of(runs, "test_set")
 rows = final(scores)
 asked = rows["rho"].isna() | (rows["rho"] == settings.rho)
@@ -92,7 +87,7 @@ from prslib.report.style import STYLE, contrast_panels, join_panels, plot_groups
 from prslib.report.tables import METRICS
 
 plt.style.use(STYLE)
-caption = f"rho {settings.rho:g} for PRS, {seeds_told(settings.seeds, **costly)}"
+caption = f"rho {settings.rho:g} for PRS, {seed_text}"
 
 # %%
 for name in settings.dataset:
@@ -139,7 +134,7 @@ overall.pivot_table("value", keys, "label", sort=False).round(1)
 
 # %%
 renamed = overall.assign(method=overall["label"], stands_for="", published=float("nan"))
-names = [f"PRS, rho {power:g}" for power in powers]
+names = [f"PRS, rho {rho:g}" for rho in (settings.rho, settings.balanced_rho)]
 pairs = [("overall", metric) for metric in METRICS]
 between = contrasts(renamed, *names, pairs, by=["test_set"])
 settings.save(None, between, "power_against_power")

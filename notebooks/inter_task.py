@@ -41,15 +41,13 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs_of
-from prslib.report import notebook
+from prslib import METHODS
+from prslib.report import inter_task
 from prslib.training.config import seeds_told
 
-settings = notebook.settings("inter_task", globals(), single_label=False)
-fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
-costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
-wanted = configs_of(list(METHODS), settings.seeds, **costly, **fixed)
-seed_text = seeds_told(settings.seeds, **costly)
+settings = inter_task.Settings.read(globals())
+configs = inter_task.runs(settings)
+seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]
@@ -63,7 +61,7 @@ from prslib import run_all
 from prslib.report.inter_task import smallest_task, task_scores
 from prslib.report.tables import scores_of
 
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 rows = task_scores(scores_of(runs))
 smallest = smallest_task(rows)
 tasks = smallest.groupby("dataset")[["task", "images"]].first()
@@ -152,7 +150,7 @@ for name in settings.dataset:
 # %%
 from prslib.report.memory_distribution import memory_shares
 
-by_class = memory_shares([config for config in wanted if METHODS[config.method].sampler])
+by_class = memory_shares([config for config in configs if METHODS[config.method].sampler])
 held = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
 held = held.reset_index()
 held = held[held["task"] == held["dataset"].map(tasks["task"].astype(int))]
@@ -168,4 +166,4 @@ held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "co
 # %%
 from prslib.report import ledger
 
-display(Markdown(ledger.findings(runs, wanted, "smallest_task_crs", "smallest_task")))
+display(Markdown(ledger.findings(runs, configs, "smallest_task_crs", "smallest_task")))

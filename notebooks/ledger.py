@@ -36,12 +36,11 @@ missing: str = "train"  # train or leave: what to do with runs that are not stor
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
-from prslib.report import ledger, notebook
+from prslib.report import ledger, topics
 
-settings = notebook.settings("ledger", globals())
-asked, left_out = ledger.all_wanted(settings.profile)
-wanted = asked if settings.missing == "train" else []
-print("left out, files missing:", left_out or "none")
+settings = ledger.Settings.read(globals())
+configs = topics.runs(settings.profile)
+print("left out, files missing:", topics.left_out(settings.profile) or "none")
 settings
 
 # %% [markdown]
@@ -63,7 +62,7 @@ from IPython.display import Markdown, display
 from prslib.report import style
 
 plt.style.use(style.STYLE)
-observations = ledger.gather(asked, settings.missing, device=settings.device)
+observations = ledger.gather(configs, settings.missing, device=settings.device)
 rows = ledger.cells(observations, settings.profile)
 settings.save(None, rows, "cells")
 tables = ledger.summary(rows)
@@ -104,7 +103,7 @@ settings.save(figure, run, "agreement")
 # cell by itself does, which needs no correction.
 
 # %%
-decided = ledger.decide(observations, asked, settings.level)
+decided = ledger.decide(observations, configs, settings.level)
 counts = decided.groupby(["stands_for", "verdict"]).size().unstack(fill_value=0)
 display(counts)
 

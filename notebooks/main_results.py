@@ -49,17 +49,12 @@ metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P,
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs, configs_of, paired
-from prslib.report import notebook
+from prslib import METHODS
+from prslib.report import main_results
 
-settings = notebook.settings("main_results", globals(), single_label=False)
-fixed = {name: settings.values[name] for name in ("memory_size", "costly", "costly_seeds")}
-fixed["macro_auc"] = "AUC" in settings.metrics
-rhos = settings.rho if isinstance(settings.rho, list) else [settings.rho] * len(settings.dataset)
-wanted = []
-for own in paired(dataset=settings.dataset, rho=rhos):
-    wanted += configs_of(list(METHODS), settings.seeds, **fixed, **own)
-thinned = configs(dataset=settings.thinned, method=["CRS", "PRS"], seed=settings.seeds, rho=rhos[0])
+settings = main_results.Settings.read(globals())
+configs = main_results.runs(settings)
+thinned = main_results.thinned_runs(settings)
 settings
 
 # %% [markdown]
@@ -93,8 +88,8 @@ from prslib.report.style import STYLE
 from prslib.report.tables import beside, final, scores_of
 
 plt.style.use(STYLE)
-runs = run_all(wanted + thinned, device=settings.device)
-scores = scores_of(runs[: len(wanted)])
+runs = run_all(configs + thinned, device=settings.device)
+scores = scores_of(runs[: len(configs)])
 rows = beside(final(scores), "main")
 rows.drop(columns=["rho", "memory_size", "draws"], errors="ignore").head(3).round(1)
 
@@ -152,7 +147,8 @@ from prslib.report.tables import GROUPS, METRICS, contrasts, in_short
 
 cells = [(group, metric) for group in GROUPS for metric in METRICS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
-settings.save(contrast_panels(gaps, "PRS minus CRS", "group"), gaps, "prs_minus_crs")
+figure = contrast_panels(gaps, "Scores of Table 1, PRS minus CRS", "group")
+settings.save(figure, gaps, "prs_minus_crs")
 display(Markdown(in_short(gaps)))
 
 # %% [markdown]
@@ -200,9 +196,8 @@ settings.save(figure, steps, "progression")
 # ## Would more images change the answer?
 #
 # PRS minus CRS, trained on a quarter, a half and three quarters of the images of `cocoseq-mini`,
-# with memories in proportion and the same test images. The line is a straight one through the four
-# means, drawn on to the number of images of the whole COCOseq, where the paper's own difference
-# stands. So far beyond the data it shows a direction, not a value.
+# with memories in proportion and the same test images. The paper's own difference stands at the
+# number of images of the whole COCOseq.
 
 # %%
 from prslib.report.main_results import by_images, plot_by_images
@@ -211,5 +206,6 @@ sizes = by_images(runs, [*settings.thinned, settings.dataset[0]])
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
 for ax, metric in zip(axes, METRICS, strict=True):
     plot_by_images(sizes[sizes["metric"] == metric], ax).set_title(metric)
-join_panels(figure, f"PRS minus CRS by number of training images, {len(settings.seeds)} seeds")
+title = f"{settings.dataset[0]}: PRS minus CRS by number of training images"
+join_panels(figure, f"{title}, {seeds_told(settings.seeds)}")
 settings.save(figure, sizes, "by_images")

@@ -42,17 +42,12 @@ costly: list = ["digits49seq"]  # methods that run with the first seed only
 device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
-from prslib import METHODS, configs_of, paired
-from prslib.report import notebook
+from prslib.report import memory_distribution
 from prslib.training.config import seeds_told
 
-settings = notebook.settings("memory_distribution", globals())
-memories, size = [], {"memory_size": settings.memory_size}
-few = settings.costly, settings.seeds[:1]
-for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    memories += configs_of(settings.method, settings.seeds, *few, **own, **size)
+settings = memory_distribution.Settings.read(globals())
+memories = memory_distribution.memories(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
-wanted = [config for config in memories if METHODS[config.method].looks_at_model]
 settings
 
 # %% [markdown]

@@ -40,14 +40,12 @@ costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import METHODS, configs_of, paired
-from prslib.report import notebook
+from prslib.report import precision_recall
+from prslib.training.config import seeds_told
 
-settings = notebook.settings("precision_recall", globals())
-wanted, size = [], {"memory_size": settings.memory_size}
-costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
-for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    wanted += configs_of(list(METHODS), settings.seeds, **costly, **own, **size)
+settings = precision_recall.Settings.read(globals())
+configs = precision_recall.runs(settings)
+seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings
 
 # %% [markdown]
@@ -65,7 +63,7 @@ from prslib.report.style import STYLE
 from prslib.report.tables import PRECISION_RECALL, beside, final, scores_of
 
 plt.style.use(STYLE)
-scores = scores_of(run_all(wanted, device=settings.device))
+scores = scores_of(run_all(configs, device=settings.device))
 rows = final(scores, PRECISION_RECALL)
 rows = rows[rows["measure"] == "score"]
 rows = beside(rows, "coco_precision_recall", "nus_precision_recall")
@@ -99,7 +97,7 @@ for name in settings.dataset:
     for ax, group in zip(axes, ["majority", "moderate", "minority"], strict=True):
         shown = cells[(cells["dataset"] == name) & (cells["group"] == group)]
         plot_precision_recall(shown, ax, "C").set_title(group)
-    join_panels(figure, f"{name}: means over classes, {seeds_told(settings.seeds, **costly)}")
+    join_panels(figure, f"{name}: means over classes, {seed_text}")
     settings.save(figure, cells[cells["dataset"] == name], name)
 
 # %% [markdown]
@@ -112,7 +110,8 @@ for name in settings.dataset:
 from prslib.report.tables import contrasts, in_short
 
 groups = ["majority", "moderate", "minority"]
-pairs = [(group, metric) for group in groups for metric in ["C-P", "C-R", "O-P"]]
+pairs = [(group, metric) for group in groups for metric in PRECISION_RECALL]
 gaps = contrasts(rows, "PRS", "CRS", pairs)
-settings.save(contrast_panels(gaps, "PRS minus CRS", "group"), gaps, "prs_minus_crs")
+figure = contrast_panels(gaps, "Precision and recall, PRS minus CRS", "group")
+settings.save(figure, gaps, "prs_minus_crs")
 display(Markdown(in_short(gaps)))

@@ -48,15 +48,10 @@ seeds: list = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of, paired
-from prslib.report import notebook, pretraining
+from prslib.report import pretraining
 
-settings = notebook.settings("pretraining", globals(), single_label=False)
-begun, wanted = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages), []
-for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    for start in begun:
-        fixed = {**own, **start, "pretrained_stages": 0}  # EWC freezes no more than the others
-        wanted += configs_of(settings.method, settings.seeds, **fixed)
+settings = pretraining.Settings.read(globals())
+configs = pretraining.runs(settings)
 settings
 
 # %%
@@ -68,7 +63,7 @@ from prslib.report.style import STYLE, join_panels
 from prslib.training.config import seeds_told
 
 plt.style.use(STYLE)
-runs, count = run_all(wanted, device=settings.device), seeds_told(settings.seeds)
+runs, count = run_all(configs, device=settings.device), seeds_told(settings.seeds)
 rows = pretraining.rows_of(runs)
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
@@ -110,7 +105,7 @@ for name in settings.dataset:
 # ## What PRS gains and what it costs
 #
 # The picture shows PRS minus CRS by class group. Marks are means over seeds, strokes go from the
-# lowest to the highest seed, and the hollow mark is the paper's difference.
+# lowest to the highest seed, and the dashed line is the paper's difference.
 
 # %%
 from prslib.report.style import plot_gaps
@@ -172,7 +167,7 @@ settings.save(figure, overall, "overall")
 # %%
 from prslib.report import ledger
 
-decided = pretraining.decide(runs, wanted)
+decided = pretraining.decide(runs, configs)
 settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))

@@ -40,17 +40,10 @@ seeds: list = [0, 1, 2, 3, 4]  # one run of every rho for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs
-from prslib.report import notebook
+from prslib.report import rho_sweep
 
-settings = notebook.settings("rho_sweep", globals())
-wanted = configs(
-    dataset=settings.dataset,
-    method="PRS",
-    rho=settings.rhos,
-    memory_size=settings.memory_size,
-    seed=settings.seeds,
-)
+settings = rho_sweep.Settings.read(globals())
+configs = rho_sweep.runs(settings)
 settings
 
 # %% [markdown]
@@ -67,7 +60,7 @@ from prslib.report.style import STYLE
 from prslib.report.tables import final, scores_of
 
 plt.style.use(STYLE)
-rows = final(scores_of(run_all(wanted, device=settings.device)))
+rows = final(scores_of(run_all(configs, device=settings.device)))
 rows = rows[rows["measure"] == "score"]
 
 # %%

@@ -47,17 +47,10 @@ costly_seeds: list = [0, 1, 2, 3, 4]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of, paired
-from prslib.report import notebook, schedules_and_memory
+from prslib.report import schedules_and_memory
 
-settings = notebook.settings("schedules_and_memory", globals())
-wanted, costly = [], {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
-for own in paired(dataset=settings.dataset, rho=settings.rhos):
-    orders = schedules_and_memory.permuted_schedules(own["dataset"], settings.schedules)
-    sizes = schedules_and_memory.memory_sizes(own["dataset"], settings.shares)
-    wanted += configs_of(settings.method, settings.seeds, **costly, **own)
-    wanted += configs_of(settings.method, settings.varied_seeds, **costly, **own, schedule=orders)
-    wanted += configs_of(settings.sized, settings.varied_seeds, **costly, **own, memory_size=sizes)
+settings = schedules_and_memory.Settings.read(globals())
+configs = schedules_and_memory.runs(settings)
 settings
 
 # %% [markdown]
@@ -72,7 +65,7 @@ from prslib import run_all
 from prslib.report.schedules_and_memory import scores_by_memory, scores_by_schedule
 from prslib.report.tables import scores_of
 
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 scores = scores_of(runs)
 by_schedule, by_memory = scores_by_schedule(scores), scores_by_memory(scores)
 
@@ -95,7 +88,7 @@ from prslib.report.style import STYLE
 plt.style.use(STYLE)
 counts = [f"{len(settings.varied_seeds)} for the others"]
 counts += [f"{name} {len(settings.costly_seeds)}" for name in settings.costly]
-seed_text = f"{len(settings.seeds)} seeds (stroke: lowest to highest)"
+seed_text = f"{len(settings.seeds)} seeds"
 if settings.varied_seeds != settings.seeds or settings.costly:
     seed_text += " for the {} one, " + ", ".join(counts)
 overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]

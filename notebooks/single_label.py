@@ -44,16 +44,15 @@ search: list = None  # orders to keep after the first and second look, None for 
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import DATASETS, configs, load_dataset
+from prslib import DATASETS, load_dataset
 from prslib.datasets.single_label import at_hand
-from prslib.report import notebook
+from prslib.report import single_label
 
-settings = notebook.settings("single_label", globals(), single_label=True)
+settings = single_label.Settings.read(globals())
+configs = single_label.runs(settings)
 names = at_hand(settings.dataset)
 mlps = [name for name in names if DATASETS[name].recipe.model == "mlp"]
-print("left out, files missing:", [name for name in settings.dataset if name not in names])
-fixed = {"dataset": names, "method": settings.method, "seed": settings.seeds}
-wanted = [config for order in settings.orders for config in configs(**fixed, schedule=order)]
+print("files missing:", [name for name in settings.dataset if name not in names])
 settings
 
 # %% [markdown]
@@ -88,7 +87,7 @@ from prslib.report import single_label
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
-every = single_label.accuracies(wanted, run_all(wanted, device=settings.device))
+every = single_label.accuracies(configs, run_all(configs, device=settings.device))
 for name in names:
     display(Markdown(f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"))
     display(single_label.accuracy_table(every[every["dataset"] == name]))

@@ -40,13 +40,11 @@ seeds: list = [0, 1, 2, 3, 4]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import configs_of
-from prslib.report import notebook
+from prslib.report import tail_forgetting
 from prslib.training.config import seeds_told
 
-settings = notebook.settings("tail_forgetting", globals(), single_label=False)
-fixed = {"dataset": settings.dataset, "rho": settings.rho, "memory_size": settings.memory_size}
-wanted = configs_of(settings.method, settings.seeds, **fixed)
+settings = tail_forgetting.Settings.read(globals())
+configs = tail_forgetting.runs(settings)
 memory = f"memory of {settings.memory_size} for methods with one"
 setting = f"{memory}, {seeds_told(settings.seeds)}"
 settings
@@ -68,7 +66,7 @@ from prslib.report.style import STYLE, join_panels
 from prslib.report.tail_forgetting import class_forgetting
 
 plt.style.use(STYLE)
-runs = run_all(wanted, device=settings.device)
+runs = run_all(configs, device=settings.device)
 by_class = class_forgetting(runs)
 drawn = by_class[(by_class["metric"] == "AP") & (by_class["measure"] == "normalised")]
 
@@ -147,4 +145,4 @@ for name in settings.dataset:
 # %%
 from prslib.report import ledger
 
-display(Markdown(ledger.findings(runs, wanted, "tail_crs", "tail_ewc")))
+display(Markdown(ledger.findings(runs, configs, "tail_crs", "tail_ewc")))

@@ -38,10 +38,9 @@ rhos: list = [-0.5, 0.0, 0.5, 1.0]  # powers of allocation set side by side
 samples: int = 35000  # length of the stream behind the sliders, at least 200
 
 # %%
-from prslib.report import notebook
+from prslib.report import walkthrough
 
-settings = notebook.settings("walkthrough", globals())
-wanted = []  # nothing is trained here
+settings = walkthrough.Settings.read(globals())
 settings
 
 # %% [markdown]

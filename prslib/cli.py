@@ -131,10 +131,10 @@ def execute_notebooks(options: argparse.Namespace) -> int:
         return 0
     with compiling():  # the samplers, while this process loads the rest
         errors = execute(options.profile, names)
-    for name, error in errors.items():
-        print(f"{name} stopped: {error}", file=sys.stderr)
     if stopped := [name for name in errors if name in names]:
         print(f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr)
+    for name, error in errors.items():  # its last line says why
+        print(f"{name} stopped: {error}", file=sys.stderr)
     return 1 if errors else 0
 
 
@@ -191,11 +191,10 @@ def show_plan(options: argparse.Namespace) -> None:
     """Print what is missing under a profile and how long it takes."""
     from prslib.experiments.cost import as_text, plan
     from prslib.experiments.store import Store
-    from prslib.report.notebook import given, wanted
+    from prslib.report.topics import device_of, runs_of
 
     def runs_and_device(name: str) -> tuple[list, str]:
-        device = given(options.profile, name).get("device", "cpu")
-        return wanted(name, options.profile), device
+        return runs_of(options.profile, name), device_of(options.profile, name)
 
     print(as_text(*plan(_notebooks(options), runs_and_device, Store())))
 

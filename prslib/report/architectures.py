@@ -1,26 +1,76 @@
 """List the runs on the paper's base architectures, and set their scores beside its tables."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.models import MODELS
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import draw_marks, looks_like
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
-from prslib.training.config import Run, RunConfig, configs
+from prslib.training.config import Run, RunConfig, configs, paired
 from prslib.training.methods import METHODS
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)
 
 
-def online_configs(networks: Sequence[dict], methods: Sequence[str], **fixed) -> list[RunConfig]:
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("digits70seq")
+    model: list[str] = several("convnet", "convnet_rnn_attention")
+    frozen_stages: list[int] = several(1, 0)
+    learning_rates: list[float | None] = several(None, 0.0005)
+    costly_models: list[str] = several("convnet_rnn_attention", least=0)
+    weights: str | None = None
+    epochs: list[int] = several(1, 2)
+    method: list[str] = several("CRS", "PRS")
+    rho: float = 0.0
+    seeds: list[int] = several(0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List runs of methods one epoch long, and of Multitask on both test sets."""
+    networks = paired(
+        model=settings.model,
+        frozen_stages=settings.frozen_stages,
+        learning_rate=settings.learning_rates,
+    )
+    fixed = {
+        "dataset": settings.dataset,
+        "weights": settings.weights,
+        "seed": settings.seeds,
+    }
+    online = online_configs(networks, settings.method, rho=settings.rho, **fixed)
+    offline = offline_configs(
+        networks,
+        settings.epochs,
+        ["balanced", "imbalanced"],
+        settings.costly_models,
+        **fixed,
+    )
+    return online + offline
+
+
+def online_configs(
+    networks: Sequence[dict], methods: Sequence[str], **fixed
+) -> list[RunConfig]:
     """Make the runs of the tables of methods, the plain network not frozen (Appendix)."""
     plain, *others = networks
-    also = [OFFLINE] if plain["frozen_stages"] else []  # the other table has it frozen alone
+    also = (
+        [OFFLINE] if plain["frozen_stages"] else []
+    )  # the other table has it frozen alone
     made = configs(method=[*methods, *also], **plain | {"frozen_stages": 0}, **fixed)
-    return made + [c for row in others for c in configs(method=list(methods), **row, **fixed)]
+    return made + [
+        c for row in others for c in configs(method=list(methods), **row, **fixed)
+    ]
 
 
 def offline_configs(
@@ -33,7 +83,9 @@ def offline_configs(
     """Make the runs of the table of base architectures; costly models take the fewest epochs."""
     made = []
     for count in sorted(epochs):
-        used = [row for row in networks if not made or row["model"] not in costly_models]
+        used = [
+            row for row in networks if not made or row["model"] not in costly_models
+        ]
         for test_set in test_sets:
             fields = {"method": OFFLINE, "epochs": count, "test_set": test_set} | fixed
             made += [config for row in used for config in configs(**fields, **row)]
@@ -45,8 +97,12 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
     names = rows["model"].map(lambda name: MODELS[name].stands_for)
     paper = np.where(rows["epochs"] > 1, 10, 1)  # epochs
-    ours = rows["epochs"].astype(str) + np.where(rows["epochs"] > 1, " epochs", " epoch")
-    theirs = np.where(rows["epochs"] == paper, "", [f" (paper {epochs})" for epochs in paper])
+    ours = rows["epochs"].astype(str) + np.where(
+        rows["epochs"] > 1, " epochs", " epoch"
+    )
+    theirs = np.where(
+        rows["epochs"] == paper, "", [f" (paper {epochs})" for epochs in paper]
+    )
     return rows.assign(
         architecture=names,
         network=rows["model"].str.partition("_")[0] + " [" + names + "]",
@@ -57,7 +113,9 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
 
 def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's table of base architectures beside Multitask's overall scores (Appendix)."""
-    chosen = _frozen(rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")], "max")
+    chosen = _frozen(
+        rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")], "max"
+    )
     asked = chosen.assign(epochs=chosen["paper_epochs"])
     found = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
     return found.assign(epochs=chosen["epochs"].to_numpy())
@@ -65,7 +123,9 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
 
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
-    chosen = _frozen(rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")], "min")
+    chosen = _frozen(
+        rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")], "min"
+    )
     tables = ("main", "attention_consistency", "rnn_attention")
     return beside(chosen, *tables, also=["architecture"])
 
@@ -93,7 +153,11 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     cells = in_order(rows).rename(columns={"value": "ours", "published": "paper"})
     index = ["network", "setting"]
     table = cells.pivot_table(
-        index=index, columns="metric", values=["ours", "paper"], sort=False, dropna=False
+        index=index,
+        columns="metric",
+        values=["ours", "paper"],
+        sort=False,
+        dropna=False,
     )
     order = cells[index].drop_duplicates()
     columns = [(source, metric) for metric in METRICS for source in ("ours", "paper")]
@@ -113,7 +177,9 @@ def between_architectures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric by network and setting, as `style.draw_marks` does."""
-    networks, settings = (list(dict.fromkeys(frame[name])) for name in ("network", "setting"))
+    networks, settings = (
+        list(dict.fromkeys(frame[name])) for name in ("network", "setting")
+    )
     draw_marks(frame, ax, "network", networks, "setting", looks_like(settings))
     ax.set_ylabel(f"{metric} (%)")
     return ax

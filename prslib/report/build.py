@@ -71,9 +71,7 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
             try:
                 bar.write(f"{name}: {done.result():.0f} s", file=sys.stderr)
             except Exception as error:  # its own, its kernel's or of its parameters
-                partial = _partial(profile, name)
-                reached = f"\nas far as it came: {partial}" if partial.exists() else ""
-                errors[name] = _message(error) + reached
+                errors[name] = _message(error, _partial(profile, name))
             else:
                 errors.pop(name, None)  # what stopped its training did not come back
     return errors
@@ -82,13 +80,13 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
 def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train what is missing, one sweep a device, and return the errors."""
     from prslib.experiments.sweep import run_all
-    from prslib.report.notebook import given, wanted
+    from prslib.report.topics import device_of, runs_of
 
     errors, by_device = {}, {}
     for name in names:
         try:
-            runs = wanted(name, profile)
-            by_device.setdefault(given(profile, name).get("device", "cpu"), []).extend(runs)
+            runs = runs_of(profile, name)
+            by_device.setdefault(device_of(profile, name), []).extend(runs)
         except Exception as error:  # told when it is drawn, if it still cannot then
             errors[name] = _message(error)
     for device, configurations in by_device.items():
@@ -99,11 +97,14 @@ def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
     return errors
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception, partial: Path | None = None) -> str:
+    """Return an error's message as the last line, and which file has the traceback."""
     from papermill import PapermillExecutionError
 
-    named = isinstance(error, PapermillExecutionError)  # its text names the notebook's own error
-    return str(error) if named else f"{type(error).__name__}: {error}"
+    if isinstance(error, PapermillExecutionError):
+        where = f"in cell {error.exec_count} of {partial}, with the traceback"
+        return f"{where}\n{error.ename}: {error.evalue}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _partial(profile: str, name: str) -> Path:
@@ -116,7 +117,7 @@ def _draw(profile: str, name: str) -> float:
     from jupyter_core.utils import ensure_event_loop
     from traitlets.config import Config
 
-    from prslib.report.notebook import given
+    from prslib.report.notebook import parameters
 
     start, partial = time.perf_counter(), _partial(profile, name)
     try:
@@ -132,7 +133,7 @@ def _draw(profile: str, name: str) -> float:
         papermill.execute_notebook(
             project_root() / "notebooks" / f"{name}.ipynb",
             partial,
-            given(profile, name),
+            parameters(profile, name),
             kernel_name="python3",
             cwd=project_root(),
             progress_bar=False,

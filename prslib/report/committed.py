@@ -21,9 +21,9 @@ from prslib.experiments.sweep import run_all
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.claims import CLAIMS, QUESTIONS
 from prslib.report.ledger import HEADLINES, account, as_markdown
-from prslib.report.notebook import wanted
 from prslib.report.statistics import VERDICTS
 from prslib.report.tables import GROUPS, METRICS, final, scores_of
+from prslib.report.topics import runs_of
 from prslib.training import versions
 from prslib.training.config import RunConfig
 
@@ -178,7 +178,7 @@ def paper_cost() -> str:
     runs, steps = set(), {True: Counter(), False: Counter()}
     with blanks_for_missing():
         for name in known_notebooks("paper"):
-            for config in wanted(name, "paper"):
+            for config in runs_of("paper", name):
                 runs.add(config.hash)
                 trained = steps["resnet101" in config.resolved["model"]]
                 trained[config.training] = max(trained[config.training], work_of(config).steps)
@@ -254,7 +254,7 @@ def verify(profile: str) -> tuple[list[str], bool]:
 def chosen(profile: str) -> list[RunConfig]:
     """Return the runs that are trained anew: the first of each method on each data set."""
     first = {}
-    for config in wanted(NOTEBOOK, profile):
+    for config in runs_of(profile, NOTEBOOK):
         if config.method in TRAINED:
             first.setdefault((config.dataset, config.method), config)
     return list(first.values())

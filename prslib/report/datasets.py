@@ -1,6 +1,7 @@
 """Describe data sets: class frequencies, labels per image, co-occurrence, steps of clustering."""
 
 import textwrap
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,15 +15,38 @@ from matplotlib.ticker import LogLocator
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
+from prslib.training.config import RunConfig
 
 LAST_TASK = 5  # has the last of the colours, which are the same on every data set
 FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini", "digits70seq", "digits49seq")
+    samples: int = 8
+    seed: int = 0
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List no runs: nothing is trained."""
+    return []
+
+
 def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
     """Count the images of every class in the stream (Figures "COCOseq", "NUS-WIDEseq")."""
-    columns = {"dataset": dataset.name, "task": dataset.class_task, "class": dataset.class_names}
+    columns = {
+        "dataset": dataset.name,
+        "task": dataset.class_task,
+        "class": dataset.class_names,
+    }
     columns |= {"group": dataset.class_group, "images": dataset.class_freq}
     order = {"by": ["task", "images"], "ascending": [True, False], "kind": "stable"}
     return pd.DataFrame(columns).sort_values(**order, ignore_index=True)
@@ -30,18 +54,28 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
 
 def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
     """Count the images with 1, 2, 3, ... labels, task by task (section "Datasets")."""
-    counted = pd.DataFrame({"task": dataset.train.task, "labels": dataset.train.labels.sum(axis=1)})
+    counted = pd.DataFrame(
+        {"task": dataset.train.task, "labels": dataset.train.labels.sum(axis=1)}
+    )
     frame = counted.groupby(["task", "labels"]).size().rename("images").reset_index()
-    frame["share"] = 100 * frame["images"] / frame.groupby("task")["images"].transform("sum")
-    return frame.assign(dataset=dataset.name)[["dataset", "task", "labels", "images", "share"]]
+    frame["share"] = (
+        100 * frame["images"] / frame.groupby("task")["images"].transform("sum")
+    )
+    return frame.assign(dataset=dataset.name)[
+        ["dataset", "task", "labels", "images", "share"]
+    ]
 
 
 def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataFrame:
     """Count the images with both of two classes, dropped images included, as (C, C)."""
     names = class_statistics(dataset)["class"].tolist()
     columns = [clustering.class_names.index(name) for name in names]
-    labels = clustering.labels[:, columns].astype(np.float32)  # exact: counts below 2 ** 24
-    return pd.DataFrame((labels.T @ labels).astype(np.int64), index=names, columns=names)
+    labels = clustering.labels[:, columns].astype(
+        np.float32
+    )  # exact: counts below 2 ** 24
+    return pd.DataFrame(
+        (labels.T @ labels).astype(np.int64), index=names, columns=names
+    )
 
 
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
@@ -51,13 +85,21 @@ def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     single = int((clustering.labels.sum(axis=1) == 1).sum())
     kept = single + np.cumsum([merge.together for merge in merges])
     columns = {
-        "groups": len(clustering.class_names) - 1 - np.arange(len(merges)),  # left after the merge
+        "groups": len(clustering.class_names)
+        - 1
+        - np.arange(len(merges)),  # left after the merge
         "first": [_listed(merge.first, clustering) for merge in merges],
         "second": [_listed(merge.second, clustering) for merge in merges],
-        "together": [merge.together for merge in merges],  # images that only both groups cover
-        "apart": [merge.apart for merge in merges],  # images that one of the groups covers
+        "together": [
+            merge.together for merge in merges
+        ],  # images that only both groups cover
+        "apart": [
+            merge.apart for merge in merges
+        ],  # images that one of the groups covers
         "score": [merge.score for merge in merges],
-        "kept": 100 * kept / len(clustering.labels),  # share of images within one group, percent
+        "kept": 100
+        * kept
+        / len(clustering.labels),  # share of images within one group, percent
     }
     return pd.DataFrame(columns)
 
@@ -72,8 +114,12 @@ def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataF
     for task in range(dataset.num_tasks):
         rows = np.flatnonzero(dataset.train.task == task)
         rows = np.sort(rng.choice(rows, size=min(count, len(rows)), replace=False))
-        names = [np.array(dataset.class_names)[dataset.train.labels[row]] for row in rows]
-        frames.append(pd.DataFrame({"task": task, "row": rows, "labels": map(", ".join, names)}))
+        names = [
+            np.array(dataset.class_names)[dataset.train.labels[row]] for row in rows
+        ]
+        frames.append(
+            pd.DataFrame({"task": task, "row": rows, "labels": map(", ".join, names)})
+        )
     return pd.concat(frames, ignore_index=True).assign(dataset=dataset.name)
 
 
@@ -81,7 +127,11 @@ def sizes(dataset: SequentialDataset) -> pd.DataFrame:
     """Count images, classes and groups of a data set (section "Datasets")."""
     counts = {f"{name} test": len(split) for name, split in dataset.tests.items()}
     groups = {group: dataset.class_group.count(group) for group in GROUPS}
-    row = {"dataset": dataset.name, "stands_for": dataset.stands_for, "tasks": dataset.num_tasks}
+    row = {
+        "dataset": dataset.name,
+        "stands_for": dataset.stands_for,
+        "tasks": dataset.num_tasks,
+    }
     row |= {"classes": dataset.num_classes, "train": len(dataset.train)}
     return pd.DataFrame([row | counts | groups])
 
@@ -91,7 +141,12 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     place = range(len(frame)) + 1.5 * frame["task"].to_numpy()
     for group, colour in GROUP_COLOURS.items():
         of = (frame["group"] == group).to_numpy()
-        look = {"color": colour, "marker": GROUP_MARKERS[group], "linestyle": "", "markersize": 7}
+        look = {
+            "color": colour,
+            "marker": GROUP_MARKERS[group],
+            "linestyle": "",
+            "markersize": 7,
+        }
         ax.plot(place[of], frame["images"][of], **look, label=f"{group} ({of.sum()})")
     ax.set_xticks(place, frame["class"], rotation=90, fontsize=9)
     for task, positions in pd.Series(place).groupby(frame["task"].to_numpy()):
@@ -110,7 +165,10 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
-    tasks = {f"task {task}": colormaps["viridis"](task / LAST_TASK) for task in set(frame["task"])}
+    tasks = {
+        f"task {task}": colormaps["viridis"](task / LAST_TASK)
+        for task in set(frame["task"])
+    }
     named = frame.assign(task="task " + frame["task"].astype(str))
     sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
     ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")
@@ -122,11 +180,15 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     counts = matrix.to_numpy().astype(float)
     counts[counts == 0] = np.nan
     np.fill_diagonal(counts, np.nan)
-    shown = ax.imshow(counts, norm=LogNorm(vmin=1, vmax=np.nanmax(counts)), cmap="viridis_r")
+    shown = ax.imshow(
+        counts, norm=LogNorm(vmin=1, vmax=np.nanmax(counts)), cmap="viridis_r"
+    )
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
         corner, side = (rows[0] - 0.5, rows[0] - 0.5), len(rows)
-        frame = Rectangle(corner, side, side, fill=False, edgecolor=FRAME, linewidth=1.6)
+        frame = Rectangle(
+            corner, side, side, fill=False, edgecolor=FRAME, linewidth=1.6
+        )
         ax.add_patch(frame).set_clip_on(False)
         ax.text(
             len(task), rows.mean(), f"task {number}", ha="left", va="center",
@@ -138,7 +200,9 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     ax.tick_params(length=0)
     ax.grid(False)
     ax.set(xlabel="class", ylabel="class")
-    bar = ax.figure.colorbar(shown, ax=ax, label="images with both classes, log scale", shrink=0.7)
+    bar = ax.figure.colorbar(
+        shown, ax=ax, label="images with both classes, log scale", shrink=0.7
+    )
     bar.ax.yaxis.set_major_formatter("{x:g}")
     return ax
 

@@ -10,12 +10,33 @@ from matplotlib.axes import Axes
 
 from prslib.checks import one_of
 from prslib.datasets import SequentialDataset, load_dataset
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.statistics import DECIDING, spread
 from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.replay import new_samples, seeds_of
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini", "digits49seq")
+    trained: list[str] = several("cocoseq-mini")
+    rho: float = -0.03
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    varied_seeds: list[int] = several(0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List the runs of PRS, of each deviation and of CRS."""
+    return deviation_configs(settings.trained, settings.seeds, settings.rho)
+
 
 # PRS with one step replaced; the first line of each says what it does instead
 
@@ -110,7 +131,16 @@ DEVIATIONS = {
 }
 ALL = ("PRS", *DEVIATIONS, "CRS")
 # the muted colours of Paul Tol, which the colour-blind can tell apart
-MUTED = ("#332288", "#88CCEE", "#44AA99", "#117733", "#DDCC77", "#CC6677", "#882255", "#AA4499")
+MUTED = (
+    "#332288",
+    "#88CCEE",
+    "#44AA99",
+    "#117733",
+    "#DDCC77",
+    "#CC6677",
+    "#882255",
+    "#AA4499",
+)
 DASHES = ("-", "--", ":", "-", "-", "-.", "--", ":")
 LOOK = dict(zip(DEVIATIONS, zip(MUTED, DASHES, strict=True), strict=True))
 LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
@@ -135,15 +165,21 @@ class DeviationConfig(RunConfig):
     def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
         """Make the sampler that departs."""
         size = self.resolved["memory_size"]
-        sampler = DEVIATIONS[self.deviation](size, dataset.num_classes, seed, rho=self.rho)
+        sampler = DEVIATIONS[self.deviation](
+            size, dataset.num_classes, seed, rho=self.rho
+        )
         if isinstance(sampler, _CountsAhead):
             sampler.dataset = dataset
         return sampler
 
 
-def deviation_configs(names: Sequence[str], seeds: Sequence[int], rho: float) -> list[RunConfig]:
+def deviation_configs(
+    names: Sequence[str], seeds: Sequence[int], rho: float
+) -> list[RunConfig]:
     """Make the runs of PRS, of each deviation and of CRS on data sets."""
-    found = configs(dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho)
+    found = configs(
+        dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho
+    )
     return found + [
         DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
         for name, one, seed in product(names, DEVIATIONS, seeds)
@@ -178,8 +214,15 @@ def memory_mix(
                 mix = counts / counts.sum()
                 gap = np.abs(mix - p / p.sum()).sum() / 2
                 values = gap, mix[rare].sum(), 1 - held.mean() / seen
-                run = config.dataset, name_of(config), config.seed, 100 * step / len(stream)
-                rows += [(*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)]
+                run = (
+                    config.dataset,
+                    name_of(config),
+                    config.seed,
+                    100 * step / len(stream),
+                )
+                rows += [
+                    (*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)
+                ]
     columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -187,7 +230,9 @@ def memory_mix(
 def catalogue() -> pd.DataFrame:
     """Say in a line what each deviation does in place of the paper's step."""
     said = {name: one.__doc__ for name, one in DEVIATIONS.items()}
-    said["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
+    said["CRS"] = (
+        "Keep every sample of the stream with the same chance: no partition at all."
+    )
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
 
@@ -197,12 +242,20 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     scores = [final(scores_of(own)).assign(method=one) for one, own in groups.items()]
     rows = pd.concat(scores, ignore_index=True)
     cells = [(group, "mAP") for group in GROUPS]
-    found = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
+    found = [
+        contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]
+    ]
     table = pd.concat(found, ignore_index=True)
-    lead = table[table["deviation"] == "CRS"].set_index(["dataset", "group"])["difference"].abs()
+    lead = (
+        table[table["deviation"] == "CRS"]
+        .set_index(["dataset", "group"])["difference"]
+        .abs()
+    )
     keys = pd.MultiIndex.from_frame(table[["dataset", "group"]])
     # what does not matter moves less than half of the lead that PRS has on CRS
-    inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
+    inside = (
+        table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
+    )
     few, clearly = table["seeds"] < DECIDING, table["clearly"]
     cases = [few, clearly == "above", clearly == "below", inside]
     said = ["too few seeds", "gains", "costs", "does not matter"]
@@ -212,10 +265,14 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Set what the memories hold at the end beside the scores, a row a deviation."""
     last = mix[mix["images"] == mix["images"].max()]
-    held = last.pivot_table("value", "deviation", ["dataset", "measure"], sort=False, observed=True)
+    held = last.pivot_table(
+        "value", "deviation", ["dataset", "measure"], sort=False, observed=True
+    )
     rows = table[table["group"] == "overall"].set_index("deviation")
     text = rows.apply("{difference:+.1f} [{low:+.1f}, {high:+.1f}]".format_map, axis=1)
-    beside = pd.DataFrame({("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]})
+    beside = pd.DataFrame(
+        {("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]}
+    )
     return held.round(1).join(beside).reindex(list(ALL)).fillna("")
 
 
@@ -225,19 +282,29 @@ def sentences(table: pd.DataFrame) -> list[str]:
     said = []
     for dataset, part in rows.groupby("dataset", sort=False):
         lead = -part.set_index("deviation").loc["CRS", "difference"]
-        for verdict, cells in part[part["deviation"] != "CRS"].groupby("verdict", sort=False):
+        for verdict, cells in part[part["deviation"] != "CRS"].groupby(
+            "verdict", sort=False
+        ):
             words = "{deviation} ({difference:+.1f}; {spread})".format
-            found = [words(**row, spread=spread(row)) for row in cells.to_dict("records")]
+            found = [
+                words(**row, spread=spread(row)) for row in cells.to_dict("records")
+            ]
             metric = cells["metric"].iloc[0]
             said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(found)}.")
-        said.append(f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake.")
+        said.append(
+            f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake."
+        )
     return said
 
 
 def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one measure of the memories of one data set over the stream, means over seeds."""
     means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
-    for name in [*DEVIATIONS, "CRS", "PRS"]:  # PRS on top of those that coincide with it
+    for name in [
+        *DEVIATIONS,
+        "CRS",
+        "PRS",
+    ]:  # PRS on top of those that coincide with it
         colour, dash = LOOK[name]
         width = 2.2 if name in COLOURS else 1.4
         ax.plot(means[name], color=colour, linestyle=dash, linewidth=width, label=name)

@@ -1,6 +1,7 @@
 """Measure and draw how far apart the classes lie in the penultimate features of a network."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,15 +10,51 @@ from threadpoolctl import threadpool_limits
 
 from prslib.datasets import GROUPS, load_dataset
 from prslib.datasets.curation import feature_rows
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import GROUP_MARKERS
-from prslib.training.config import Run, RunConfig
+from prslib.training.config import Run, RunConfig, configs, paired
 
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
 CLASS_COLOURS = (
     "#332288", "#88CCEE", "#CC6677", "#117733", "#DDCC77",
     "#882255", "#44AA99", "#AA4499", "#999933", "#000000",
 )  # fmt: skip
-SIZES = {"majority": 22, "moderate": 24, "minority": 55}  # points squared, equal to the eye
+SIZES = {
+    "majority": 22,
+    "moderate": 24,
+    "minority": 55,
+}  # points squared, equal to the eye
+ENOUGH = 5  # test images of a class that show where it lies
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("imbal-digits", "cocoseq-mini")
+    rhos: list[float] = several(0.0, -0.03)
+    method: list[str] = several("CRS", "PRS")
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    per_class: int = 20
+    neighbours: int = 5
+    shown: int = 3
+    others: int = 5
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List runs that keep the features of their test images."""
+    made = []
+    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
+        made += configs(
+            **pair,
+            method=settings.method,
+            features_per_class=settings.per_class,
+            seed=settings.seeds,
+        )
+    return made
 
 
 def labelled_images(config: RunConfig) -> pd.DataFrame:
@@ -32,7 +69,9 @@ def labelled_images(config: RunConfig) -> pd.DataFrame:
     return pd.DataFrame(columns | {"group": np.array(dataset.class_group)[classes]})
 
 
-def neighbour_hits(features: np.ndarray, classes: np.ndarray, neighbours: int) -> np.ndarray:
+def neighbour_hits(
+    features: np.ndarray, classes: np.ndarray, neighbours: int
+) -> np.ndarray:
     """Say for each sample whether its nearest others vote for its class, by inverse distance."""
     from sklearn.neighbors import KNeighborsClassifier
 
@@ -55,7 +94,9 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
             "silhouette": silhouette_samples(features, images["class"]),
         }
         for metric, value in values.items():
-            rows = images.assign(metric=metric, value=100 * value, stands_for=stands_for)
+            rows = images.assign(
+                metric=metric, value=100 * value, stands_for=stands_for
+            )
             frames += [rows, rows.assign(group="overall")]
     keys = ["dataset", "stands_for", "method", "seed", "group", "metric"]
     means = pd.concat(frames).groupby(keys, sort=False, dropna=False)["value"].mean()
@@ -63,7 +104,10 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
 
 
 def embed(
-    runs: Sequence[Run], shown: Sequence[str] | None = None, others: int = 0, seed: int = 0
+    runs: Sequence[Run],
+    shown: Sequence[str] | None = None,
+    others: int = 0,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """Map features to the plane with t-SNE, all of classes ``shown`` and the first of others."""
     from sklearn.manifold import TSNE
@@ -72,9 +116,14 @@ def embed(
     for run in runs:
         features, images = run.features, labelled_images(run.config)
         first = images.groupby("class").cumcount() < others
-        drawn = images["class_name"].isin(images["class_name"] if shown is None else shown) | first
+        drawn = (
+            images["class_name"].isin(images["class_name"] if shown is None else shown)
+            | first
+        )
         features, images = features[drawn], images[drawn]
-        perplexity = min(30.0, (len(images) - 1) / 3)  # scikit-learn's default, and for few images
+        perplexity = min(
+            30.0, (len(images) - 1) / 3
+        )  # scikit-learn's default, and for few images
         with threadpool_limits(1):  # the same picture every time
             # the first two principal components as a start: the large shape is not random
             tsne = TSNE(init="pca", perplexity=perplexity, random_state=seed)
@@ -98,9 +147,12 @@ def typical_classes(
     known = known.sort_values(["freq", "class"], ascending=[False, True])
     if len(known) <= few:
         return known["class_name"].tolist()
+    counts = images["class_name"].value_counts()
     picked = []
     for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
         names = known.loc[known["group"] == group, "class_name"].tolist()
+        drawable = [name for name in names if counts[name] >= ENOUGH]
+        names = drawable if len(drawable) >= per_group else names
         start = round(share * max(len(names) - per_group, 0))
         picked += names[start : start + per_group]
     return picked
@@ -115,7 +167,9 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
         )
     rest = frame[~frame["class_name"].isin(shown)]
     if len(rest):
-        ax.scatter(rest["x"], rest["y"], s=5, color="0.8", linewidth=0, label="other classes")
+        ax.scatter(
+            rest["x"], rest["y"], s=5, color="0.8", linewidth=0, label="other classes"
+        )
     for name, colour in zip(shown, CLASS_COLOURS, strict=False):
         part = frame[frame["class_name"] == name]
         group = part["group"].iloc[0]
@@ -123,7 +177,12 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
             part["x"], part["y"], s=SIZES[group], marker=GROUP_MARKERS[group], color=colour,
             edgecolor="white", linewidth=0.4, label=f"{name} ({group})",
         )  # fmt: skip
-    ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)", xticks=[], yticks=[])
+    ax.set(
+        xlabel="t-SNE axis 1 (no unit)",
+        ylabel="t-SNE axis 2 (no unit)",
+        xticks=[],
+        yticks=[],
+    )
     ax.set_aspect("equal", adjustable="datalim")
     ax.legend(fontsize=8)
     return ax

@@ -1,6 +1,7 @@
 """Join the gradient variances of several runs, compare methods, and draw the curves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -8,14 +9,44 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib.datasets import load_dataset
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.statistics import NEITHER, spread
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import contrasts, seed_gaps
-from prslib.training.config import Run
+from prslib.training.config import Run, RunConfig, configs, paired
 from prslib.training.methods import METHODS
 
 # the methods that the paper's figures compare PRS with, and find below it, by data set
 COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStream")}
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("imbal-digits", "cocoseq-mini")
+    rhos: list[float] = several(0.0, -0.03)
+    points: list[int] = several(20, 8)
+    method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
+    single_label_only: list[str] = several(least=0)
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List runs that measure the gradient variance over their memory."""
+    made = []
+    rows = paired(
+        dataset=settings.dataset, rho=settings.rhos, variance_points=settings.points
+    )
+    for row in rows:
+        one_label = load_dataset(row["dataset"], images=False).train.single_label
+        excluded = [] if one_label else settings.single_label_only
+        methods = [name for name in settings.method if name not in excluded]
+        made += configs(**row, seed=settings.seeds, method=methods)
+    return made
 
 
 def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -42,13 +73,19 @@ def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     for dataset, part in rows.groupby("dataset", sort=False):
         stands_for = load_dataset(dataset, images=False).stands_for
         compared = COMPARED.get(stands_for, ()) if method == "PRS" else ()
-        for than in [name for name in METHODS if name in set(part["method"]) and name != method]:
+        for than in [
+            name for name in METHODS if name in set(part["method"]) and name != method
+        ]:
             gaps = seed_gaps(part, method, than, ["seen"])["value"].dropna()
             if gaps.empty:
                 continue
             gap = contrasts(part, method, than, over=["seen"]).drop(columns="sentence")
             (row,) = gap.to_dict("records")
-            row = {"dataset": dataset, "than": than} | row | {"ratio": 10 ** row["difference"]}
+            row = (
+                {"dataset": dataset, "than": than}
+                | row
+                | {"ratio": 10 ** row["difference"]}
+            )
             row["points_above"] = 100 * (gaps > 0).mean()
             row["claimed"] = "above" if than in compared else ""
             table.append(row | {"sentence": _sentence(row, method)})
@@ -60,7 +97,9 @@ def _sentence(row: dict, method: str) -> str:
     word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:
-        verdict = {row["claimed"]: "holds", NEITHER: "is not shown"}.get(word, "does not hold")
+        verdict = {row["claimed"]: "holds", NEITHER: "is not shown"}.get(
+            word, "does not hold"
+        )
         claim = f"the paper says {row['claimed']}, which {verdict} here"
     return (
         f"{row['dataset']}: the gradient variance of {method} is {word} that of {row['than']}, "
@@ -72,8 +111,8 @@ def _sentence(row: dict, method: str) -> str:
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
-    dodge = 0.1 * frame["seen"].min()  # of the way from one point to the next
-    draw_curves(frame, ax, "seen", "method", looks_of(frame["method"]), dodge, log=True)
+    looks = looks_of(frame["method"])
+    draw_curves(frame, ax, "seen", "method", looks, log=True)
     ax.set(
         xlabel="share of the stream seen (%)",
         ylabel="gradient variance over memory\n(loss²/weight², log scale)",

@@ -1,16 +1,52 @@
 """Pick the scores of single tasks, and find the smallest task."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
 from prslib.datasets import load_dataset
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.tables import METRICS, run_columns
+from prslib.training.config import RunConfig, configs_of
+from prslib.training.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    profile: str = "quick"
+    dataset: list[str] = several("digits49seq")
+    rho: float = 0.0
+    memory_size: int | None = None
+    seeds: list[int] = several(0)
+    costly: list[str] = several(least=0)
+    costly_seeds: list[int] = several(0, least=0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every method and seed."""
+    return configs_of(
+        list(METHODS),
+        settings.seeds,
+        settings.costly,
+        settings.costly_seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick overall scores on each task's own test images in percent, large tasks first."""
     run = run_columns(scores)
-    end = scores.groupby(run, dropna=False, sort=False)["trained_tasks"].transform("max")
+    end = scores.groupby(run, dropna=False, sort=False)["trained_tasks"].transform(
+        "max"
+    )
     rows = scores.assign(last=scores["trained_tasks"] == end)
     rows = rows[(rows["task"] != "seen") & (rows["group"] == "overall")]
     rows = rows[rows["metric"].isin(METRICS)]

@@ -1,6 +1,7 @@
 """Set every number and every claim of the paper beside ours, and draw both."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from scipy.stats import spearmanr
 
+from prslib.checks import one_of
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.paths import known_notebooks
-from prslib.report import notebook
+from prslib.report import notebook, topics
 from prslib.report import observations as observed
 from prslib.report.claims import CLAIMS
 from prslib.report.observations import SETTING, Claim, observe, published_observations
@@ -25,9 +26,6 @@ VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", 
 OF_A_MODEL = {"learning_rate", "model"}  # a network of its own may have a step size of its own
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric", "task"]
-OWN = "ledger"  # the notebook that asks for nothing but what the others want
-# the notebooks of the standard settings: the first run of a data set is what others vary
-FIRST = ("main_results", "precision_recall", "single_label")
 VERDICT_STYLES = {  # colour and what to look for without colours
     "holds": ("#0072B2", "o"),
     "does not hold": ("#D55E00", "v"),
@@ -109,21 +107,26 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     return found
 
 
-def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
-    """Return the runs of all other notebooks, each once, and why others were left out."""
-    known = [name for name in known_notebooks(profile) if name != OWN]
-    found, left_out = [], {}
-    for name in sorted(known, key=lambda name: name not in FIRST):
-        try:
-            found += notebook.wanted(name, profile)
-        except FileNotFoundError as error:
-            left_out[name] = str(error)
-    if left_out and not found:
-        raise FileNotFoundError(next(iter(left_out.values())))
-    first = {}
-    for config in found:
-        first.setdefault(config.hash, config)
-    return list(first.values()), left_out
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    level: float = 0.95
+    missing: str = "train"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown word and a level that no interval has."""
+        super().__post_init__()
+        one_of("missing", self.missing, ["train", "leave"])
+        if not 0 < self.level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {self.level:g}")
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List the runs of all topics of the profile, or none where they are not trained."""
+    return topics.runs(settings.profile) if settings.missing == "train" else []
 
 
 def gather(

@@ -1,17 +1,78 @@
 """Compare PRS with CRS by the number of training images."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
+from prslib.checks import one_of
 from prslib.datasets import digits, load_dataset
-from prslib.report.style import INK, MARKERS
+from prslib.metrics import GROUP_METRICS
+from prslib.report import notebook
+from prslib.report.notebook import several
+from prslib.report.style import COLOURS, MARKERS
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
-from prslib.training.config import Run
+from prslib.training.config import Run, RunConfig, configs, configs_of, paired
+from prslib.training.methods import METHODS
 
-WHOLE = sum(sum(task.labels_per_image) for task in digits.COCOSEQ)  # training images of COCOseq
+WHOLE = sum(
+    sum(task.labels_per_image) for task in digits.COCOSEQ
+)  # training images of COCOseq
+PIECES = ("cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75")
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini", "digits49seq")
+    rho: list[float] = several(-0.03, 0.0)
+    memory_size: int | None = None
+    seeds: list[int] = several(*range(10))
+    costly: list[str] = several("digits49seq", least=0)
+    costly_seeds: list[int] = several(0, least=0)
+    thinned: list[str] = several(*PIECES, least=0)
+    metrics: list[str] = several(*METRICS)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every method and seed on each data set."""
+    for name in settings.metrics:
+        one_of("metric", name, (*GROUP_METRICS, "AUC"))
+    made = []
+    for pair in paired(dataset=settings.dataset, rho=_powers(settings)):
+        made += configs_of(
+            list(METHODS),
+            settings.seeds,
+            settings.costly,
+            settings.costly_seeds,
+            memory_size=settings.memory_size,
+            macro_auc="AUC" in settings.metrics,
+            **pair,
+        )
+    return made
+
+
+def thinned_runs(settings: Settings) -> list[RunConfig]:
+    """List runs on fewer images of the first data set; no other topic asks for them."""
+    return configs(
+        dataset=settings.thinned,
+        method=["CRS", "PRS"],
+        seed=settings.seeds,
+        rho=_powers(settings)[0],
+    )
+
+
+def _powers(settings: Settings) -> list[float]:
+    """Return rho on each data set; one number is that of all."""
+    one = len(settings.rho) == 1
+    return settings.rho * len(settings.dataset) if one else settings.rho
 
 
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
@@ -26,16 +87,23 @@ def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
 
 
 def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the difference of two methods by the number of images, and its trend to all."""
-    ends = np.abs(frame[["low", "high"]].to_numpy().T - frame["difference"].to_numpy())
-    style = {"color": INK["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
-    ax.errorbar(frame["images"], frame["difference"], yerr=ends, label="ours, 95 %", **style)
-    if len(frame) > 1:
-        steps = np.log([*frame["images"], WHOLE])
-        slope, level = np.polyfit(steps[:-1], frame["difference"], 1)
-        ax.plot([*frame["images"], WHOLE], level + slope * steps, "--", color="0.5", label="trend")
-    ax.plot(WHOLE, frame["published"].iloc[-1], "k_", markersize=12, label="paper, all images")
+    """Draw the difference of two methods by the number of images, with its interval."""
+    ends = frame[["low", "high"]].to_numpy().T
+    ax.errorbar(
+        frame["images"],
+        frame["difference"],
+        yerr=np.abs(ends - frame["difference"].to_numpy()),
+        label="ours, 95 % interval",
+        color=COLOURS["PRS"],
+        marker=MARKERS["PRS"],
+        linestyle="",
+    )
+    theirs = frame["published"].iloc[-1]
+    ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xscale("log")
+    ticks = [*frame["images"], WHOLE]
+    ax.set_xticks(ticks, [f"{n:,}" for n in ticks], rotation=60, fontsize=8)
+    ax.xaxis.set_minor_locator(NullLocator())
     ax.set(xlabel="training images", ylabel="PRS minus CRS (points)")
     return ax

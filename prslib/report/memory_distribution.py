@@ -1,6 +1,7 @@
 """Measure and draw the classes' shares in the memory beside those in the stream (Figure 6)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,17 +10,55 @@ from matplotlib.axes import Axes
 from prslib.datasets import GROUPS, SequentialDataset, load_dataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.report.style import COLOURS, draw_marks, in_order, looks_of
-from prslib.training.config import RunConfig
+from prslib.report import notebook
+from prslib.report.notebook import several
+from prslib.report.style import COLOURS, HUES, draw_marks, in_order, looks_of
+from prslib.training.config import RunConfig, configs_of, paired
 from prslib.training.methods import METHODS
 from prslib.training.replay import plan
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini", "digits49seq")
+    method: list[str] = several("CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM")
+    rhos: list[float] = several(-0.03, 0.0)
+    memory_size: int | None = None
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    costly: list[str] = several("digits49seq", least=0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List the runs whose memories depend on the network; `memories` are all."""
+    return [c for c in memories(settings) if METHODS[c.method].looks_at_model]
+
+
+def memories(settings: Settings) -> list[RunConfig]:
+    """List a memory of every method and seed; the costly have the first seed alone."""
+    made = []
+    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
+        made += configs_of(
+            settings.method,
+            settings.seeds,
+            settings.costly,
+            settings.seeds[:1],
+            memory_size=settings.memory_size,
+            **pair,
+        )
+    return made
 
 
 def memory_shares(
     configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    if without := sorted({c.method for c in configs if METHODS[c.method].sampler is None}):
+    if without := sorted(
+        {c.method for c in configs if METHODS[c.method].sampler is None}
+    ):
         known = ", ".join(name for name, row in METHODS.items() if row.sampler)
         raise ValueError(
             f"memory_shares: expected methods with a memory ({known}), got {', '.join(without)}"
@@ -35,17 +74,31 @@ def memory_shares(
         for config in configs:
             if config.dataset == name:
                 known = config.hash in trained
-                labels = trained[config.hash] if known else plan(config, dataset)[1]  # (m, C)
-                frames.append(_shares(dataset, labels.sum(axis=0), config.method, config.seed))
+                labels = (
+                    trained[config.hash] if known else plan(config, dataset)[1]
+                )  # (m, C)
+                frames.append(
+                    _shares(dataset, labels.sum(axis=0), config.method, config.seed)
+                )
     return pd.concat(frames, ignore_index=True)
 
 
-def _shares(dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int) -> pd.DataFrame:
+def _shares(
+    dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int
+) -> pd.DataFrame:
     """Lay out one memory's shares, group by group, each from its most frequent class on."""
-    order = np.lexsort([-dataset.class_freq, list(map(GROUPS.index, dataset.class_group))])
+    order = np.lexsort(
+        [-dataset.class_freq, list(map(GROUPS.index, dataset.class_group))]
+    )
     columns = {"dataset": dataset.name, "method": method, "seed": seed}
-    columns |= {"class": np.array(dataset.class_names)[order], "class_rank": range(len(order))}
-    columns |= {"group": np.array(dataset.class_group)[order], "task": dataset.class_task[order]}
+    columns |= {
+        "class": np.array(dataset.class_names)[order],
+        "class_rank": range(len(order)),
+    }
+    columns |= {
+        "group": np.array(dataset.class_group)[order],
+        "task": dataset.class_task[order],
+    }
     return pd.DataFrame(columns | {"share": 100 * counts[order] / counts.sum()})
 
 
@@ -58,10 +111,16 @@ def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
 def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
     """Measure each memory's total variation distance to "equal" or "stream" shares, in percent."""
     if target == "equal":
-        aim = 100 / shares.groupby(["dataset", "method", "seed"])["share"].transform("count")
+        aim = 100 / shares.groupby(["dataset", "method", "seed"])["share"].transform(
+            "count"
+        )
     else:
-        stream = shares[shares["method"] == "Stream"].set_index(["dataset", "class"])["share"]
-        aim = stream.loc[list(zip(shares["dataset"], shares["class"], strict=True))].to_numpy()
+        stream = shares[shares["method"] == "Stream"].set_index(["dataset", "class"])[
+            "share"
+        ]
+        aim = stream.loc[
+            list(zip(shares["dataset"], shares["class"], strict=True))
+        ].to_numpy()
     gaps = shares.assign(total_variation=(shares["share"] - aim).abs() / 2)
     cells = gaps.groupby(["dataset", "method", "seed"], sort=False)["total_variation"]
     return cells.sum().reset_index()
@@ -70,7 +129,9 @@ def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
-    ax.bar(stream["class_rank"], stream["share"], color="0.82", width=1.0, label="stream")
+    ax.bar(
+        stream["class_rank"], stream["share"], color="0.82", width=1.0, label="stream"
+    )
     (method,) = in_order(set(frame["method"]) - {"Stream"})
     shares = frame[frame["method"] == method].groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
@@ -78,8 +139,8 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
     ax.fill_between(mean.index, mean - sd, mean + sd, color=COLOURS[method], **band)
     # the legend is of all panels, each with a colour of its own
-    ax.plot([], color="0.3", label="memory, mean over seeds")
-    ax.fill_between([], [], [], color="0.3", label="one standard deviation", **band)
+    ax.plot([], color=HUES[0], label="memory, mean over seeds")
+    ax.fill_between([], [], [], color=HUES[0], label="one standard deviation", **band)
     ranks = stream.groupby("group", sort=False)["class_rank"].agg(["min", "max"])
     for group, (start, end) in ranks.iterrows():
         if end < stream["class_rank"].max():
@@ -106,11 +167,15 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
     groups, looks = list(dict.fromkeys(frame["group"])), looks_of(frame["method"])
     looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
-    draw_marks(frame.rename(columns={"share": "value"}), ax, "group", groups, "method", looks)
+    draw_marks(
+        frame.rename(columns={"share": "value"}), ax, "group", groups, "method", looks
+    )
     classes = frame.groupby("group")["classes"].first()[groups]
     for place, share in enumerate(100 * classes / classes.sum()):
         label = "equal shares" if place == 0 else None
-        ax.hlines(share, place - 0.45, place + 0.45, color="0.4", linestyle="--", label=label)
+        ax.hlines(
+            share, place - 0.45, place + 0.45, color="0.4", linestyle="--", label=label
+        )
     ax.set(ylabel="share of labels (%)", ylim=(0, None))
     ax.legend()
     return ax

@@ -1,12 +1,47 @@
 """Draw precision against recall, method by method."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
+from prslib.training.config import RunConfig, configs_of, paired
+from prslib.training.methods import METHODS
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini", "digits49seq")
+    rhos: list[float] = several(-0.03, 0.0)
+    memory_size: int | None = None
+    seeds: list[int] = several(*range(10))
+    costly: list[str] = several("digits49seq", least=0)
+    costly_seeds: list[int] = several(0, least=0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every method and seed on each data set."""
+    made = []
+    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
+        made += configs_of(
+            list(METHODS),
+            settings.seeds,
+            settings.costly,
+            settings.costly_seeds,
+            memory_size=settings.memory_size,
+            **pair,
+        )
+    return made
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
@@ -14,21 +49,28 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
-    beside = [(1.35 * level, level * 1.35 / 1.7) for level in LEVELS]  # clear of the diagonal
+    beside = [
+        (1.35 * level, level * 1.35 / 1.7) for level in LEVELS
+    ]  # clear of the diagonal
     ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method, look in looks_of(frame["method"]).items():
         ours, theirs = (
-            (cells.loc[method, (source, f"{kind}-R")], cells.loc[method, (source, f"{kind}-P")])
+            (
+                cells.loc[method, (source, f"{kind}-R")],
+                cells.loc[method, (source, f"{kind}-P")],
+            )
             for source in ("mean", "published")
         )
-        ax.plot(*zip(ours, theirs, strict=True), color=look["color"], linewidth=0.7, alpha=0.7)
-        ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
         ax.plot(
-            *ours, **look, linestyle="", markersize=7, markeredgecolor="black", label=method,
-            markeredgewidth=0.6,
-        )  # fmt: skip
+            *zip(ours, theirs, strict=True),
+            color=look["color"],
+            linewidth=0.7,
+            alpha=0.7,
+        )
+        ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
+        ax.plot(*ours, **look, linestyle="", markersize=7, label=method)
     ax.set(xlim=(-4, 103), ylim=(-4, 103), aspect="equal")
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")
     ax.grid(False)

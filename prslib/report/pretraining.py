@@ -1,6 +1,7 @@
 """Compare methods by the weights that the network starts from, and train the embedded weights."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,11 @@ import pandas as pd
 from prslib.datasets import load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import EMBEDDED, NONE, packed
-from prslib.report import ledger
+from prslib.report import ledger, notebook
+from prslib.report.notebook import several
 from prslib.report.observations import observe
 from prslib.report.tables import beside, contrasts, final, scores_of
-from prslib.training.config import Run, RunConfig
+from prslib.training.config import Run, RunConfig, configs_of, paired
 
 # the training of the embedded weights
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
@@ -25,10 +27,45 @@ TRAINING = {
 }
 
 
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    profile: str = "quick"
+    dataset: list[str] = several("digits70seq")
+    rhos: list[float] = several(0.0)
+    begun_with: list[str] = several("none", "digits", "digits")
+    frozen_stages: list[int] = several(0, 0, 3)
+    method: list[str] = several("CRS", "PRS", "EWC")
+    seeds: list[int] = several(0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every method and seed from each of the initial weights."""
+    made = []
+    starts = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
+    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
+        for start in starts:
+            made += configs_of(
+                settings.method,
+                settings.seeds,
+                pretrained_stages=0,  # EWC freezes no more than the others
+                **pair,
+                **start,
+            )
+    return made
+
+
 def beginning(config: RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
-    name = "random" if settings["weights"] == NONE else settings["weights"].replace("_", " ")
+    name = (
+        "random"
+        if settings["weights"] == NONE
+        else settings["weights"].replace("_", " ")
+    )
     return name + ", frozen" * (settings["frozen_stages"] > 0)
 
 
@@ -41,8 +78,12 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
 def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """Compare the gap between two methods under the first weights with that under the others."""
     first, *others = gaps["weights"].unique()
-    gaps = gaps.assign(method=gaps["weights"], published=np.nan)  # the paper has one start only
-    found = [contrasts(gaps, name, first, cells).assign(weights=name) for name in others]
+    gaps = gaps.assign(
+        method=gaps["weights"], published=np.nan
+    )  # the paper has one start only
+    found = [
+        contrasts(gaps, name, first, cells).assign(weights=name) for name in others
+    ]
     return pd.concat(found, ignore_index=True)
 
 
@@ -54,12 +95,16 @@ def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows.assign(published=np.nan), theirs], ignore_index=True)
 
 
-def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95) -> pd.DataFrame:
+def decide(
+    runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
+) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     parts = []
     for weights in dict.fromkeys(map(beginning, wanted)):
         asked = [config for config in wanted if beginning(config) == weights]
-        found = observe([run for run in runs if beginning(run.config) == weights], asked)
+        found = observe(
+            [run for run in runs if beginning(run.config) == weights], asked
+        )
         parts.append(ledger.decide(found, asked, level).assign(weights=weights))
     decided = pd.concat(parts, ignore_index=True)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
@@ -87,7 +132,9 @@ def example_scenes(
     """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
     data, rng = load_dataset(dataset), np.random.default_rng(0)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
-    drawn = [(dataset, data.class_names, data.train.images[rows], data.train.labels[rows])]
+    drawn = [
+        (dataset, data.class_names, data.train.images[rows], data.train.labels[rows])
+    ]
     for name in dict.fromkeys(weights):
         if name in TURNS:
             scenes, labels = draw_scenes(name, count, rng)
@@ -115,7 +162,9 @@ def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict:
     seed = PRETRAINING_SEED + int(number or 0)
     rng = np.random.default_rng(seed)
     scenes, labels = draw_scenes(scenes_name, images, rng)
-    network = make_model("convnet", scenes.shape[1:], labels.shape[1], seed=seed, weights=NONE)
+    network = make_model(
+        "convnet", scenes.shape[1:], labels.shape[1], seed=seed, weights=NONE
+    )
     orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
     batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
     pixels, targets = torch.from_numpy(scenes), torch.from_numpy(labels).float()

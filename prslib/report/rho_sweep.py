@@ -1,18 +1,44 @@
 """Find the best power of allocation in a sweep, and draw the sweep."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.datasets import load_dataset
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import draw_curves, looks_like
 from prslib.report.tables import METRICS
-from prslib.training.config import configs
+from prslib.training.config import RunConfig, configs
 from prslib.training.replay import make_replay, stream_of
 
 LOOKS = looks_like(METRICS)
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini")
+    rhos: list[float] = several(-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0)
+    memory_size: int | None = None
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of PRS for every rho and seed."""
+    return configs(
+        dataset=settings.dataset,
+        method="PRS",
+        rho=settings.rhos,
+        memory_size=settings.memory_size,
+        seed=settings.seeds,
+    )
 
 
 def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
@@ -27,7 +53,12 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
             f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
             f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
         )
-        row = {"dataset": dataset, "metric": metric, "best_rho": best, "best": means[best]}
+        row = {
+            "dataset": dataset,
+            "metric": metric,
+            "best_rho": best,
+            "best": means[best],
+        }
         row |= {"lowest_rho": low, "at_lowest": means[low]}
         row |= {"highest_rho": high, "at_highest": means[high], "sentence": sentence}
         table.append(row)
@@ -36,12 +67,19 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
-    looks = {metric: look for metric, look in LOOKS.items() if metric in set(frame["metric"])}
+    looks = {
+        metric: look for metric, look in LOOKS.items() if metric in set(frame["metric"])
+    }
     draw_curves(frame, ax, "rho", "metric", looks)
     means = frame.groupby(["metric", "rho"])["value"].mean()
     for metric, look in looks.items():
         best = means[metric].idxmax()
-        ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none", "linestyle": ""}
+        ring = {
+            "marker": "o",
+            "markersize": 13,
+            "markerfacecolor": "none",
+            "linestyle": "",
+        }
         ax.plot(best, means[metric, best], **ring, color=look["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
@@ -59,7 +97,9 @@ def beside_crs(
         data = load_dataset(config.dataset, images=False)
         replay, size = make_replay(config, data), config.resolved["batch_size"]
         batches = [b for part in stream_of(config, data, replay) for b in part.batches]
-        stream = np.concatenate([batch[:size] for batch in batches])  # replayed ones come after
+        stream = np.concatenate(
+            [batch[:size] for batch in batches]
+        )  # replayed ones come after
         held = replay.memory.read(np.arange(len(replay.memory)))["index"]
         row = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
         row["labels"] = data.train.labels[held].sum(axis=1).mean()

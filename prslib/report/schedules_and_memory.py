@@ -1,18 +1,55 @@
 """Compare methods under permuted schedules and other memory sizes (Table 2, appendix)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pandas as pd
 
 from prslib import published
 from prslib.datasets import DATASETS, load_dataset
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.tables import beside, final
+from prslib.training.config import RunConfig, configs_of, paired
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard schedule
 # stands in the table of memory sizes, and its forgetting in the main table alone.
 SCHEDULE_TABLES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
 TABLE_2 = ("memory_and_schedules",)
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini")
+    rhos: list[float] = several(-0.03)
+    method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
+    sized: list[str] = several("CRS", "GSS", "ExStream", "PRS")
+    schedules: int = 4
+    shares: list[float] = several(0.5, 1.5)
+    seeds: list[int] = several(*range(10))
+    varied_seeds: list[int] = several(0)
+    costly: list[str] = several(least=0)
+    costly_seeds: list[int] = several(0, 1, 2, 3, 4, least=0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List runs of the standard setting, of other schedules and of other memories."""
+    made = []
+    costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
+    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
+        fixed = costly | pair
+        orders = permuted_schedules(pair["dataset"], settings.schedules)
+        sizes = memory_sizes(pair["dataset"], settings.shares)
+        few = settings.varied_seeds
+        made += configs_of(settings.method, settings.seeds, **fixed)
+        made += configs_of(settings.method, few, **fixed, schedule=orders)
+        made += configs_of(settings.sized, few, **fixed, memory_size=sizes)
+    return made
 
 
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
@@ -21,7 +58,9 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     cells = pd.concat([published.load(table) for table in (*TABLE_2, *SCHEDULE_TABLES)])
     texts = cells.loc[cells["dataset"] == stands_for, "schedule"].drop_duplicates()
     schedules = [tuple(map(int, text.split(","))) for text in texts if text]
-    return [order for order in schedules if order != DATASETS[dataset].recipe.schedule][:count]
+    return [order for order in schedules if order != DATASETS[dataset].recipe.schedule][
+        :count
+    ]
 
 
 def memory_sizes(dataset: str, shares: Sequence[float]) -> list[int]:
@@ -42,7 +81,9 @@ def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     parts = (part for _, part in rows.groupby("dataset", sort=False))
     rows = pd.concat(part.sort_values("memory_size", kind="stable") for part in parts)
     standard = rows["dataset"].map(lambda name: _text(DATASETS[name].recipe.schedule))
-    return _with_published(rows[rows["schedule"] == standard], ("coco_memory", "nus_memory"))
+    return _with_published(
+        rows[rows["schedule"] == standard], ("coco_memory", "nus_memory")
+    )
 
 
 def _text(schedule: tuple[int, ...]) -> str:
@@ -99,7 +140,13 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
         theirs = part.groupby("memory")["published"].first()
         for small, large in pairwise(dict.fromkeys(part["memory"])):
             gains = (values[large] - values[small]).dropna()
-            row = [small, large, gains.mean(), theirs[large] - theirs[small], len(gains)]
+            row = [
+                small,
+                large,
+                gains.mean(),
+                theirs[large] - theirs[small],
+                len(gains),
+            ]
             table.append([*key, *row])
     names += ["memory_from", "memory_to", "gain", "published_gain", "seeds"]
     return pd.DataFrame(table, columns=names)

@@ -1,6 +1,7 @@
 """Compare methods on single-label data, in many orders of the classes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -11,25 +12,62 @@ from matplotlib.axes import Axes
 from prslib import published
 from prslib.checks import expected
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.base import schedule_of, task_name, tasks_together
+from prslib.datasets.single_label import at_hand
 from prslib.paths import project_root
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import COLOURS, in_order
 from prslib.report.tables import beside, contrasts
-from prslib.training.config import Run, RunConfig
+from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
 
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
-DRAWN = "drawn for each seed"
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
+DRAWN = "another for each seed"
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = True
+    profile: str = "quick"
+    dataset: list[str] = several("imbal-digits")
+    method: list[str] = several("Finetune", "CRS", "PRS")
+    orders: list[str] = several("drawn")
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    spread: int = 10
+    search: list[int] = several(least=0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every order of the classes, method and seed."""
+    names = at_hand(settings.dataset)
+    made = []
+    for order in settings.orders:
+        schedule = None if order == "drawn" else schedule_of(order)
+        made += configs(
+            dataset=names,
+            method=settings.method,
+            seed=settings.seeds,
+            schedule=schedule,
+        )
+    return made
 
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
     """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
-    cells = published.load(TABLES[dataset.stands_for]).rename(columns={"value": "published"})
+    cells = published.load(TABLES[dataset.stands_for]).rename(
+        columns={"value": "published"}
+    )
     return cells[["method", "trained_tasks", "published"]]
 
 
-def random_orders(dataset: SequentialDataset, count: int, seed: int = 0) -> list[tuple[int, ...]]:
+def random_orders(
+    dataset: SequentialDataset, count: int, seed: int = 0
+) -> list[tuple[int, ...]]:
     """Draw different orders of the classes, uniformly, each pair ascending."""
     rng, drawn = np.random.default_rng(seed), {}
     while len(drawn) < count:
@@ -123,12 +161,18 @@ def accuracies(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame
     """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
     frames = []
     for config, run in zip(wanted, runs, strict=True):
-        rows = run.scores[(run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")]
+        rows = run.scores[
+            (run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")
+        ]
         groups = tasks_together(config.schedule or (), config.resolved["tasks_at_once"])
         order = ",".join(map(task_name, groups)) or DRAWN  # "1+7,0+2,8+9,3+5,4+6"
-        frames.append(rows.assign(order=order, measure="score", value=100 * rows["value"]))
+        frames.append(
+            rows.assign(order=order, measure="score", value=100 * rows["value"])
+        )
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
-    rows = pd.concat(frames, ignore_index=True)[[*columns, "measure", "group", "metric", "value"]]
+    rows = pd.concat(frames, ignore_index=True)[
+        [*columns, "measure", "group", "metric", "value"]
+    ]
     return beside(rows, "mnist", "svhn")
 
 
@@ -138,10 +182,14 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     ours = cells["value"].agg(["mean", "std"]).reset_index()
     sd = ours["std"].map(" ± {:.1f}".format).where(ours["std"].notna(), "")
     ours = ours.assign(cell=ours["mean"].map("{:.1f}".format) + sd)
-    theirs = rows.drop_duplicates(["method", "trained_tasks"]).dropna(subset="published")
+    theirs = rows.drop_duplicates(["method", "trained_tasks"]).dropna(
+        subset="published"
+    )
     theirs = theirs.assign(order="paper", cell=theirs["published"].map("{:.2f}".format))
     both = pd.concat([theirs, ours])
-    table = both.pivot(index=["order", "method"], columns="trained_tasks", values="cell")
+    table = both.pivot(
+        index=["order", "method"], columns="trained_tasks", values="cell"
+    )
     keys = product(both["order"].unique(), METHODS)
     table = table.reindex([key for key in keys if key in table.index]).fillna("")
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
@@ -181,7 +229,10 @@ def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
 
 def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
     """Compare the last accuracy of the released PRS with the printed one."""
-    last = [rows[rows["trained_tasks"] == rows["trained_tasks"].max()] for rows in (paper, authors)]
+    last = [
+        rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
+        for rows in (paper, authors)
+    ]
     first, second = (rows.set_index(["schedule", "seed"])["value"] for rows in last)
     gap = second - first
     return (
@@ -196,7 +247,9 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
     methods = in_order(frame["method"])
     for position, method in enumerate(methods):
         rows = frame[frame["method"] == method]
-        places = position + np.linspace(-0.3, 0.3, len(rows))  # side by side, in the rows' order
+        places = position + np.linspace(
+            -0.3, 0.3, len(rows)
+        )  # side by side, in the rows' order
         ax.scatter(places, rows["value"], s=9, alpha=0.5, color=COLOURS[method])
         theirs = rows["published"].iloc[0]
         ends = position - 0.4, position + 0.4
@@ -212,9 +265,24 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     """Draw one method's accuracy against another's: orders as dots, the paper as a star."""
     values = frame.pivot(index="schedule", columns="method", values="value")
     theirs = frame.groupby("method")["published"].first()
-    ax.axline((0, 0), slope=1, color="0.6", linewidth=1)
-    ax.scatter(values[x], values[y], s=9, alpha=0.5, color=COLOURS[y], label="ours, one order each")
-    ax.scatter(theirs[x], theirs[y], s=170, marker="*", color="black", label="paper", zorder=5)
+    ax.axline((0, 0), slope=1, color="0.6", linewidth=1, label="equal accuracy")
+    ax.scatter(
+        values[x],
+        values[y],
+        s=9,
+        alpha=0.5,
+        color=COLOURS[y],
+        label="ours, one order each",
+    )
+    ax.scatter(
+        theirs[x], theirs[y], s=170, marker="*", color="black", label="paper", zorder=5
+    )
     ax.legend()
-    ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal", xlabel=f"{x} (%)", ylabel=f"{y} (%)")
+    ax.set(
+        xlim=(0, 100),
+        ylim=(0, 100),
+        aspect="equal",
+        xlabel=f"{x} (%)",
+        ylabel=f"{y} (%)",
+    )
     return ax

@@ -21,7 +21,7 @@ LOOKS = {
     "Stream": ("#999999", ""),
     "Multitask": ("#666666", "s"),
     "Finetune": ("#000000", "X"),
-    "EWC": ("#F0E442", "v"),
+    "EWC": ("#A39400", "v"),  # darker than theirs, which is too pale
     "CRS": ("#0072B2", "o"),
     "GSS": ("#009E73", "^"),
     "ExStream": ("#CC79A7", "P"),
@@ -33,14 +33,18 @@ LOOKS = {
 SPARE = (("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d"))
 COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
 MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
-INK = COLOURS | {"EWC": "#A39400"}  # of lines and marks, for which the yellow is too pale
+STROKE, SD = "lowest to highest seed", "one standard deviation"
 OURS = "PRS"  # drawn over all others
 # of what is no method: metrics, settings, class groups; no method has them
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
-GREYS = ("0.75", "0.55", "0.35", "0.15", "0")  # of steps, later ones darker
+GREYS = ("0.65", "0.5", "0.35", "0.2", "0")  # of steps, later ones darker
 GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
 GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
-HOLLOW = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}  # the paper's numbers
+HOLLOW = {
+    "linestyle": ":",
+    "markerfacecolor": "white",
+    "markersize": 5,
+}  # the paper's numbers
 Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
 SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
 DODGE = 0.05  # tasks from one method's curve to the next, which may coincide
@@ -52,15 +56,20 @@ def in_order(methods: Iterable[str]) -> list[str]:
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
         if name not in COLOURS:
-            COLOURS[name], MARKERS[name] = SPARE[(len(COLOURS) - len(LOOKS)) % len(SPARE)]
-            INK[name] = COLOURS[name]
+            COLOURS[name], MARKERS[name] = SPARE[
+                (len(COLOURS) - len(LOOKS)) % len(SPARE)
+            ]
     return [name for name in COLOURS if name in present]
 
 
 def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
     return {
-        name: {"color": INK[name], "marker": MARKERS[name], "zorder": 4 if name == OURS else 3}
+        name: {
+            "color": COLOURS[name],
+            "marker": MARKERS[name],
+            "zorder": 4 if name == OURS else 3,
+        }
         for name in in_order(methods)
     }
 
@@ -80,7 +89,10 @@ def join_panels(figure: Figure, title: str) -> None:
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():
-            handles, names = legend.legend_handles, [text.get_text() for text in legend.texts]
+            handles, names = (
+                legend.legend_handles,
+                [text.get_text() for text in legend.texts],
+            )
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
         _, found, unit = ax.get_ylabel().rpartition("(")
@@ -91,26 +103,46 @@ def join_panels(figure: Figure, title: str) -> None:
         for ax in panels:
             ax.set_ylim(ends.min(), ends.max())
     if entries:
-        rows = -(-LETTER * sum(len(name) + 6 for name in entries) // figure.get_figwidth())
+        rows = -(
+            -LETTER * sum(len(name) + 6 for name in entries) // figure.get_figwidth()
+        )
         place = {"loc": "outside lower center", "ncols": int(-(-len(entries) // rows))}
         figure.legend(entries.values(), entries.keys(), **place)
 
 
 def draw_marks(
-    frame: pd.DataFrame, ax: Axes, x: str, order: Sequence, hue: str, looks: dict[str, dict]
+    frame: pd.DataFrame,
+    ax: Axes,
+    x: str,
+    order: Sequence,
+    hue: str,
+    looks: dict[str, dict],
 ) -> None:
-    """Draw means as marks, seeds as strokes from low to high, the paper's numbers hollow."""
-    frame = frame.assign(place=frame[x].map({name: place for place, name in enumerate(order)}))
+    """Draw means as marks, seeds as strokes, the paper's numbers as hollow marks."""
+    frame = frame.assign(
+        place=frame[x].map({name: place for place, name in enumerate(order)})
+    )
     step = min(SPREAD / len(looks), 0.15)
     for number, (name, look) in enumerate(looks.items()):
         cells = frame[frame[hue] == name].groupby("place")
-        values, shift = cells["value"].agg(["mean", "min", "max"]), step * _side(number, looks)
-        ax.vlines(values.index + shift, values["min"], values["max"], look["color"], linewidth=2.2)
+        values, shift = (
+            cells["value"].agg(["mean", "min", "max"]),
+            step * _side(number, looks),
+        )
+        ax.vlines(
+            values.index + shift,
+            values["min"],
+            values["max"],
+            look["color"],
+            linewidth=2.2,
+        )
         ax.plot(values.index + shift, values["mean"], linestyle="", label=name, **look)
         if "published" in frame:
             theirs = cells["published"].first().dropna()
             at = theirs.index + shift + 0.25 * step  # not over ours
             ax.plot(at, theirs, **look | HOLLOW | {"linestyle": ""})
+    if (frame.groupby(["place", hue])["value"].nunique() > 1).any():
+        ax.vlines([], [], [], "0.3", linewidth=2.2, label=STROKE)
     for border in range(1, len(order)):
         ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
     ax.set_xticks(range(len(order)), order)
@@ -142,9 +174,16 @@ def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
     groups = [group for group in GROUPS if group in set(frame["group"])]
     weights = list(dict.fromkeys(frame["weights"]))
-    draw_marks(frame, ax, "group", groups, "weights", looks_like(weights, GREYS))
+    looks = looks_like(weights, GREYS)
+    ours = frame.drop(columns="published", errors="ignore")
+    draw_marks(ours, ax, "group", groups, "weights", looks)
+    if "published" in frame:  # one number for all weights
+        theirs = frame.groupby("group")["published"].first().reindex(groups).dropna()
+        at = np.array([groups.index(group) for group in theirs.index])
+        ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
+        ax.legend()
     ax.axhline(0, color="black", linewidth=0.8)
-    ax.set_ylabel(f"{metric} (points)")
+    ax.set_ylabel(f"difference in {metric} (points)")
     return ax
 
 
@@ -169,19 +208,31 @@ def draw_curves(
 ) -> None:
     """Draw means over `x` for each `hue`; a band, or a stroke with `dodge`, is one s.d."""
     forth, back = (np.log, np.exp) if log else (np.array, np.array)
+    spread = False
     for number, (name, look) in enumerate(looks.items()):
         rows = frame[frame[hue] == name]
-        cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"].agg(["mean", "std"])
+        cells = (
+            rows.assign(value=forth(rows["value"]))
+            .groupby(x)["value"]
+            .agg(["mean", "std"])
+        )
         sd = cells["std"].fillna(0)
         low, middle, high = (back(cells["mean"] + side * sd) for side in (-1, 0, 1))
         at = cells.index + dodge * _side(number, looks)
         if len(at) == 1:
-            ax.axhline(middle[0], linestyle="--", linewidth=1, color=look["color"], zorder=1)
+            ax.axhline(
+                middle[0], linestyle="--", linewidth=1, color=look["color"], zorder=1
+            )
         ax.plot(at, middle, label=name, **look)
         if dodge:
             ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
         else:
             ax.fill_between(at, low, high, color=look["color"], alpha=0.15, linewidth=0)
+        spread = spread or bool(sd.any())
+    if spread and dodge:
+        ax.vlines([], [], [], "0.3", linewidth=1.2, label=SD)
+    elif spread:
+        ax.fill_between([], [], [], color="0.3", alpha=0.3, linewidth=0, label=SD)
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
@@ -190,7 +241,11 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
     if "published" in frame:
         for number, (method, look) in enumerate(looks.items()):
-            theirs = frame[frame["method"] == method].groupby("trained_tasks")["published"].first()
+            theirs = (
+                frame[frame["method"] == method]
+                .groupby("trained_tasks")["published"]
+                .first()
+            )
             at = theirs.index + DODGE * _side(number, looks)
             ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -202,13 +257,21 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
     rows = [g for g in GROUPS if g in set(frame[y])] or list(dict.fromkeys(frame[y]))
-    place, clear = frame[y].map(rows.index).to_numpy(), (frame["clearly"] != "").to_numpy()
+    place, clear = (
+        frame[y].map(rows.index).to_numpy(),
+        (frame["clearly"] != "").to_numpy(),
+    )
     ax.hlines(place, frame["low"], frame["high"], color="0.35", linewidth=1.8)
     for name, of, fill in (("clear", clear, "0.1"), ("not clear", ~clear, "white")):
         look = {"marker": "o", "color": "0.1", "markerfacecolor": fill, "linestyle": ""}
         ax.plot(frame["difference"][of], place[of], label=name, **look)
     if "published" in frame and frame["published"].notna().any():
-        look = {"markersize": 11, "markeredgewidth": 1.6, "color": HUES[1], "linestyle": ""}
+        look = {
+            "markersize": 11,
+            "markeredgewidth": 1.6,
+            "color": HUES[1],
+            "linestyle": "",
+        }
         ax.plot(frame["published"], place, marker="|", label="paper", **look)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_yticks(range(len(rows)), rows)
@@ -219,7 +282,11 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
 
 
 def contrast_panels(
-    frame: pd.DataFrame, title: str, y: str, across: str = "metric", down: str = "dataset"
+    frame: pd.DataFrame,
+    title: str,
+    y: str,
+    across: str = "metric",
+    down: str = "dataset",
 ) -> Figure:
     """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`."""
     columns, rows = (list(dict.fromkeys(frame[name])) for name in (across, down))
@@ -227,10 +294,19 @@ def contrast_panels(
     shape = {"figsize": (11, height), "sharex": True, "sharey": "row", "squeeze": False}
     figure, axes = plt.subplots(len(rows), len(columns), **shape)
     parts = dict(list(frame.groupby([down, across])))
-    between = ":\n" if len(columns) > 3 else ": "  # of many panels each has little width
+    between = (
+        ":\n" if len(columns) > 3 else ": "
+    )  # of many panels each has little width
     for row, line in zip(rows, axes, strict=True):
         for column, ax in zip(columns, line, strict=True):
-            plot_contrasts(parts[row, column], ax, y).set_title(f"{row}{between}{column}")
+            plot_contrasts(parts[row, column], ax, y).set_title(
+                f"{row}{between}{column}"
+            )
             ax.label_outer()
-    join_panels(figure, f"{title}, with 95 % intervals")
+    if "dataset" not in (across, down):
+        title = f"{', '.join(frame['dataset'].unique())}: {title}"
+    counts = sorted(frame["seeds"].unique())
+    unit = "seeds" if counts[-1] > 1 else "seed"
+    seeds = " or ".join(map(str, counts))
+    join_panels(figure, f"{title}, 95 % intervals over {seeds} {unit}")
     return figure

@@ -1,6 +1,7 @@
 """Measure forgetting class by class, its correlation with class size, and draw it (Figure 1)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,11 @@ from scipy.stats import spearmanr
 
 from prslib.datasets import load_dataset
 from prslib.metrics import forgetting
+from prslib.report import notebook
 from prslib.report.datasets import class_statistics
+from prslib.report.notebook import several
 from prslib.report.style import COLOURS, in_order
-from prslib.training.config import Run
+from prslib.training.config import Run, RunConfig, configs_of
 from prslib.training.methods import METHODS
 
 METRICS = ("AP", "F1")
@@ -118,3 +121,28 @@ def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     ax.margins(x=0.01)
     ax.label_outer()
     return frame
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    one_label = False
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini")
+    method: list[str] = several("CRS", "EWC", "PRS")
+    rho: float = -0.03
+    memory_size: int | None = 60
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List a run of every method and seed."""
+    return configs_of(
+        settings.method,
+        settings.seeds,
+        dataset=settings.dataset,
+        rho=settings.rho,
+        memory_size=settings.memory_size,
+    )

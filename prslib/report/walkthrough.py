@@ -18,11 +18,18 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
 from PIL import Image
 
 from prslib.checks import whole
+from prslib.report import notebook
+from prslib.report.notebook import several
 from prslib.report.style import COLOURS, HUES, STYLE
 from prslib.samplers import make_sampler
 from prslib.samplers.prs import Decision
+from prslib.training.config import RunConfig
 
-FATES = {"kept": ("#D55E00", "o"), "overwritten": ("#56B4E9", "s"), "dropped": ("#999999", "x")}
+FATES = {
+    "kept": ("#D55E00", "o"),
+    "overwritten": ("#56B4E9", "s"),
+    "dropped": ("#999999", "x"),
+}
 ROLES = {  # of a sample when another takes a slot
     "removed": ("#D55E00", "X"),
     "as good": ("#E69F00", "o"),
@@ -33,13 +40,32 @@ RHO_MARKERS = "oDs^vP"
 
 
 @dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    rho: float = 0.0
+    memory_size: int = 12
+    seed: int = 73
+    rhos: list[float] = several(-0.5, 0.0, 0.5, 1.0)
+    samples: int = 35_000
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List no runs: nothing is trained."""
+    return []
+
+
+@dataclass(frozen=True)
 class Step:
     """One sample's way through Algorithm 1."""
 
     label: np.ndarray  # bool (C,)
     decision: Decision  # what the sampler said beforehand that it would do
     slot: int  # the slot that the sample got, -1 for none
-    memory: np.ndarray  # bool (n, C), the labels in memory before, one row a filled slot
+    memory: (
+        np.ndarray
+    )  # bool (n, C), the labels in memory before, one row a filled slot
 
 
 def _letters(classes: Iterable[int]) -> list[str]:
@@ -53,7 +79,11 @@ def names(label: np.ndarray) -> str:
 
 
 def skewed_stream(
-    samples: int, num_classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
+    samples: int,
+    num_classes: int,
+    skew: float,
+    second_labels: float = 0.22,
+    seed: int = 0,
 ) -> np.ndarray:
     """Draw labels, bool (samples, C); a class's chance falls with its rank to the power `skew`."""
     rng = np.random.default_rng(seed)
@@ -102,7 +132,11 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
         sampler.place(stream)
         nothing = np.zeros(stream.shape[1], np.bool_)
         held, partition = sampler.class_counts, sampler.explain(nothing).partition
-        columns = {"rho": rho, "class": np.arange(stream.shape[1]), "frequency": sampler.class_freq}
+        columns = {
+            "rho": rho,
+            "class": np.arange(stream.shape[1]),
+            "frequency": sampler.class_freq,
+        }
         # m samples hold more than m labels: the quota is scaled to the labels, as in Eq. (3)
         columns |= {"quota": partition * held.sum(), "in_memory": held}
         frames.append(pd.DataFrame(columns))
@@ -119,7 +153,9 @@ def distances(steps: list[Step]) -> pd.DataFrame:
 def contributions(step: Step) -> pd.DataFrame:
     """Return what each label of a sample adds to its chance to enter (Eq. 2)."""
     own, decision = np.flatnonzero(step.label), step.decision
-    frame = pd.DataFrame({"class": own, "n": decision.class_freq[own], "m": decision.quota[own]})
+    frame = pd.DataFrame(
+        {"class": own, "n": decision.class_freq[own], "m": decision.quota[own]}
+    )
     frame["ratio"], frame["w"] = frame["m"] / frame["n"], decision.weight[own]
     frame["product"] = frame["ratio"] * frame["w"]
     return frame
@@ -130,7 +166,10 @@ def surpluses(step: Step) -> pd.DataFrame:
     decision, held = step.decision, step.memory.sum(0)
     columns = {"class": np.arange(len(held)), "in_memory": held}
     columns |= {"target": decision.partition * held.sum(), "surplus": decision.surplus}
-    columns |= {"q": decision.scarce.astype(int), "probability": decision.class_probability}
+    columns |= {
+        "q": decision.scarce.astype(int),
+        "probability": decision.class_probability,
+    }
     return pd.DataFrame(columns)
 
 
@@ -146,23 +185,34 @@ def candidates(step: Step) -> pd.DataFrame:
     chosen, decision = shrunk_class(step), step.decision
     slots = np.flatnonzero(step.memory[:, chosen])
     members = step.memory[slots]
-    distance = pd.Series(decision.distance[chosen], decision.candidates[chosen]).reindex(slots)
+    distance = pd.Series(
+        decision.distance[chosen], decision.candidates[chosen]
+    ).reindex(slots)
     best = np.isin(slots, decision.leaving[chosen])
     roles = [slots == step.slot, best, distance.notna()]
     columns = {"slot": slots, "labels": [names(label) for label in members]}
-    columns |= {"score": (~members & decision.scarce).sum(axis=1), "distance": distance.to_numpy()}
-    return pd.DataFrame(columns | {"role": np.select(roles, list(ROLES)[:3], "not in K")})
+    columns |= {
+        "score": (~members & decision.scarce).sum(axis=1),
+        "distance": distance.to_numpy(),
+    }
+    return pd.DataFrame(
+        columns | {"role": np.select(roles, list(ROLES)[:3], "not in K")}
+    )
 
 
 def clearest_removal(steps: list[Step]) -> int:
     """Return the place of the removal whose candidates differ most in role and distance."""
-    removals = [k for k, step in enumerate(steps) if step.slot >= 0 and step.decision.candidates]
+    removals = [
+        k for k, step in enumerate(steps) if step.slot >= 0 and step.decision.candidates
+    ]
     if not removals:
         raise ValueError(
             "no sample of the stream took another's slot; choose a smaller memory or another seed"
         )
     members = {k: candidates(steps[k]) for k in removals}
-    return max(removals, key=lambda k: tuple(members[k][["role", "distance"]].nunique()))
+    return max(
+        removals, key=lambda k: tuple(members[k][["role", "distance"]].nunique())
+    )
 
 
 def most_labelled(steps: list[Step], full_at: int) -> int:
@@ -207,7 +257,9 @@ def quota_sentences(frame: pd.DataFrame) -> str:
 
 def _outside_quota(frame: pd.DataFrame) -> float:
     """Return the share of the labels in memory that are above the quota of their class."""
-    return (frame["in_memory"] - frame["quota"]).abs().sum() / 2 / frame["in_memory"].sum()
+    return (
+        (frame["in_memory"] - frame["quota"]).abs().sum() / 2 / frame["in_memory"].sum()
+    )
 
 
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
@@ -218,8 +270,12 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
             ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
     for fate, (colour, marker) in FATES.items():
         part = frame[frame["fate"] == fate]
-        ax.plot(part["sample"], part["class"], marker, color=colour, label=fate, zorder=2)
-    ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
+        ax.plot(
+            part["sample"], part["class"], marker, color=colour, label=fate, zorder=2
+        )
+    ax.axvline(
+        full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full"
+    )
     classes = range(int(frame["class"].max()) + 1)
     ax.set_yticks(classes, _letters(classes))
     ax.set(xlabel="sample of the stream", ylabel="class")
@@ -242,11 +298,27 @@ def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
     ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
-    for entered, fate, label in ((True, "kept", "entered"), (False, "dropped", "dropped")):
+    for entered, fate, label in (
+        (True, "kept", "entered"),
+        (False, "dropped", "dropped"),
+    ):
         part, (colour, marker) = frame[frame["entered"] == entered], FATES[fate]
-        ax.plot(part["sample"], part["distance"], marker, color=colour, label=label, zorder=2)
-    ax.axvline(full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full")
-    ax.set(xlabel="sample of the stream", ylabel="distance to the\ntarget (labels)", ylim=(0, None))
+        ax.plot(
+            part["sample"],
+            part["distance"],
+            marker,
+            color=colour,
+            label=label,
+            zorder=2,
+        )
+    ax.axvline(
+        full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full"
+    )
+    ax.set(
+        xlabel="sample of the stream",
+        ylabel="distance to the\ntarget (labels)",
+        ylim=(0, None),
+    )
     ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
 
@@ -256,12 +328,18 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, own) in enumerate(frame.groupby("rho")):
         colour, marker = HUES[k % len(HUES)], RHO_MARKERS[k % len(RHO_MARKERS)]
-        rank = own["class"] + (0.08 * (k - middle) if letters else 1)  # few marks: side by side
+        rank = own["class"] + (
+            0.08 * (k - middle) if letters else 1
+        )  # few marks: side by side
         ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
         held = own["in_memory"] if letters else own["in_memory"].replace(0, np.nan)
-        ax.plot(rank, held, marker, color=colour, markersize=4.5, label=rf"$\rho$ = {rho:g}")
+        ax.plot(
+            rank, held, marker, color=colour, markersize=4.5, label=rf"$\rho$ = {rho:g}"
+        )
     if letters:
-        ax.set_xticks(range(frame["class"].nunique()), _letters(sorted(frame["class"].unique())))
+        ax.set_xticks(
+            range(frame["class"].nunique()), _letters(sorted(frame["class"].unique()))
+        )
         ax.set(xlabel="class", ylim=(-0.3, None))
     else:
         ax.set(xlabel="class, by rank in the stream", yscale="log")
@@ -284,7 +362,9 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     for fate, label in (("kept", "entered"), ("dropped", "dropped")):
         colour, marker = FATES[fate]
         ax.plot([], [], marker=marker, color=colour, label=label)
-    ax.set(xlabel="sample of the stream", ylabel="probability s to enter", ylim=(0, 1.25))
+    ax.set(
+        xlabel="sample of the stream", ylabel="probability s to enter", ylim=(0, 1.25)
+    )
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
@@ -317,7 +397,10 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
             ax.plot(rows, height, marker, color=colour, markersize=9, label=role)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
-    ax.set(xlabel="slot and its labels", ylabel="distance to the target\nwithout it (labels)")
+    ax.set(
+        xlabel="slot and its labels",
+        ylabel="distance to the target\nwithout it (labels)",
+    )
     ax.set_ylim(frame["distance"].min() - 0.6, top + 0.4)
     ax.margins(x=0.12)
     ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2)
@@ -331,10 +414,14 @@ class MemorySliders:
         whole("samples", samples, 200)
         self.samples, self.num_classes, self.seed = samples, num_classes, seed
         self.largest = min(4000, samples // 2)
-        self.default_size = samples * 2 // 35  # the paper's share: 2000 for 35,000 samples
+        self.default_size = (
+            samples * 2 // 35
+        )  # the paper's share: 2000 for 35,000 samples
         self.image = ipywidgets.Image(format="png", width=900)
         self.numbers = pd.DataFrame()  # the columns of `quotas`, and stream
-        self._stream = lru_cache(1)(partial(skewed_stream, samples, num_classes, seed=seed))
+        self._stream = lru_cache(1)(
+            partial(skewed_stream, samples, num_classes, seed=seed)
+        )
         with style_context(STYLE):
             self._draw_axes()
 
@@ -349,7 +436,9 @@ class MemorySliders:
         clock.append(time.perf_counter())
         self._draw()
         clock.append(time.perf_counter())
-        return dict(zip(("stream", "sampling", "drawing"), 1000 * np.diff(clock), strict=True))
+        return dict(
+            zip(("stream", "sampling", "drawing"), 1000 * np.diff(clock), strict=True)
+        )
 
     def widget(self, rho: float = 0.0, skew: float = 1.0) -> ipywidgets.VBox:
         """Return the sliders above the picture; every move of a slider redraws it."""
@@ -391,17 +480,36 @@ class MemorySliders:
         figure = Figure(figsize=(9, 3.6), dpi=100)
         self._canvas = FigureCanvasAgg(figure)
         ax = self._ax = figure.subplots()
-        ax.set(xlabel="class, by rank in the stream", ylabel="labels in memory (log scale)")
-        ax.set(xlim=(0, self.num_classes + 1), ylim=(0.7, 2 * self.largest), yscale="log")
+        ax.set(
+            xlabel="class, by rank in the stream", ylabel="labels in memory (log scale)"
+        )
+        ax.set(
+            xlim=(0, self.num_classes + 1), ylim=(0.7, 2 * self.largest), yscale="log"
+        )
         ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         moving = {"animated": True}
         self._artists = [
             *ax.plot(
-                [], [], color=COLOURS["Stream"], linewidth=1.5, label="as the stream", **moving
+                [],
+                [],
+                color=COLOURS["Stream"],
+                linewidth=1.5,
+                label="as the stream",
+                **moving,
             ),
-            *ax.plot([], [], color=COLOURS["CRS"], linewidth=1.8, label="quota", **moving),
-            *ax.plot([], [], "D", color=COLOURS["PRS"], markersize=4, label="in memory", **moving),
+            *ax.plot(
+                [], [], color=COLOURS["CRS"], linewidth=1.8, label="quota", **moving
+            ),
+            *ax.plot(
+                [],
+                [],
+                "D",
+                color=COLOURS["PRS"],
+                markersize=4,
+                label="in memory",
+                **moving,
+            ),
         ]
         self._text = ax.text(0.005, 1.03, "", transform=ax.transAxes, **moving)
         legend = ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
@@ -415,12 +523,18 @@ class MemorySliders:
         """Draw the three rows of marks and the text on top of the kept pixels."""
         rank, held = self.numbers["class"] + 1, self.numbers["in_memory"]
         self._canvas.restore_region(self._background)
-        for artist, name in zip(self._artists, ("stream", "quota", "in_memory"), strict=True):
+        for artist, name in zip(
+            self._artists, ("stream", "quota", "in_memory"), strict=True
+        ):
             artist.set_data(rank, self.numbers[name].replace(0, np.nan))
             self._ax.draw_artist(artist)
         outside = _outside_quota(self.numbers)
-        self._text.set_text(f"{held.sum():,} labels, {outside:.1%} of them not in their quota")
+        self._text.set_text(
+            f"{held.sum():,} labels, {outside:.1%} of them not in their quota"
+        )
         self._ax.draw_artist(self._text)
         file = io.BytesIO()
-        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(file, "png", compress_level=1)
+        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(
+            file, "png", compress_level=1
+        )
         self.image.value = file.getvalue()

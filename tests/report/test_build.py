@@ -21,7 +21,9 @@ def test_what_is_compiled_ahead_is_there_for_other_processes(tmp_path, monkeypat
     assert any("crs" in file.name for file in tmp_path.rglob("*.nbi"))
 
 
-@pytest.mark.parametrize("name", [name for name, row in SAMPLERS.items() if not row.needs])
+@pytest.mark.parametrize(
+    "name", [name for name, row in SAMPLERS.items() if not row.needs]
+)
 def test_one_placing_compiles_all_that_a_stream_needs(name):
     compile_sampler(name)
     with numba.core.event.install_recorder("numba:compile") as recorded:
@@ -43,7 +45,9 @@ def params(tmp_path, monkeypatch):
         for name, text in texts.items():
             (tmp_path / f"{name}.yaml").write_text(text)
 
-    monkeypatch.setattr(notebook, "params_file", lambda profile, name: tmp_path / f"{name}.yaml")
+    monkeypatch.setattr(
+        notebook, "params_file", lambda profile, name: tmp_path / f"{name}.yaml"
+    )
     return write
 
 
@@ -56,19 +60,24 @@ def test_one_notebook_that_stops_leaves_the_others(params):
     params(datasets=GOOD["datasets"], **broken)
     errors = build.execute("smoke", ["datasets", *broken])
     assert sorted(errors) == sorted(broken)
-    assert "rhos must be a number" in errors["rho_sweep"]
-    assert "as far as it came: " in errors["rho_sweep"]
+    assert (
+        errors["rho_sweep"].splitlines()[-1].startswith("TypeError: rhos must be a num")
+    )
     assert "single_label.yaml cannot be read as YAML: " in errors["single_label"]
-    assert "expected parameters and their values in " in errors["tail_forgetting"]
+    assert "expected names and values in " in errors["tail_forgetting"]
     assert executed_file("smoke", "datasets").is_file()
 
 
-def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(params, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(
+    params, tmp_path, monkeypatch
+):
     params(datasets=GOOD["datasets"])
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "datasets.yaml"))
     monkeypatch.setattr(build, "_train", lambda *_: {})
     (error,) = build.execute("smoke", ["datasets"]).values()
-    assert re.search(r"got .*datasets\.yaml.*; set PRSLIB_CACHE to a folder that can be", error)
+    assert re.search(
+        r"got .*datasets\.yaml.*; set PRSLIB_CACHE to a folder that can be", error
+    )
 
 
 def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys):
@@ -87,17 +96,15 @@ def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys):
     assert main(["figures", "--profile", "smoke", *GOOD]) == 1
     said = capsys.readouterr().err
     assert "training on cpu stopped: ConnectionError: no cpu" in said
-    assert "rho_sweep stopped: RuntimeError: Kernel died" in said
-    assert said.endswith("1 notebooks stopped: rho_sweep\n")
+    assert "1 notebooks stopped: rho_sweep" in said
+    assert said.endswith("rho_sweep stopped: RuntimeError: Kernel died\n")
 
 
 def test_an_unknown_profile_or_notebook_names_the_known_ones(capsys):
     for profile in ("nope", "paper/", ""):
         for command in ("figures", "plan", "verify"):
             assert main([command, "--profile", profile]) == 1
-            said = (
-                f"unknown profile {profile!r}; known profiles: laptop, paper, quick, seeds, smoke\n"
-            )
-            assert capsys.readouterr().err == said
+            said = capsys.readouterr().err
+            assert said.startswith(f"unknown profile {profile!r}; known profiles: la")
     assert main(["figures", "--profile", "smoke", "main_result"]) == 1
     assert ", main_results, memory_distribution, " in capsys.readouterr().err

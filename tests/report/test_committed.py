@@ -97,7 +97,7 @@ def tables(tmp_path, monkeypatch):
         (folder / f"{name}.csv").write_text(texts[name])
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr(committed, "_committed_tables", lambda profile: texts)
-    monkeypatch.setattr(committed, "wanted", lambda *_: WANTED)
+    monkeypatch.setattr(committed, "runs_of", lambda *_: WANTED)
     monkeypatch.setattr(committed, "run_all", lambda asked, store: [made(c) for c in asked])
     return folder, texts
 

@@ -9,7 +9,7 @@ from fake_runs import fake_run, with_variance
 from scipy import stats
 
 from prslib.experiments.store import Store
-from prslib.report import claims, ledger
+from prslib.report import claims, ledger, topics
 from prslib.report.claims import CLAIMS
 from prslib.report.observations import observe, published_observations, settings_of
 from prslib.report.statistics import DECIDING, VERDICTS
@@ -122,7 +122,7 @@ def test_settings_say_what_is_varied():
 
 
 def test_every_claim_about_networks_sees_those_that_are_trained():
-    asked = ledger.all_wanted("seeds")[0]
+    asked = topics.runs("seeds")
     settings = settings_of(asked)
     networks = settings[settings["architecture"].isin(claims.ATTENTION)]
     online = networks[(networks["epochs"] == 1) & (networks["test_set"] == "balanced")]
@@ -364,7 +364,7 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(tmp_path, monkeypatch):
 def test_without_any_data_the_error_says_what_is_needed(monkeypatch):
     monkeypatch.delenv("PRSLIB_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):
-        ledger.all_wanted("laptop")
+        topics.runs("laptop")
 
 
 def test_pictures(decided, cells):

@@ -1,187 +1,149 @@
 """The parameters of a notebook, what they refuse, and what is saved."""
 
-import json
 import math
 import subprocess
+from dataclasses import asdict, replace
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import yaml
 
-from prslib.paths import params_file, project_root
-from prslib.report import notebook
-from prslib.report.notebook import PARAMETERS
+from prslib.paths import project_root
+from prslib.report import (
+    inter_task,
+    main_results,
+    notebook,
+    rho_sweep,
+    single_label,
+    topics,
+)
+from prslib.report.rho_sweep import Settings
 
-CELL = """profile: str = "smoke"  # which
-dataset: list = ["digits70tiny"]  # data sets
-rho: float = 0.0  # power
-seeds: list = [0, 1]  # seeds"""
-
-
-GIVEN = {"profile": "smoke", "dataset": ["digits70tiny"], "rho": 0.0, "seeds": [0, 1]}
-
-
-def namespace(injected="", **values):
-    others = [f"\n{name}: list = None" for name in values if name in PARAMETERS.keys() - GIVEN]
-    cells = ["", CELL + "".join(others)] + ([f"# Parameters\n{injected}"] if injected else [])
-    return GIVEN | values | {"In": cells, "unrelated": 3}
-
-
-def test_settings_hold_the_checked_values():
-    settings = notebook.settings("any", namespace())
-    assert settings.values == GIVEN
-    assert settings.rho == 0.0
-    with pytest.raises(AttributeError, match="no parameter 'unrelated' in any"):
-        _ = settings.unrelated
+PARAMETERS = asdict(Settings())
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "value"),
+    ("name", "text", "value"),
     [
         ("seeds", "0,1,2", [0, 1, 2]),
         ("seeds", "[3, 4]", [3, 4]),
         ("seeds", 5, [5]),
-        ("dataset", "digits49tiny", ["digits49tiny"]),
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
-        ("rho", 1, 1.0),
-        ("rho", [-0.03, 0.02], [-0.03, 0.02]),
-        ("rho", "-0.03,0.02", [-0.03, 0.02]),
-        ("rhos", "-1e-1,0", [-0.1, 0]),
-        ("learning_rates", "1e-3,None", [0.001, None]),
-        ("rhos", [0, "1e3"], [0, 1000]),  # text to YAML
-        ("costly_seeds", [], []),
-        ("schedules", 2, 2),
-        ("shares", "0.5,1", [0.5, 1.0]),
+        ("rhos", 1, [1.0]),
+        ("rhos", "-1e-1,0", [-0.1, 0.0]),
+        ("rhos", [0, "1e3"], [0.0, 1000.0]),  # text to YAML
+        ("memory_size", "None", None),
     ],
 )
-def test_what_a_command_line_can_write_is_understood(name, given, value):
-    settings = notebook.settings("any", namespace(f"{name} = {given!r}", **{name: given}))
-    assert settings.values[name] == value
+def test_what_a_command_line_can_write_is_understood(name, text, value):
+    settings = Settings.read(PARAMETERS | {name: text, "unrelated": 3})
+    assert asdict(settings) == PARAMETERS | {name: value}
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "error", "message"),
+    ("name", "value", "error", "message"),
     [
-        ("dataset", "digits", ValueError, "unknown dataset 'digits'; known datasets: cocoseq"),
-        ("rho", math.nan, ValueError, "rho must be finite"),
-        ("rho", [0.1, "high"], TypeError, "rho must be a number, got 'high'"),
+        (
+            "dataset",
+            "digits",
+            ValueError,
+            "unknown dataset 'digits'; known datasets: co",
+        ),
+        ("rhos", math.nan, ValueError, "rhos must be finite"),
+        ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
-        ("seeds", [], ValueError, "seeds must hold at least one value"),
-        ("shares", [0.5, 0], ValueError, "shares must be above 0, got 0"),
-        ("shares", ["half"], TypeError, "shares must be a number, got 'half'"),
-        ("varied_seeds", [], ValueError, "varied_seeds must hold at least one value"),
-        ("rhos", "[0, [1]]", ValueError, r"rhos must be values with .*, got '\[0, \[1\]\]'"),
-        ("schedules", 0, ValueError, "schedules must be at least 1"),
-        ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds, smoke"),
+        ("seeds", [], ValueError, "seeds must have at least 1 value"),
+        ("rhos", "[0, [1]]", TypeError, "rhos must be a number"),
+        ("memory_size", 0, ValueError, "memory_size must be at least 1"),
+        ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds"),
+        ("device", "gpu", ValueError, "unknown device 'gpu'; known devices: cpu, cuda"),
     ],
 )
-def test_bad_values_stop_the_notebook(name, given, error, message):
+def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, message):
     with pytest.raises(error, match=message):
-        notebook.settings("any", namespace(f"{name} = {given!r}", **{name: given}))
+        rho_sweep.runs(Settings.read(PARAMETERS | {name: value}))
 
 
-def test_unknown_parameters_name_the_allowed_ones():
+def test_without_the_cell_of_parameters_the_error_says_what_to_do():
     with pytest.raises(
-        ValueError, match="unknown parameter 'roh'; parameters of any: profile, dataset, rho, seeds"
+        ValueError, match="rho_sweep to have been run, got no 'profile'"
     ):
-        notebook.settings("any", namespace("rho = 0.1\nroh = 0.2", rho=0.1, roh=0.2))
-
-
-def test_without_a_cell_of_parameters_the_error_says_what_is_wanted():
-    space = namespace()
-    space["In"] = ["rho = 0.1", "import numpy"]
-    with pytest.raises(ValueError, match="expected a cell of the parameters of any to have been"):
-        notebook.settings("any", space)
+        Settings.read({"rho": 0.1})
 
 
 def test_a_notebook_about_one_kind_of_data_refuses_the_other():
-    single = namespace(dataset=["imbal-digits"])
-    single["In"] = ['dataset: list = ["imbal-digits"]']
-    assert notebook.settings("any", single, single_label=True).dataset == ["imbal-digits"]
+    assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
     with pytest.raises(ValueError, match="several labels an image, got the data"):
-        notebook.settings("any", single, single_label=False)
+        main_results.Settings(dataset="imbal-digits")
 
 
-def test_a_notebook_run_again_with_other_names_around_is_fine():
-    space = namespace()
-    space["In"] += ["settings = 1\nscores = 2", "%matplotlib inline", "for x in range(3: broken"]
-    assert notebook.settings("any", space).seeds == [0, 1]
-
-
-def test_only_the_profiles_own_parameters_write_into_its_folder(tmp_path, monkeypatch):
+def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    named = yaml.safe_load(params_file("smoke", "rho_sweep").read_text())
-    exact = notebook.Settings(
-        "rho_sweep", {name: PARAMETERS[name](name, value) for name, value in named.items()}
-    )
-    assert exact.folder == tmp_path / "smoke"
-    other = notebook.Settings("rho_sweep", exact.values | {"seeds": [7]})
-    assert other.folder == tmp_path / "custom"
+    assert Settings.of("smoke").folder == tmp_path / "smoke"
+    other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
+    assert other.folder == tmp_path / "custom" / "rhos=0.1+1,seeds=0-1"
+    smoke = replace(Settings.of("smoke"), seeds=list(range(1, 99, 2)))
+    assert smoke.folder.name.startswith("profile=smoke,seeds=1+3+")
+    assert len(smoke.folder.name) < 120
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
     assert (other.folder / "rho_sweep_numbers.csv").read_text() == "value\n0.333333\n"
-    assert "| `seeds` | [7] |" in other._repr_markdown_()
+    beside = yaml.safe_load((other.folder / "rho_sweep.yaml").read_text())
+    assert Settings.read(beside) == other
+    assert "| `seeds` | [0, 1] |" in other._repr_markdown_()
 
 
-def test_a_profile_brings_its_values_where_the_notebooks_own_were_left():
-    quick, smoke = (notebook.given(name, "rho_sweep") for name in ("quick", "smoke"))
-    space = {"In": ["seeds: list = 0\nrhos: list = 0\nprofile: str = ''"], **quick}
-    settings = notebook.settings("rho_sweep", space | {"profile": "smoke", "seeds": [7]})
-    assert (settings.rhos, settings.seeds) == (smoke["rhos"], [7])
-    space["In"].append("# Parameters\nrhos = 0")  # what papermill was given stays
-    assert notebook.settings("rho_sweep", space | {"profile": "smoke"}).rhos == quick["rhos"]
-    with pytest.raises(ValueError, match="'laptop' has no parameters for inter_task: expected par"):
-        notebook.settings("inter_task", space | {"profile": "laptop"})
+def test_a_profile_brings_its_values_where_the_notebooks_own_are():
+    settings = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
+    assert settings == replace(Settings.of("smoke"), seeds=[7])
+    space = asdict(inter_task.Settings()) | {"profile": "laptop"}
+    with pytest.raises(ValueError, match="'laptop' has no parameters for inter_task"):
+        inter_task.Settings.read(space)
 
 
-def test_what_is_shown_is_the_file_as_large_as_the_figure(tmp_path, monkeypatch):
+def test_a_shown_picture_is_its_file_and_names_changed_parameters(
+    tmp_path, monkeypatch
+):
     shown = []
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr("IPython.display.display", shown.append)
-    custom = notebook.Settings("rho_sweep", {"profile": "smoke", "seeds": [7]})
+    custom = Settings(seeds=[7])
     figure, _ = plt.subplots(figsize=(2, 1), dpi=100)
     figure.suptitle("PRS minus CRS")
     custom.save(figure, pd.DataFrame({"value": [1.0]}), "picture")
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     (image,) = shown
     assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
-    assert (image.width, image.alt) == (200, "PRS minus CRS")
-
-
-def test_papermill_stops_in_the_second_cell(python, tmp_path):
-    out = tmp_path / "out.ipynb"
-    given = ["notebooks/main_results.ipynb", str(out), "-p", "roh", "0.1"]
-    done = python("-m", "papermill", *given, PYTHONWARNINGS="default")
-    assert done.returncode != 0
-    assert "unknown parameter 'roh'; parameters of main_results: profile, dataset," in done.stderr
-    cells = json.loads(out.read_text())["cells"]
-    ran = [cell for cell in cells if cell["cell_type"] == "code" and cell["execution_count"]]
-    sources = ["".join(cell["source"]) for cell in ran]
-    assert "notebook.settings" in sources[-1]
-    assert not any("run_all" in source for source in sources)
+    assert (image.width, image.alt) == (200, "PRS minus CRS seeds=7")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("memory-size: 3\nsedes: [1]", "parameter 'memory-size', 'sedes'; parameters of main_resu"),
+        (
+            "memory-size: 3\nsedes: [1]",
+            "parameter 'memory-size', 'sedes'; parameters of",
+        ),
         ("dataset: mnist", "unknown dataset 'mnist'; known datasets: "),
+        ("metrics: [mAB]", "unknown metric 'mAB'; known metrics: "),
         ("memory_size: 99999", "choose a smaller memory"),
     ],
 )
-def test_bad_parameters_are_refused_before_training(tmp_path, monkeypatch, text, message):
+def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, message):
     file = tmp_path / "main_results.yaml"
-    file.write_text(f"profile: smoke\ndevice: cpu\n{text}")
+    file.write_text(f"profile: smoke\n{text}")
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
-    with pytest.raises((ValueError, TypeError), match=message):
-        notebook.wanted("main_results", "smoke")
+    with pytest.raises(ValueError, match=message):
+        topics.runs_of("smoke", "main_results")
 
 
 def test_make_help_lists_the_targets(python):
     done = subprocess.run(
         ["make", "help"], cwd=project_root(), capture_output=True, text=True, check=True
     )
-    listed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")]
+    listed = [
+        line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")
+    ]
     assert {"figures", "test", "lab", "help"} <= set(listed)
     assert "figures" in python("-m", "prslib", "--help").stdout
 

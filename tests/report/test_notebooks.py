@@ -1,6 +1,8 @@
 """The notebooks as files, and executed under the smoke profile."""
 
 import os
+from dataclasses import asdict
+from importlib import import_module
 
 import jupytext
 import nbformat
@@ -8,9 +10,9 @@ import pytest
 import yaml
 
 from prslib.paths import project_root
-from prslib.report import build, notebook
-from prslib.report.notebook import PARAMETERS, PROFILES
-from prslib.training.config import RunConfig
+from prslib.report import build
+from prslib.report.notebook import PROFILES
+from prslib.report.topics import settings_of
 
 ROOT = project_root()
 NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
@@ -28,15 +30,20 @@ def cells():
 
 @pytest.fixture(scope="module")
 def code(cells):
-    return {name: [cell for cell in own if cell.cell_type == "code"] for name, own in cells.items()}
+    return {
+        name: [cell for cell in every if cell.cell_type == "code"]
+        for name, every in cells.items()
+    }
 
 
 @pytest.fixture(scope="module")
 def parameters(code):
     """The lines of every notebook's parameters."""
     found = {}
-    for name, own in code.items():
-        (cell,) = [cell for cell in own if "parameters" in cell.metadata.get("tags", [])]
+    for name, code_cells in code.items():
+        (cell,) = [
+            cell for cell in code_cells if "parameters" in cell.metadata.get("tags", [])
+        ]
         found[name] = cell.source.splitlines()
     return found
 
@@ -44,7 +51,10 @@ def parameters(code):
 @pytest.mark.parametrize("name", NAMES)
 def test_pairs_are_in_sync_and_without_outputs(name, cells, code):
     script = jupytext.read(ROOT / "notebooks" / f"{name}.py")
-    ours = [(cell.cell_type, cell.source, cell.metadata.get("tags", [])) for cell in script.cells]
+    ours = [
+        (cell.cell_type, cell.source, cell.metadata.get("tags", []))
+        for cell in script.cells
+    ]
     theirs = [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells[name]]
     assert ours == theirs, "run `make lint`"
     assert not any(cell.outputs or cell.execution_count for cell in code[name])
@@ -60,28 +70,35 @@ def test_notebooks_read_as_articles(name, cells, code):
     assert cells[name][0].source.startswith("# ")
 
 
+def defaults_of(name):
+    return asdict(import_module(f"prslib.report.{name}").Settings())
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_are_known_typed_explained_and_those_of_the_quick_profile(name, parameters):
+def test_parameters_are_typed_explained_and_those_of_the_topic(name, parameters):
     for line in parameters[name]:
         declaration, comment = line.split("  # ")
-        parameter, kind = declaration.split(" = ")[0].split(": ")
-        assert parameter in PARAMETERS
+        kind = declaration.split(" = ")[0].split(": ")[1]
         assert kind in {"str", "float", "int", "list"}
         assert "=" not in comment
-    defaults = {}
-    exec("\n".join(parameters[name]), defaults)
-    quick = yaml.safe_load((ROOT / "params" / "quick" / f"{name}.yaml").read_text())
-    assert {parameter: defaults[parameter] for parameter in quick} == quick
+    cell = {}
+    exec("\n".join(parameters[name]), cell)
+    cell = {name: value for name, value in cell.items() if name[0] != "_"}
+    settings = import_module(f"prslib.report.{name}").Settings
+    assert list(cell) == list(defaults_of(name))
+    assert settings(**cell) == settings()
 
 
-@pytest.mark.parametrize("file", PROFILE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
-def test_profiles_name_all_parameters(file, parameters):
+@pytest.mark.parametrize(
+    "file", PROFILE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_profiles_list_what_differs_from_the_notebook(file):
     assert file.parent.name in PROFILES
-    given = yaml.safe_load(file.read_text())
-    assert list(given) == [line.split(":")[0] for line in parameters[file.stem]]
-    for name, value in given.items():
-        PARAMETERS[name](name, value)
-    assert given["profile"] == file.parent.name
+    values = yaml.safe_load(file.read_text())
+    defaults = defaults_of(file.stem)
+    assert values.pop("profile") == file.parent.name
+    settings = asdict(settings_of(file.parent.name, file.stem))
+    assert all(settings[name] != defaults[name] for name in values)
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +110,12 @@ def smoke(own_folders, python):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_run_under_the_smoke_profile_and_train_nothing_themselves(smoke, name):
-    assert all(isinstance(config, RunConfig) for config in notebook.wanted(name, "smoke"))
-    executed = nbformat.read(smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb", as_version=4)
+def test_notebooks_run_under_the_smoke_profile_and_train_nothing_themselves(
+    smoke, name
+):
+    executed = nbformat.read(
+        smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb", as_version=4
+    )
     outputs = [o for cell in executed.cells for o in cell.get("outputs", [])]
     assert not [o for o in outputs if o.output_type == "error"]
     assert not [o for o in outputs if "training:" in o.get("text", "")]
@@ -110,16 +130,24 @@ def test_every_picture_has_its_numbers(smoke):
     assert not (smoke / "figures" / "custom").exists()
 
 
-def test_jupyterlab_gives_the_same_numbers_and_trains_nothing_again(smoke, python, tmp_path):
+def test_jupyterlab_gives_the_same_numbers_and_trains_nothing_again(
+    smoke, python, tmp_path
+):
     """JupyterLab starts a notebook in notebooks/, make in the checkout's root."""
     options = ["-f", "params/smoke/rho_sweep.yaml", "--cwd", str(ROOT / "notebooks")]
-    runs = {file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()}
+    runs = {
+        file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()
+    }
     given = ["notebooks/rho_sweep.ipynb", str(tmp_path / "out.ipynb"), *options]
     done = python("-m", "papermill", *given, PRSLIB_FIGURES=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert runs == {file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()}
+    assert runs == {
+        file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()
+    }
     for file in (tmp_path / "smoke").iterdir():
-        assert file.read_bytes() == (smoke / "figures" / "smoke" / file.name).read_bytes()
+        assert (
+            file.read_bytes() == (smoke / "figures" / "smoke" / file.name).read_bytes()
+        )
     assert list((tmp_path / "smoke").glob("*.png"))
 
 
@@ -139,13 +167,18 @@ def test_only_what_changed_is_executed_again(smoke, python, monkeypatch, tmp_pat
 
 def test_drawing_what_is_stored_does_not_load_torch(smoke, python, code):
     """Torch takes a second or more to import, in each of the notebooks."""
-    lines = {line for own in code.values() for cell in own for line in cell.source.splitlines()}
+    lines = {
+        line
+        for own in code.values()
+        for cell in own
+        for line in cell.source.splitlines()
+    }
     program = [
         *sorted(line for line in lines if line.startswith(("import ", "from "))),
         "import sys",
         "from prslib import run_all",
-        "from prslib.report.notebook import wanted",
-        'run_all(wanted("rho_sweep", "smoke"))',
+        "from prslib.report.topics import runs_of",
+        'run_all(runs_of("smoke", "rho_sweep"))',
         'assert "torch" not in sys.modules',
     ]
     done = python("-c", "\n".join(program))

@@ -33,12 +33,12 @@ def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
     assert ours == {"CRS": [71, 22], "PRS": [69, 42]}
     assert [list(line.get_ydata()) for line in drawn[1::2]] == [[67.9], [67.5, 39.7]]
     assert {line.get_markerfacecolor() for line in drawn[1::2]} == {"white"}
-    assert strokes(ax) == [[70, 72], [20, 24], [68, 70], [40, 44]]
+    assert strokes(ax) == [[70, 72], [20, 24], [68, 70], [40, 44]]  # of the seeds
     marks = {line.get_label(): line for line in ax.lines}
     assert marks["PRS"].get_zorder() > marks["CRS"].get_zorder()
     ax.clear()
     style.plot_groups(frame.drop(columns="published"), ax, "mAP")
-    assert [text.get_text() for text in ax.get_legend().texts] == ["CRS", "PRS"]
+    assert [text.get_text() for text in ax.get_legend().texts] == ["CRS", "PRS", style.STROKE]
 
 
 def test_distances_are_marks_by_weights_with_a_line_at_zero(ax):
@@ -50,6 +50,8 @@ def test_distances_are_marks_by_weights_with_a_line_at_zero(ax):
     drawn = {line.get_label(): line for line in ax.lines}
     assert [list(drawn[name].get_ydata()) for name in ("none", "digits")] == [[-7, 4], [-2, 5]]
     assert any(list(line.get_ydata()) == [0, 0] for line in ax.lines)
+    theirs = next(c for c in ax.collections if c.get_label() == "paper")  # drawn once
+    assert [list(ends[:, 1]) for ends in theirs.get_segments()] == [[-0.4] * 2, [5.1] * 2]
 
 
 def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line(ax):
@@ -70,7 +72,7 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
     frame = pd.DataFrame({"group": ["minority", "majority"] * 2, "difference": [1, -3, 9, 0.5]})
     frame = frame.assign(dataset="d", metric=["C-F1"] * 2 + ["mAP"] * 2, published=[2, -1, 4, 3])
     frame = frame.assign(low=frame["difference"] - 2, high=frame["difference"] + 2)
-    frame["clearly"] = ["", "below", "above", ""]
+    frame = frame.assign(clearly=["", "below", "above", ""], seeds=[10, 5] * 2)
     with plt.style.context(style.STYLE):  # whatever another test has set
         figure = style.contrast_panels(frame, "PRS minus CRS", "group")
     assert [ax.get_title("left") for ax in figure.axes] == ["d: C-F1", "d: mAP"]
@@ -78,6 +80,8 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
     assert [list(lines["clear"].get_xdata()) for lines in drawn] == [[-3], [9]]
     assert [list(lines["not clear"].get_ydata()) for lines in drawn] == [[1], [0]]
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
+    title = "PRS minus CRS, 95 % intervals over 5 or 10 seeds"
+    assert figure.get_suptitle() == title
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == ["clear", "not clear", "paper"]
     plt.close(figure)
@@ -113,8 +117,8 @@ def test_joined_panels_share_a_legend_and_the_range_of_a_unit():
 
 
 def test_a_method_without_a_look_gets_one_of_its_own(monkeypatch):
-    for table in ("COLOURS", "MARKERS", "INK"):
+    for table in ("COLOURS", "MARKERS"):
         monkeypatch.setattr(style, table, dict(getattr(style, table)))
     assert in_order(["MIR", "PRS", "iCaRL"]) == ["PRS", "MIR", "iCaRL"]
     assert in_order(["iCaRL"]) == ["iCaRL"]
-    assert len(set(style.INK.values())) == len(set(style.MARKERS.values())) == len(LOOKS) + 2
+    assert len(set(style.COLOURS.values())) == len(set(style.MARKERS.values())) == len(LOOKS) + 2

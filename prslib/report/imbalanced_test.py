@@ -1,0 +1,36 @@
+"""Ask for the runs of the paper's unbalanced test set."""
+
+from dataclasses import dataclass
+
+from prslib.report import notebook
+from prslib.report.notebook import several
+from prslib.training.config import RunConfig, configs_of
+
+
+@dataclass(frozen=True)
+class Settings(notebook.Settings):
+    """Parameters of the notebook, which explains them."""
+
+    profile: str = "quick"
+    dataset: list[str] = several("cocoseq-mini")
+    rho: float = 0.5
+    balanced_rho: float = -0.03
+    method: list[str] = several("CRS", "GSS", "ExStream")
+    memory_size: int | None = None
+    seeds: list[int] = several(0, 1, 2, 3, 4)
+    costly: list[str] = several(least=0)
+    costly_seeds: list[int] = several(0, least=0)
+    device: str = "cpu"
+
+
+def runs(settings: Settings) -> list[RunConfig]:
+    """List runs scored on both test sets, those of PRS with both powers."""
+    fixed = {
+        "dataset": settings.dataset,
+        "memory_size": settings.memory_size,
+        "test_set": ["imbalanced", "balanced"],
+    }
+    costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
+    others = configs_of(settings.method, settings.seeds, **costly, **fixed)
+    powers = [settings.rho, settings.balanced_rho]
+    return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)

@@ -1,0 +1,59 @@
+"""Ask every topic for its settings and its runs, for all commands and the ledger.
+
+A topic is a notebook and the module of the same name, which has a dataclass
+``Settings`` and a function ``runs(settings)``.
+"""
+
+from importlib import import_module
+
+from prslib.paths import known_notebooks
+from prslib.report.notebook import Settings
+from prslib.training.config import RunConfig
+
+LEDGER = "ledger"  # asks for the runs of all others
+# have the standard settings: the first run of a data set is what others vary
+STANDARD = ("main_results", "precision_recall", "single_label")
+
+
+def settings_of(profile: str, topic: str) -> Settings:
+    """Return a topic's settings under a profile."""
+    return import_module(f"prslib.report.{topic}").Settings.of(profile)
+
+
+def runs_of(profile: str, topic: str) -> list[RunConfig]:
+    """Return the runs of a topic under a profile."""
+    module = import_module(f"prslib.report.{topic}")
+    return module.runs(module.Settings.of(profile))
+
+
+def device_of(profile: str, topic: str) -> str:
+    """Return the device of a topic's runs; "cpu" where it has none."""
+    return getattr(settings_of(profile, topic), "device", "cpu")
+
+
+def runs(profile: str) -> list[RunConfig]:
+    """Return the runs of all topics, each once; leave out topics whose files miss."""
+    every, errors = _runs_by_topic(profile)
+    if errors and not any(every.values()):
+        raise FileNotFoundError(next(iter(errors.values())))
+    first = {}
+    for configs in every.values():
+        for config in configs:
+            first.setdefault(config.hash, config)
+    return list(first.values())
+
+
+def left_out(profile: str) -> dict[str, str]:
+    """Return which files miss for the topics that `runs` leaves out."""
+    return _runs_by_topic(profile)[1]
+
+
+def _runs_by_topic(profile: str) -> tuple[dict[str, list[RunConfig]], dict[str, str]]:
+    every, errors = {}, {}
+    names = [name for name in known_notebooks(profile) if name != LEDGER]
+    for name in sorted(names, key=lambda name: name not in STANDARD):
+        try:
+            every[name] = runs_of(profile, name)
+        except FileNotFoundError as error:
+            errors[name] = str(error)
+    return every, errors
