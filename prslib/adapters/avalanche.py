@@ -64,7 +64,18 @@ class SamplerBuffer(ExemplarsBuffer):
                 rows[slot] = row
         self.buffer = new_data.concat(self.buffer).subset([rows[k] for k in sorted(rows)])
 
+    @property
+    def buffer_groups(self) -> dict[int, "SamplerBuffer"]:
+        """The one group of the buffer; a sample of several labels is in no class's own."""
+        return {0: self}
+
+    @property
+    def buffer_datasets(self) -> list:
+        """The data sets of the groups, as Avalanche's balanced buffers have them."""
+        return [self.buffer]
+
     def resize(self, strategy: Any, new_size: int) -> None:
         """Refuse a new size: what a sampler keeps depends on its size from the start."""
         if new_size != self.max_size:
-            raise ValueError(f"expected {self.max_size}, the sampler's size, got {new_size}")
+            size = self.max_size
+            raise ValueError(f"expected {size}, the sampler's size, got {new_size}")
