@@ -25,7 +25,7 @@ except ImportError:
 
 
 class MemoryResampler(BaseSampler):
-    """Resample data with one or several labels a sample by what a sampler keeps (Sec. 3).
+    """Resample data with one or several labels a sample by what a sampler keeps.
 
     Parameters
     ----------
@@ -47,10 +47,11 @@ class MemoryResampler(BaseSampler):
 
     Examples
     --------
-    >>> X, y = np.arange(60)[:, None], ["rare" if k % 10 > 7 else "usual" for k in range(60)]
+    >>> X = np.arange(60)[:, None]
+    >>> y = ["rare" if k % 10 > 7 else "usual" for k in range(60)]
     >>> _, kept = MemoryResampler(20).fit_resample(X, y)
-    >>> kept.count("usual"), kept.count("rare")
-    (10, 10)
+    >>> y.count("usual"), y.count("rare"), kept.count("usual"), kept.count("rare")
+    (48, 12, 10, 10)
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class MemoryResampler(BaseSampler):
         return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
-        """Return the rows of X and y that a memory holds after all came in random order.
+        """Return the rows of X and y that a memory keeps of them in random order.
 
         Parameters
         ----------
@@ -91,6 +92,7 @@ class MemoryResampler(BaseSampler):
             self, X, y, accept_sparse=formats, multi_output=True, **lenient
         )
         X = checked if issparse(X) else X  # noqa: N806
+        y = targets if issparse(y) else y
         check_classification_targets(targets)
         if type_of_target(targets) == "multilabel-indicator":
             rows = (targets.toarray() if issparse(targets) else targets) == 1
@@ -98,16 +100,18 @@ class MemoryResampler(BaseSampler):
         else:
             classes, numbers = np.unique(np.ravel(targets), return_inverse=True)
             rows = np.eye(len(classes), dtype=bool)[numbers]
-        if len(classes) < 2 or len(rows) != len(targets):
+        if len(classes) < 2 or len(rows) != targets.shape[0]:
             raise ValueError(
-                "y: expected 2 classes or more, one label a sample or multi-hot rows, got "
-                f"{len(classes)} class in an array of shape {targets.shape}"
+                "y: expected 2 classes or more, one label a sample or multi-hot rows, "
+                f"got {len(classes)} class in an array of shape {targets.shape}"
             )
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
         options = {} if self.rho is None else {"rho": self.rho}
-        sampler = make_sampler(self.method, self.size, len(classes), int(seed), **options)
+        sampler = make_sampler(
+            self.method, self.size, len(classes), int(seed), **options
+        )
         check_empty(sampler)
         order = np.random.default_rng(int(seed)).permutation(len(rows))
         slots = sampler.place(rows[order])
@@ -123,7 +127,9 @@ class MemoryResampler(BaseSampler):
     def __sklearn_tags__(self):
         """Say what the estimator takes."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = (
+            True
+        )
         tags.target_tags.required = tags.target_tags.multi_output = True
         if hasattr(tags, "sampler_tags"):  # imbalanced-learn's
             tags.sampler_tags.sample_indices = True
@@ -131,18 +137,20 @@ class MemoryResampler(BaseSampler):
 
 
 def check_empty(sampler: Any) -> None:
-    """Raise TypeError or ValueError unless a sampler is empty and looks at labels alone."""
+    """Raise TypeError or ValueError unless a sampler is empty and needs only labels."""
     if not hasattr(sampler, "place"):
         raise TypeError(f"sampler: expected what make_sampler returns, got {sampler!r}")
     if sampler.needs:
         needs = ", ".join(sorted(sampler.needs))
-        raise ValueError(f"sampler: expected one that looks at labels, got one of {needs}")
+        raise ValueError(
+            f"sampler: expected one that looks at labels, got one of {needs}"
+        )
     if len(sampler):
         raise ValueError(f"sampler: expected an empty one, got {len(sampler)} samples")
 
 
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
-    """Return targets, class numbers or rows of 0 and 1, as multi-hot rows, bool (N, C)."""
+    """Return class numbers, or rows of 0 and 1, as multi-hot rows, bool (N, C)."""
     try:
         array = np.asarray(targets)
     except ValueError:  # of several shapes
@@ -161,8 +169,8 @@ def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
         return hot
     if array.ndim != 2 or array.shape[1] != num_classes:
         raise ValueError(
-            f"targets: expected class numbers, or rows of {num_classes} zeros and ones, got "
-            f"{array.dtype} of shape {array.shape}"
+            f"targets: expected class numbers, or rows of {num_classes} zeros and "
+            f"ones, got {array.dtype} of shape {array.shape}"
         )
     if array.dtype == bool:
         return array
