@@ -30,8 +30,8 @@ class SamplerBuffer(ExemplarsBuffer):
     Notes
     -----
     Row k of ``buffer`` is the sample in the sampler's slot k. An experience is
-    placed as one batch. Targets are whole numbers from 0 to C - 1, or multi-hot vectors of length
-    C; others are refused.
+    placed as one batch. Targets are whole numbers from 0 to C - 1, or multi-hot vectors
+    of length C; others are refused.
 
     Examples
     --------
