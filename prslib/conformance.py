@@ -19,6 +19,7 @@ from prslib.paths import PACKAGE
 from prslib.samplers.prs import PRS, VARIANTS
 from prslib.samplers.reference import ReferencePRS
 
+Array = np.ndarray
 VECTORS = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz"
 EQUATIONS = {  # what can depart, in the order of Algorithm 1
     "fill": "Algorithm 1, lines 6-9: the first m samples fill the memory",
@@ -198,19 +199,12 @@ def check_prs(
                 "place without uniforms"
             )
     apart = [one for record in records for one in record.from_released()]
-    departures = [one for record in records for one in record.departures()]
-    order = list(EQUATIONS)
-    return Answer(
-        sorted(departures, key=lambda one: order.index(one.equation))
-        if variant == "paper"
-        else apart,
-        len(records),
-        len(streams),
-        sum(record.decisions for record in records),
-        takes_rho,
-        variant,
-        released=all(record.given for record in records) and not apart,
-    )
+    released = all(record.given for record in records) and not apart
+    found = [one for record in records for one in record.departures()]
+    found.sort(key=lambda one: list(EQUATIONS).index(one.equation))
+    checked = len(records), len(streams), sum(record.decisions for record in records)
+    departures = apart if variant == "authors" else found
+    return Answer(departures, *checked, takes_rho, variant, released)
 
 
 def _ask(where: str, function: Callable, *arguments: object, **options: object):
@@ -271,7 +265,8 @@ class _Record:
                     return self.given
                 own = numbering.setdefault(slot, filled) if slot >= 0 else -1
                 if filled == stream.size:
-                    self.decide(plain, y, own, u, came, rng, t)
+                    self.decisions += 1
+                    self.decide(t, plain, y, own, u, came, rng)
                 self.slots.append(own)
                 plain.follow(y, own)
                 if own >= 0:
@@ -279,17 +274,10 @@ class _Record:
         return self.given
 
     def decide(
-        self,
-        plain: ReferencePRS,
-        y: np.ndarray,  # bool (C,)
-        slot: int,
-        u: np.ndarray | None,  # (3,); None where the sampler draws its own
-        came: np.ndarray,  # (m,)
-        rng: np.random.Generator,
-        t: int,
-    ) -> None:
-        """Look at one decision with a full memory."""
-        self.decisions += 1
+        self, t: int, plain: ReferencePRS, y: Array, slot: int, u: Array | None,
+        came: Array, rng: np.random.Generator,
+    ) -> None:  # fmt: skip
+        """Look at one decision; u is None where the sampler draws its own numbers."""
         p, s, delta, chance = quantities(plain, y).values()
         accepted = slot >= 0
         if u is None:
