@@ -301,8 +301,9 @@ class _Record:
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
                 slots = np.sort(which[shared[0]]).tolist()
-                text = f"expected one of {len(slots)} slots to go, {slots[:SHOWN]}"
-                return self.depart(equation, t, f"{text} and so on, got {slot}")
+                more = f" and {len(slots) - SHOWN} more" if len(slots) > SHOWN else ""
+                text = f"expected one of slots {slots[:SHOWN]}{more} to go, got {slot}"
+                return self.depart(equation, t, text)
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was
         odds = np.array([chance[c] / len(slots) for c, slots in ties.items()])
