@@ -42,16 +42,15 @@ def build(profile: str) -> Path:
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab"))
-    shown = place / "prslib" / "samplers" / "reference.py"  # in reference.md
-    shown.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(PACKAGE / "samplers" / "reference.py", shown)
+    for code in ("prslib/samplers", "examples"):  # what pages show of it
+        shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     found = {name: file for name in ORDER if (file := executed(profile, name))}
     if not found:
         raise SystemExit(
             f"expected executed notebooks in {executed_file(profile, 'any').parent}, got none; run "
             f"`make figures PROFILE={profile}` first"
         )
-    for file in source.glob("*.md"):
+    for file in source.rglob("*.md"):
         text = file.read_text(encoding="utf-8")
         for name in PICTURE.findall(text):
             picture = place / "figures" / name

@@ -1,7 +1,7 @@
-"""A sampler of one's own beside CRS and PRS: trained in worker processes, compared, drawn.
+"""A sampler of one's own beside CRS and PRS: trained in worker processes, and drawn.
 
 ``python examples/own_sampler.py newest.png`` takes about a minute on two cores. With
-``PRSLIB_PLUGINS=own_sampler PYTHONPATH=examples`` notebooks and `make figures` know it, too.
+``PRSLIB_PLUGINS=own_sampler PYTHONPATH=examples`` notebooks and `make figures` know it.
 """
 
 import sys
@@ -9,24 +9,14 @@ import sys
 import numpy as np
 
 import prslib
-from prslib.samplers.base import Counted, LabelSampler
 
 
-class Newest(Counted, LabelSampler):
-    """Keep the newest samples: each takes the place of the oldest."""
+class Newest(prslib.Sampler):
+    """Overwrite the oldest sample."""
 
-    def __len__(self) -> int:
-        """Return the number of filled slots."""
-        return min(self._count, self.size)
-
-    def _decide(self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray) -> None:
-        slots[:] = -1
-        for b in np.flatnonzero(labels.any(axis=1)):
-            slots[b] = slot = self._count % self.size
-            self._count += 1
-            self._freq += labels[b]
-            self._held += labels[b].astype(np.int64) - self._labels[slot]
-            self._labels[slot] = labels[b]
+    def choose(self, y: np.ndarray, u: np.ndarray) -> int:
+        """Return the slot of a sample, from its labels and uniform numbers."""
+        return self.seen % self.size
 
 
 prslib.register("Newest", Newest)

@@ -1,36 +1,46 @@
-"""Check what every sampler promises, and whether one of PRS decides as Algorithm 1 does.
+"""Check what every sampler promises, and whether one decides as Algorithm 1 of PRS.
 
-What PRS decides on eight streams lies in samplers/embedded/conformance.jsonl.gz for any language: a
-line that says what each field means, then each stream's line and a line a sample.
+The streams, and what PRS decides on them, lie in samplers/embedded/conformance.jsonl.gz
+for any language: a line that says what each field means, then each stream's line and a
+line a sample.
 """
 
 import gzip
 import inspect
 import json
+import traceback
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from prslib.checks import one_of
 from prslib.paths import PACKAGE
-from prslib.samplers import Sampler, is_sampler
+from prslib.samplers.prs import PRS, VARIANTS
 from prslib.samplers.reference import ReferencePRS
 
+Array = np.ndarray
 VECTORS = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz"
 EQUATIONS = {  # what can depart, in the order of Algorithm 1
     "fill": "Algorithm 1, lines 6-9: the first m samples fill the memory",
-    "partition": "Eq. (1): the partition p_i",
     "acceptance": "Eq. (2): the probability of being accepted",
-    "surplus": "Eq. (3): the surplus delta_i",
-    "class_probability": "Sec. 3.4: the class to shrink, softmax(delta_i) over delta_i > 0",
+    "class_probability": "Sec. 3.4: the class to shrink, softmax(delta_i), delta_i > 0",
     "candidates": "Eq. (4): the set K",
     "distance": "Eq. (5): the distance to the target",
     "tie": "Eq. (5): equally good slots are equally likely",
+    "released": "the authors' released code",
 }
-LEVEL = 1e-6  # of each test; four a stream make one false alarm in 30,000 checks
+ASKED = """
+expected: a sampler of PRS is made as Class(size, num_classes, seed, rho=rho) and asked
+place(labels) with a batch of bool labels, (B, num_classes); it returns B slots, one for
+each row, -1 for a sample that is not kept
+"""
+LEVEL = 1e-6  # of each test; four a stream make one false alarm in 25,000 checks
 BATCH = 10
 NEVER = 1e-12  # a class with a smaller chance is never drawn
 LEAST = 25  # expected acceptances and rejections in a stratum
+SHOWN = 6  # slots in a message
+PROMISED = ("place", "needs", "class_freq", "class_counts", "labels", "__len__")
 
 
 class Stream(NamedTuple):
@@ -42,24 +52,66 @@ class Stream(NamedTuple):
     labels: np.ndarray  # bool (T, C)
     uniforms: np.ndarray  # (T, 3)
 
-    def reference(self) -> ReferencePRS:
-        """Return an empty reference for the stream."""
-        return ReferencePRS(self.size, self.labels.shape[1], 0, rho=self.rho)
+    def make(self, make: Callable, seed: object, **options: object):
+        """Make a sampler for the stream."""
+        return make(self.size, self.labels.shape[1], seed, **options)
+
+
+class Numbers(np.random.Generator):
+    """A generator whose ``random`` returns the rows of an array, (T, 3), in order."""
+
+    def __init__(self, rows: np.ndarray):
+        super().__init__(np.random.PCG64(0))
+        self.rows = rows
+
+    def random(self, size: tuple[int, int]) -> np.ndarray:
+        """Return the next ``size[0]`` rows."""
+        drawn, self.rows = np.split(self.rows, size[:1])
+        return drawn
 
 
 class Departure(NamedTuple):
     """A difference between a sampler and Algorithm 1 on one stream."""
 
-    part: str  # a key of `EQUATIONS`
+    equation: str  # a key of `EQUATIONS`
     stream: str
     text: str
     times: int = 1
 
+    def __str__(self) -> str:
+        """Name equation, stream and sample."""
+        return f"{EQUATIONS[self.equation]}; stream {self.stream!r}, {self.text}"
+
+
+class Answer(NamedTuple):
+    """The verdict of `check_prs`; ``str`` leads with one line, the list comes after."""
+
+    departures: list[Departure]  # in the order of Algorithm 1
+    streams: int  # that the sampler decided
+    of: int  # streams in the file
+    decisions: int  # with a full memory, over all runs
+    takes_rho: bool
+    variant: str
+    released: bool  # all slots are those of the authors' released code
+
+    def __str__(self) -> str:
+        """Say whether the sampler is accepted, or where it first departs."""
+        rule = EQUATIONS["released"] if self.variant == "authors" else "Algorithm 1"
+        checked = f"{self.streams} of {self.of} streams, {self.decisions:,} decisions"
+        if not self.departures:
+            only = "" if self.takes_rho else " for rho = 0 only, since it takes no rho"
+            return f"decides as {rule} does{only}; checked: {checked}"
+        lines = [f"departs from {rule} at {self.departures[0]}; checked: {checked}"]
+        if self.released:
+            lines.append("its slots are those of the released code: --variant authors")
+        return "\n".join(lines + [f"- {one}; {one.times}x" for one in self.departures])
+
 
 def quantities(plain: ReferencePRS, y: np.ndarray) -> dict:
-    """Return what a reference with a full memory says of a sample before numbers are drawn."""
+    """Return what a reference with a full memory says of a sample before it draws."""
     p = plain.partition(y)
-    shown = {"partition": p, "acceptance": plain.acceptance(y, p), "surplus": plain.surplus(p)}
+    shown = {"partition": p, "acceptance": plain.acceptance(y, p)}
+    shown["surplus"] = plain.surplus(p)
     return shown | {"class_probability": plain.class_probability(shown["surplus"])}
 
 
@@ -70,164 +122,241 @@ def read_vectors() -> list[tuple[Stream, list[dict]]]:
     heads = [k for k, line in enumerate(lines) if "stream" in line]
     read = []
     for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
-        head, own = lines[start], lines[start + 1 : end]
-        labels = np.zeros((len(own), head["num_classes"]), bool)
-        for row, step in zip(labels, own, strict=True):
+        head, steps = lines[start], lines[start + 1 : end]
+        labels = np.zeros((len(steps), head["num_classes"]), bool)
+        for row, step in zip(labels, steps, strict=True):
             row[step["labels"]] = True
-        uniforms = np.array([step["uniforms"] for step in own])
-        read.append((Stream(head["stream"], head["size"], head["rho"], labels, uniforms), own))
+        uniforms = np.array([step["uniforms"] for step in steps])
+        stream = Stream(head["stream"], head["size"], head["rho"], labels, uniforms)
+        read.append((stream, steps))
     return read
 
 
-def departures(
-    make: Callable[..., Sampler], seeds: int = 5, only: list[str] | None = None
-) -> list[Departure]:
+def check_prs(
+    make: Callable,
+    seeds: int = 5,
+    variant: str = "paper",
+    only: list[str] | None = None,
+) -> Answer:
     """Compare an implementation of PRS with Algorithm 1 on the embedded streams.
 
     Parameters
     ----------
     make : callable
-        ``make(size, num_classes, seed, rho=rho)`` returns an empty sampler; one without ``rho`` is
-        checked on the streams with rho 0.
+        ``make(size, num_classes, seed, rho=rho)`` returns an empty sampler. One without
+        ``rho`` is checked on the streams with rho 0.
     seeds : int
         Runs a stream.
+    variant : {"paper", "authors"}
+        What to compare with: Algorithm 1, or the slots of the authors' released code.
     only : list of str or None
         Names of streams; None for all.
 
     Returns
     -------
-    list of Departure
-        In the order of Algorithm 1, empty where there is nothing to find.
+    Answer
+        Without departures where the sampler is accepted.
+
+    Raises
+    ------
+    ValueError
+        If the sampler fails or answers in another form, with stream, samples and
+        traceback; if the variant is unknown or, for "authors", ``place`` has no
+        parameter ``uniforms``.
 
     Notes
     -----
-    The reference follows the sampler slot by slot and says what could have happened next. If
-    ``place`` has a parameter ``uniforms`` it gets the file's, (B, 3), and must do what follows from
-    them. Else the choices of the runs are tested: how many samples were accepted, in strata of s,
-    by chi-square; the class and the rank among ties by Kolmogorov and Smirnov.
+    The reference follows the sampler slot by slot and says what could have happened
+    next. If ``place`` has a parameter ``uniforms`` it gets the file's, (B, 3), and must
+    do what follows from them. Else the choices of the runs are tested: how many samples
+    were accepted, in strata of s, by chi-square; the class and the rank among ties by
+    Kolmogorov and Smirnov.
+
+    Examples
+    --------
+    >>> print(check_prs(ReferencePRS, only=["single-label"], seeds=1))
+    decides as Algorithm 1 does; checked: 1 of 10 streams, 280 decisions
     """
-    found, takes_rho = [], _takes(make, "rho")
-    for stream, _ in read_vectors():
-        if (only and stream.name not in only) or (stream.rho and not takes_rho):
+    one_of("variant", variant, VARIANTS)
+    streams = [stream for stream, _ in read_vectors()]
+    parameters = inspect.signature(make).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    takes_rho = "rho" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+    records = []
+    for stream in streams:
+        if (stream.rho and not takes_rho) or (only and stream.name not in only):
             continue
+        options = {"rho": stream.rho} if takes_rho else {}
         record = _Record(stream)
+        records.append(record)
         for seed in range(seeds):
-            options = {"rho": stream.rho} if takes_rho else {}
-            sampler = make(stream.size, stream.labels.shape[1], seed, **options)
-            if record.follow(sampler, np.random.default_rng(seed)):
+            if record.follow(make, options, seed):
                 break  # the numbers are given: another seed changes nothing
-        found += record.departures()
-    return sorted(found, key=lambda one: list(EQUATIONS).index(one.part))
+        if variant == "authors" and not record.given:
+            raise ValueError(
+                "variant 'authors': expected place(labels, uniforms), which decides by "
+                "the numbers of the file, (B, 3), for acceptance, class and tie; got "
+                "place without uniforms"
+            )
+    apart = [one for record in records for one in record.from_released()]
+    released = all(record.given for record in records) and not apart
+    found = [one for record in records for one in record.departures()]
+    found.sort(key=lambda one: list(EQUATIONS).index(one.equation))
+    checked = len(records), len(streams), sum(record.decisions for record in records)
+    departures = apart if variant == "authors" else found
+    return Answer(departures, *checked, takes_rho, variant, released)
 
 
-def _takes(function: Callable, name: str) -> bool:
-    return name in inspect.signature(function).parameters
+def _ask(where: str, function: Callable, *arguments: object, **options: object):
+    """Call what a user wrote; where it fails say where, and what is asked for."""
+    try:
+        return function(*arguments, **options)
+    except Exception as error:
+        said = f"{where}: {type(error).__name__}: {error}"
+        raise ValueError(f"{said}{ASKED}\n{traceback.format_exc()}") from error
 
 
 class _Record:
+    """How what a sampler decides on one stream departs from Algorithm 1."""
+
     def __init__(self, stream: Stream):
-        self.stream, self.found = stream, {}
-        self.coins, self.ranks = [], {"class_probability": [], "slot": [], "age": []}
+        self.stream = stream
+        self.given = False  # the sampler takes the numbers of the file
+        self.slots = []  # of all samples, numbered as they were filled; -1 for none
+        self.decisions = 0
+        self.found = {}  # departures by equation
+        self.coins = []  # chance of acceptance, accepted
+        self.ranks = {"class_probability": [], "slot": [], "age": []}
 
-    def depart(self, part: str, t: int, text: str) -> None:
-        first = self.found.get(part, Departure(part, self.stream.name, f"sample {t}: {text}", 0))
-        self.found[part] = first._replace(times=first.times + 1)
+    def depart(self, equation: str, t: int, text: str) -> None:
+        first = Departure(equation, self.stream.name, f"sample {t}: {text}", 0)
+        first = self.found.get(equation, first)
+        self.found[equation] = first._replace(times=first.times + 1)
 
-    def follow(self, sampler: Sampler, rng: np.random.Generator) -> bool:
-        """Let a sampler decide the stream; tell whether it takes the numbers that it is given."""
-        stream, given = self.stream, _takes(sampler.place, "uniforms")
-        plain, own, came = stream.reference(), {}, np.zeros(stream.size)  # own: slot to ours
+    def follow(self, make: Callable, options: dict, seed: int) -> bool:
+        """Let a sampler decide the stream; tell whether it takes the file's numbers."""
+        stream, rng = self.stream, np.random.default_rng(seed)
+        where = f"stream {stream.name!r}"
+        sampler = _ask(where, stream.make, make, seed, **options)
+        place = _ask(where, getattr, sampler, "place")
+        self.given = "uniforms" in inspect.signature(place).parameters
+        plain = stream.make(ReferencePRS, 0, rho=stream.rho)
+        numbering = {}  # of the sampler's slots
+        came = np.zeros(stream.size)  # when the sample in each slot came
         for start in range(0, len(stream.labels), BATCH):
-            rows, numbers = (part[start : start + BATCH] for part in stream[3:])
-            if hasattr(sampler, "explain") and len(own) == stream.size:
-                self.compare(sampler.explain(rows[0]), plain, rows[0], start)
-            slots = sampler.place(rows, uniforms=numbers) if given else sampler.place(rows)
-            for t, (y, u, slot) in enumerate(zip(rows, numbers, slots, strict=True), start):
-                full = len(own) == stream.size
-                if (slot >= 0) == (slot not in own) if full else slot < 0 or slot in own:
-                    wanted = "-1 or a slot" if full else "a free slot"
-                    self.depart("fill", t, f"expected {wanted}, got {slot}")
-                    return given
-                if full:
-                    self.decide(plain, y, own.get(slot, -1), u if given else None, came, rng, t)
-                if slot >= 0:
-                    came[own.setdefault(slot, len(own))] = t
-                plain.follow(y, own.get(slot, -1))
-        return given
+            rows = stream.labels[start : start + BATCH].copy()
+            batch = f"{where}, samples {start} to {start + len(rows) - 1}"
+            numbers = stream.uniforms[start : start + BATCH]
+            more = {"uniforms": numbers.copy()} if self.given else {}
+            slots = np.asarray(_ask(batch, place, rows, **more))
+            if slots.shape != (len(rows),):
+                raise ValueError(f"{batch}: got {slots!r} for {len(rows)} rows{ASKED}")
+            for t, slot in enumerate(slots.tolist(), start):
+                y, u = rows[t - start], numbers[t - start] if self.given else None
+                filled = len(numbering)
+                if filled < stream.size and (slot < 0 or slot in numbering):
+                    text = f"expected a free slot of {stream.size}, got {slot} after "
+                    self.depart(
+                        "fill", t, f"{text}{filled}; is size the first argument?"
+                    )
+                    return self.given
+                if filled == stream.size and slot >= 0 and slot not in numbering:
+                    self.depart("fill", t, f"expected a filled slot or -1, got {slot}")
+                    return self.given
+                own = numbering.setdefault(slot, filled) if slot >= 0 else -1
+                if filled == stream.size:
+                    self.decisions += 1
+                    self.decide(t, plain, y, own, u, came, rng)
+                self.slots.append(own)
+                plain.follow(y, own)
+                if own >= 0:
+                    came[own] = t
+        return self.given
 
-    def compare(self, shown, plain: ReferencePRS, y: np.ndarray, t: int) -> None:
-        for name, value in quantities(plain, y).items():
-            theirs = getattr(shown, name, value)
-            if not np.allclose(theirs, value, rtol=1e-5, atol=1e-6):
-                worst = np.abs(np.subtract(theirs, value)).argmax()
-                a, b = np.ravel(value)[worst], np.ravel(theirs)[worst]
-                self.depart(name, t, f"expected {name} {a:.6g}, explain gives {b:.6g}")
-
-    def decide(self, plain, y, slot, u, came, rng, t) -> None:
-        """Look at one decision with a full memory; u is None where the sampler draws its own."""
+    def decide(
+        self, t: int, plain: ReferencePRS, y: Array, slot: int, u: Array | None,
+        came: Array, rng: np.random.Generator,
+    ) -> None:  # fmt: skip
+        """Look at one decision; u is None where the sampler draws its own numbers."""
         p, s, delta, chance = quantities(plain, y).values()
-        accepted, number = slot >= 0, "" if u is None else f" and the number {u[0]}"
-        self.coins += [(s, accepted)] if u is None else []
+        accepted = slot >= 0
+        if u is None:
+            self.coins.append((s, accepted))
         if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
             said = "accepted" if accepted else "not accepted"
+            number = "" if u is None else f" and the number {u[0]}"
             self.depart("acceptance", t, f"{said} at s = {s:.6g}{number}")
         if not accepted:
             return
+        leaves = np.flatnonzero(plain.labels[slot]).tolist()
         likely = np.flatnonzero(chance > NEVER).tolist()
         possible = likely if u is None else [plain.draw_class(chance, u[1])]
-        ties = {}  # of each class of the sample that goes
-        for c in possible:
-            if plain.labels_of([slot])[0, c]:
-                k = plain.candidates(c, plain.scarce(y, delta))
-                ties[c] = k, plain.leaving(k, plain.distances(k, p))
-        for part, at in (("candidates", 0), ("distance", 1)):
-            left = {c: sets for c, sets in ties.items() if slot in sets[at]}
-            if ties and not left:
-                slots = np.sort(next(iter(ties.values()))[at]).tolist()
-                self.depart(part, t, f"expected one of the slots {slots} to go, got {slot}")
-                return
-            ties = left
-        if not ties:
-            classes = np.flatnonzero(plain.labels_of([slot])[0]).tolist()
-            text = f"expected a sample of a class of {possible} to go, got one of {classes}"
-            self.depart("class_probability", t, text)
-            return
+        scarce = plain.scarce(y, delta)
+        shared = [c for c in possible if c in leaves]
+        sets = {c: plain.candidates(c, scarce) for c in shared}
+        ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
+        if not shared:
+            text = f"expected a sample of a class of {possible} to go, got {leaves}"
+            return self.depart("class_probability", t, text)
+        for equation, which in (("candidates", sets), ("distance", ties)):
+            if not any(slot in slots for slots in which.values()):
+                slots = np.sort(which[shared[0]]).tolist()
+                more = f" and {len(slots) - SHOWN} more" if len(slots) > SHOWN else ""
+                text = f"expected one of slots {slots[:SHOWN]}{more} to go, got {slot}"
+                return self.depart(equation, t, text)
+        ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was
-        odds = np.array([chance[c] / len(leaving) for c, (_, leaving) in ties.items()])
+        odds = np.array([chance[c] / len(slots) for c, slots in ties.items()])
         c = rng.choice(list(ties), p=odds / odds.sum())
-        if u is None and len(possible) > 1:
-            order = np.lexsort([np.arange(len(delta)), delta])
-            below = chance[order[: order.tolist().index(c)]].sum()
+        if u is None and len(likely) > 1:
+            order = np.lexsort([np.arange(len(delta)), delta]).tolist()
+            below = chance[order[: order.index(c)]].sum()
             self.ranks["class_probability"].append(below + chance[c] * rng.random())
-        _, leaving = ties[c]
-        if len(leaving) > 1:
+        if len(ties[c]) > 1:
             for name, key in (("slot", np.arange(len(came))), ("age", came)):
-                rank = (key[leaving] < key[slot]).sum() + rng.random()
-                self.ranks[name].append(rank / len(leaving))
-
-    def unlikely(self, part: str, p: float, text: str) -> None:
-        if p < LEVEL and part not in self.found:
-            self.found[part] = Departure(part, self.stream.name, f"{text} (p = {p:.0e})")
+                rank = (key[ties[c]] < key[slot]).sum() + rng.random()
+                self.ranks[name].append(rank / len(ties[c]))
 
     def departures(self) -> list[Departure]:
+        """Return what was seen, and what the tests of all choices say."""
         from scipy.stats import chi2, kstest
 
+        tests = []  # equation, p, what is unlikely
         if strata := _strata(self.coins):
             z = [(a - s).sum() ** 2 / (s * (1 - s)).sum() for s, a in strata]
             s, a = strata[int(np.argmax(z))]
-            text = f"{a.sum():.0f} samples accepted where {s.sum():.0f} were expected"
-            self.unlikely("acceptance", chi2.sf(sum(z), len(z)), text)
+            text = f"{a.sum():.0f} samples accepted, expected {s.sum():.0f}"
+            tests.append(("acceptance", chi2.sf(sum(z), len(z)), text))
         for name, ranks in self.ranks.items():
             if ranks:
-                part = name if name in EQUATIONS else "tie"
-                text = f"mean rank by {name} {np.mean(ranks):.2f}, not 0.50, of {len(ranks)} draws"
-                self.unlikely(part, kstest(ranks, "uniform").pvalue, text)
+                equation = name if name in EQUATIONS else "tie"
+                text = f"mean rank by {name} {np.mean(ranks):.2f} of {len(ranks)} draws"
+                p = kstest(ranks, "uniform").pvalue
+                tests.append((equation, p, f"{text}, expected 0.50"))
+        for equation, p, text in tests:
+            if p < LEVEL:
+                said = Departure(equation, self.stream.name, f"{text} (p = {p:.0e})")
+                self.found.setdefault(equation, said)
         return list(self.found.values())
+
+    def from_released(self) -> list[Departure]:
+        """Return the first slot that is not that of the authors' released code."""
+        if not self.given:
+            return []
+        options = {"rho": self.stream.rho, "variant": "authors"}
+        sampler = self.stream.make(PRS, Numbers(self.stream.uniforms), **options)
+        for t, slot in enumerate(sampler.place(self.stream.labels)):
+            got = self.slots[t] if t < len(self.slots) else "none"
+            if got != slot:
+                text = f"sample {t}: expected slot {slot}, got {got}"
+                return [Departure("released", self.stream.name, text)]
+        return []
 
 
 def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Cut coins, in the order of their chance, where enough of both sides are expected."""
-    coins, strata, start = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2), [], 0
+    """Cut coins, in the order of their chance, where enough of both are expected."""
+    coins = np.array(sorted(c for c in coins if c[0] < 1)).reshape(-1, 2)
+    strata, start = [], 0
     for end in range(1, len(coins) + 1):
         s = coins[start:end, 0]
         if min(s.sum(), (1 - s).sum()) >= LEAST:
@@ -236,16 +365,17 @@ def _strata(coins: list[tuple[float, bool]]) -> list[tuple[np.ndarray, np.ndarra
     return strata
 
 
-def check_sampler(make: Callable[..., Sampler], context: Callable | None = None) -> None:
-    """Check what every sampler promises, as scikit-learn's `check_estimator` does (`Sampler`).
+def check_sampler(make: Callable, context: Callable | None = None) -> None:
+    """Check what every sampler promises, as scikit-learn's `check_estimator` does.
 
     Parameters
     ----------
     make : callable
         ``make(size, num_classes, seed)`` returns an empty sampler, as its class does.
     context : callable, optional
-        ``context(sampler, labels, start)`` returns the keyword arguments that ``place`` needs for
-        the labels, which are the stream's from row ``start`` on.
+        ``context(sampler, labels, start)`` returns the keyword arguments that ``place``
+        needs for the labels, which are the stream's from row ``start`` on. By default a
+        sampler that needs ``features`` gets random ones.
 
     Raises
     ------
@@ -261,44 +391,62 @@ def check_sampler(make: Callable[..., Sampler], context: Callable | None = None)
     stream = rng.random((400, 8)) < [0.5, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1]
     stream[:200, 7] = False
     stream[5] = False
-    kept, numbers = stream.copy(), np.random.get_state()[1].copy()
+    before, numbers = stream.copy(), np.random.get_state()[1].copy()
     frozen = np.repeat(stream, 2, axis=1)[:, ::2]
     frozen.flags.writeable = False
-    _, first, second, _ = (_run(make, context, stream, batch) for batch in (1, 7, 7, 1000))
-    _expect((stream == kept).all(), "the labels to be as they were", "others")
-    _expect((first == second).all(), "equal slots from equal seeds", "others")
-    _expect((np.random.get_state()[1] == numbers).all(), "numpy's global seed untouched", "used")
+    advice = "draw all numbers from self.rng or take them from u"
+    _, first, second, _ = (_run(make, context, stream, b) for b in (1, 7, 7, 1000))
+    _expect((stream == before).all(), "place to leave the labels alone", "others")
+    _expect(
+        (first == second).all(), "equal slots from equal seeds", f"others; {advice}"
+    )
+    same = (np.random.get_state()[1] == numbers).all()
+    _expect(same, "numpy's global generator not to be used", f"its use; {advice}")
     same = (_run(make, context, frozen, 7) == first).all()
-    _expect(same, "equal slots from read-only labels that are not contiguous", "others")
+    _expect(same, "equal slots from read-only labels in another layout", "others")
     _run(make, context, np.ones((50, 1), bool), 10, size=1)
 
 
-def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.ndarray:
-    """Let a new sampler decide a stream, check it after every batch, and return all slots."""
+def _features(sampler: object, labels: np.ndarray, start: int) -> dict:
+    if "features" not in sampler.needs:
+        return {}
+    features = np.random.default_rng(1).normal(size=(start + len(labels), 4))
+    return {"features": features[start:].astype(np.float32)}
+
+
+def _run(
+    make: Callable,
+    context: Callable | None,
+    stream: np.ndarray,
+    batch: int,
+    size: int = 25,
+) -> np.ndarray:
+    """Let a new sampler decide a stream, check every batch, and return all slots."""
     sampler, classes = make(size, stream.shape[1], 7), stream.shape[1]
-    _expect(is_sampler(sampler), "the attributes of Sampler", f"{sampler!r}")
+    lacks = [name for name in PROMISED if not hasattr(sampler, name)]
+    _expect(not lacks, f"a sampler with {', '.join(PROMISED)}", f"one without {lacks}")
     mirror, answers = np.zeros((size, classes), bool), []
     for start in (0, *range(0, len(stream), batch)):
         rows = stream[start : start + batch] if answers else stream[:0]
-        given = context(sampler, rows, start) if context else {}
+        given = (context or _features)(sampler, rows, start)
         slots = np.asarray(sampler.place(rows, **given))
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
         _expect(fit, f"{len(rows)} whole numbers as slots", f"{slots!r}")
         inside = ((slots >= -1) & (slots < size)).all()
         _expect(inside, f"slots from -1 to {size - 1}", f"{slots}")
-        _expect((slots[~rows.any(axis=1)] == -1).all(), "-1 for a sample without label", "a slot")
+        unlabelled = slots[~rows.any(axis=1)]
+        _expect((unlabelled == -1).all(), "-1 for a sample without label", "a slot")
         answers.append(slots)
         for row, slot in zip(rows, slots, strict=True):
             mirror[slot] = row if slot >= 0 else mirror[slot]
         if hasattr(sampler, "vectors"):  # it merges samples
             mirror = sampler.labels.copy()
-        freq = stream[: start + len(rows)].sum(axis=0)
-        expected = {"class_freq": freq, "class_counts": mirror.sum(axis=0), "labels": mirror}
-        for name, value in expected.items():
-            own = getattr(sampler, name)
-            if not np.array_equal(own, value):
-                _expect(False, f"{value} as {name}", f"{own}")
-            own[:] = -1
+        books = {"class_freq": stream[: start + len(rows)].sum(axis=0)}
+        books |= {"class_counts": mirror.sum(axis=0), "labels": mirror}
+        for name, value in books.items():
+            came = getattr(sampler, name)
+            _expect(np.array_equal(came, value), f"{value} as {name}", f"{came}")
+            came[:] = -1
             same = np.array_equal(getattr(sampler, name), value)
             _expect(same, f"a copy of {name}", "the state itself")
         filled = np.count_nonzero(mirror.any(axis=1))
@@ -309,4 +457,5 @@ def _run(make, context, stream: np.ndarray, batch: int, size: int = 25) -> np.nd
 
 def _expect(right: bool, what: str, came: str) -> None:
     if not right:
-        raise AssertionError(f"check_sampler: expected {what}, got {came}; see prslib.Sampler")
+        said = f"expected {what}, got {came}"
+        raise AssertionError(f"check_sampler: {said}; see prslib.Sampler")

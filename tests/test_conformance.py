@@ -3,21 +3,16 @@ import gzip
 import numpy as np
 import pytest
 from conformance_vectors import write_vectors
+from released_prs import ReleasedPRS
 
+import prslib
 from prslib.cli import main
-from prslib.conformance import VECTORS, check_sampler, departures, read_vectors
+from prslib.conformance import VECTORS, Numbers, check_prs, check_sampler, read_vectors
 from prslib.report.deviations import DEVIATIONS
-from prslib.samplers import SAMPLERS, make_sampler
+from prslib.samplers import CRS, PRS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 
-FOUND_IN = {  # the first departure, and a stream that shows it
-    "uniform victim": ("class_probability", "a class that comes late"),
-    "softened exp": ("acceptance", "counts above 746"),
-    "underflowing exp": ("acceptance", "counts above 746"),
-    "class from p": ("class_probability", "a class that comes late"),
-    "signed distances": ("distance", "multi-label"),
-    "ties by slot": ("tie", "single-label"),
-}
+ALL = 10
 
 
 @pytest.fixture(scope="module")
@@ -25,91 +20,229 @@ def vectors():
     return {stream.name: (stream, recorded) for stream, recorded in read_vectors()}
 
 
-class Given:
-    """A sampler that is given its numbers."""
+def given(of):
+    """Let a sampler decide by numbers that ``place`` is given."""
 
-    def __init__(self, sampler):
-        self.sampler = sampler
+    class Given:
+        def __init__(self, size, num_classes, seed, *, rho):
+            self.numbers = Numbers(np.zeros((0, 3)))
+            self.sampler = of(size, num_classes, self.numbers, rho=rho)
 
-    def place(self, labels, uniforms):
-        slots = np.empty(len(labels), np.int64)
-        self.sampler._decide(labels, uniforms, slots)
-        return slots
+        def place(self, labels, uniforms):
+            self.numbers.rows = uniforms
+            return self.sampler.place(labels)
+
+    return Given
+
+
+class RhoSign(ReferencePRS):
+    def __init__(self, *arguments, **k):
+        super().__init__(*arguments, rho=-k["rho"])
+
+
+class CountsAfter(ReferencePRS):
+    def counted(self, y):
+        return np.maximum(self.class_freq, y)
+
+
+class Argmax(ReferencePRS):
+    def class_probability(self, delta):
+        largest = np.eye(len(delta))[delta.argmax()]
+        return largest if delta.max() > 0 else super().class_probability(delta)
+
+
+class Overflow(ReferencePRS):
+    def class_probability(self, delta):
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = np.exp(np.where(delta > 0, delta, -np.inf).astype(np.float32))
+            chance = weight / (weight.sum() or 1)
+        chance[np.isnan(chance)] = 1
+        return (
+            chance / chance.sum() if chance.any() else super().class_probability(delta)
+        )
+
+
+class SignedDistances(ReferencePRS):
+    def distances(self, k, p):
+        counts = self.class_counts - self.labels[k]
+        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1).round(6)
+
+
+class TiesBySlot(ReferencePRS):
+    def leaving(self, k, distances):
+        return super().leaving(k, distances).min(keepdims=True)
+
+
+class UniformVictim(ReferencePRS):
+    def choose(self, y, u):
+        full, slot = len(self) == self.size, super().choose(y, u)
+        return int(u[2] * self.size) if full and slot >= 0 else slot
+
+
+class ClassFromP(ReferencePRS):
+    def surplus(self, p):
+        self.shares = p
+        return super().surplus(p)
+
+    def class_probability(self, delta):
+        weight = self.shares * (self.class_counts > 0)
+        return weight / weight.sum()
+
+
+class CutClassByClass(ReferencePRS):
+    def acceptance(self, y, p):
+        ratio = self.size * p / np.maximum(self.counted(y), 1)
+        return float((self.weights(y) * np.minimum(ratio, 1)).sum())
+
+
+MUTANTS = {  # the equation that it breaks, and a stream that shows it
+    RhoSign: ("acceptance", "negative rho"),
+    CountsAfter: ("acceptance", "counts near the quota"),
+    Argmax: ("class_probability", "counts near the quota"),
+    Overflow: ("class_probability", "large surpluses"),
+    SignedDistances: ("distance", "multi-label"),
+    TiesBySlot: ("tie", "single-label"),
+    UniformVictim: ("class_probability", "a class that comes late"),
+    ClassFromP: ("class_probability", "a class that comes late"),
+    CutClassByClass: ("acceptance", "counts near the quota"),
+}
+
+
+@pytest.mark.parametrize("by_numbers", [False, True])
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_mutant_is_named_by_its_equation(mutant, by_numbers):
+    equation, stream = MUTANTS[mutant]
+    answer = check_prs(given(mutant) if by_numbers else mutant, 3, only=[stream])
+    assert answer.departures[0].equation == equation
+    assert not answer.released
+
+
+@pytest.mark.parametrize("name", ["softened exp", "underflowing exp", "batch at once"])
+def test_a_measured_shortcut_is_found(name):
+    streams = ["counts above 746", "single-label"]
+    assert check_prs(DEVIATIONS[name], 3, only=streams).departures
+
+
+@pytest.mark.parametrize("make", [PRS, given(PRS), ReferencePRS, given(ReferencePRS)])
+def test_prs_is_accepted(make):
+    answer = check_prs(make, seeds=1)
+    assert not answer.departures and not answer.released
+    assert answer.streams == answer.of == ALL and answer.decisions == 9334
+
+
+def without_rho(*arguments):
+    return ReferencePRS(*arguments)
+
+
+def test_without_rho_it_is_accepted_for_rho_0_alone():
+    answer = check_prs(without_rho, seeds=1)
+    said = (
+        "decides as Algorithm 1 does for rho = 0 only, since it takes no rho; checked: "
+    )
+    assert str(answer) == f"{said}7 of 10 streams, 5,314 decisions"
+
+
+def test_the_released_code_is_told_from_the_paper():
+    answer = check_prs(given(ReleasedPRS), only=["single-label", "multi-label"])
+    first, released, *rest = str(answer).splitlines()
+    assert first.startswith("departs from Algorithm 1 at Eq. (")
+    assert released == "its slots are those of the released code: --variant authors"
+    assert len(rest) == len(answer.departures)
+    said = str(check_prs(given(ReleasedPRS), variant="authors"))
+    assert said.startswith(
+        "decides as the authors' released code does; checked: 10 of 10"
+    )
+    paper = check_prs(given(ReferencePRS), variant="authors", only=["single-label"])
+    assert paper.departures[0].equation == "released"
+    with pytest.raises(ValueError, match="variant 'authors': expected place"):
+        check_prs(ReferencePRS, variant="authors")
+
+
+class OneRow:
+    def __init__(self, *arguments, rho):
+        self.sampler = ReferencePRS(*arguments, rho=rho)
+
+    def place(self, y):
+        return self.sampler.place(y[None])[0]
+
+
+class Late(ReferencePRS):
+    def place(self, labels):
+        return np.array([{}[len(self)]]) if len(self) > 10 else super().place(labels)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (OneRow, "stream 'single-label', samples 0 to 9: ValueError"),
+        (lambda *_, rho: 3, "AttributeError: 'int' object has no attribute 'place'"),
+        (lambda size: 3, "TypeError: .*positional argument"),
+        (lambda c, m, seed, rho: CRS(m, c, seed), r"labels: expected shape \(B, 20\)"),
+        (Late, r"samples 20 to 29: KeyError: 20"),
+    ],
+)
+def test_an_error_says_where_and_what_is_asked_for(make, match):
+    with pytest.raises(ValueError, match=match) as caught:
+        check_prs(make)
+    assert "a sampler of PRS is made as Class(size, num_classes, seed" in str(
+        caught.value
+    )
+    assert "Traceback" in str(caught.value)
 
 
 def test_both_implementations_decide_what_the_file_says(vectors, tmp_path):
     write_vectors(tmp_path / "again")
-    assert gzip.decompress((tmp_path / "again").read_bytes()) == gzip.decompress(
-        VECTORS.read_bytes()
-    )
-    assert len(vectors) == 8
+    again = gzip.decompress((tmp_path / "again").read_bytes())
+    assert again == gzip.decompress(VECTORS.read_bytes())
+    assert len(vectors) == ALL and VECTORS.stat().st_size < 10**6
     for stream, recorded in vectors.values():
-        sampler = make_sampler("prs", stream.size, stream.labels.shape[1], 0, rho=stream.rho)
-        for y, u, step in zip(stream.labels, stream.uniforms, recorded, strict=True):
+        made_from = stream.size, stream.labels.shape[1]
+        sampler = make_sampler("prs", *made_from, 0, rho=stream.rho)
+        for y, step in zip(stream.labels, recorded, strict=True):
             if step["slot"] >= 0 and "acceptance" in step:
                 shown = sampler.explain(y)
                 for name in ("partition", "acceptance", "surplus", "class_probability"):
-                    assert getattr(shown, name) == pytest.approx(step[name], rel=1e-5, abs=1e-5)
-            assert Given(sampler).place(y[None], u[None]) == step["slot"]
+                    expected = pytest.approx(step[name], rel=1e-5, abs=1e-5)
+                    assert getattr(shown, name) == expected
+            break
+        placed = given(PRS)(*made_from, 0, rho=stream.rho)
+        slots = placed.place(stream.labels, stream.uniforms)
+        assert slots.tolist() == [step["slot"] for step in recorded]
 
 
 def test_the_streams_have_what_they_are_there_for(vectors):
     stream, recorded = vectors["COCOseq"]
     assert stream.labels.shape == (3000, 70) and stream.rho == -0.03
     assert vectors["counts above 746"][0].labels.sum(axis=0).max() > 1000
-    assert vectors["memory of one"][0].size == 1 and vectors["negative rho"][0].rho == -1
+    assert (
+        vectors["memory of one"][0].size == 1 and vectors["negative rho"][0].rho == -1
+    )
     assert not vectors["a class that comes late"][0].labels[:300, 3].any()
     assert sum(len(step.get("leaving", ())) > 1 for step in recorded) > 100
+    stream, _ = vectors["large surpluses"]
+    plain = stream.make(ReferencePRS, 0)
+    plain.place(stream.labels[: stream.size])
+    delta = plain.surplus(plain.partition(stream.labels[stream.size]))
+    assert stream.size == 1000 and delta.max() > 2 * 88.7
 
 
-def maker(of, given):
-    """Make samplers that draw their own numbers, or are given them."""
-
-    def make(*options, rho):
-        sampler = of(*options, rho=rho)
-        return Given(sampler) if given else sampler
-
-    return make
-
-
-@pytest.mark.parametrize("given", [False, True])
-def test_prs_does_not_depart(given):
-    small = ["single-label", "multi-label", "negative rho", "memory of one"]
-    assert departures(maker(SAMPLERS["prs"], given), seeds=2, only=small) == []
-
-
-@pytest.mark.parametrize("given", [False, True])
-@pytest.mark.parametrize("name", [*FOUND_IN, "batch at once"])
-def test_each_shortcut_is_found_where_it_is(name, given):
-    at_once = "acceptance" if given else "class_probability"
-    part, where = FOUND_IN.get(name, (at_once, "single-label"))
-    found = departures(maker(DEVIATIONS[name], given), seeds=3, only=[where])
-    assert found and found[0].part == part
-
-
-def test_what_a_sampler_explains_is_compared():
-    class Wrong(SAMPLERS["prs"]):
-        def explain(self, label):
-            shown = super().explain(label)
-            shown.partition[0] += 0.01
-            return shown
-
-    (found,) = departures(Wrong, seeds=1, only=["single-label"])
-    assert found.part == "partition" and "explain gives" in found.text
-
-
-def test_the_command_names_the_equation(tmp_path, monkeypatch, capsys):
+def test_the_command_says_one_line_first(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.py").write_text(
         "from prslib.samplers import CRS\n"
         "class Full(CRS):\n    def place(self, labels):\n        return [-1] * len(labels)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["conformance", "prslib.samplers:CRS", "--seeds", "1"]) == 1
-    assert "first departs at Eq. (2)" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("prslib.samplers:CRS departs from Algorithm 1 at Eq. (2)")
+    assert said[0].endswith("checked: 7 of 10 streams, 5,314 decisions")
+    assert said[1].startswith("- Eq. (2)")
     assert main(["conformance", "mine:Full", "--seeds", "1"]) == 1
-    assert "sample 0: expected a free slot, got -1" in capsys.readouterr().out
+    assert "sample 0: expected a free slot of 20, got -1" in capsys.readouterr().out
     assert main(["conformance", "mine:Nobody"]) == 1
     assert "expected package.module:Class, got 'mine:Nobody'" in capsys.readouterr().err
+    assert main(["conformance", "mine:Full", "--variant", "authors"]) == 1
+    assert "expected place(labels, uniforms)" in capsys.readouterr().err
 
 
 def broken(**methods):
@@ -119,15 +252,27 @@ def broken(**methods):
 @pytest.mark.parametrize(
     ("sampler", "match"),
     [
-        (broken(place=lambda self, y: np.full(len(y), 99)), "expected slots from -1 to 24"),
+        (
+            broken(place=lambda self, y: np.full(len(y), 99)),
+            "expected slots from -1 to 24",
+        ),
         (broken(place=lambda self, y: [0]), "0 whole numbers as slots"),
-        (broken(labels=property(lambda self: self.state.labels)), "expected a copy of labels"),
-        (broken(class_freq=property(lambda self: self.state.class_counts.copy())), "as class_freq, got"),
+        (
+            broken(class_freq=property(lambda self: self.class_counts)),
+            "as class_freq, got",
+        ),
         (broken(__len__=lambda self: 3), "expected a length of 0"),
-        (broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)), "equal slots"),
-        (lambda *options: object(), "expected the attributes of Sampler"),
+        (
+            broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)),
+            "equal slots from equal seeds, got others; draw all numbers from",
+        ),
+        (lambda *options: object(), "a sampler with place, needs, class_freq"),
     ],
 )
 def test_a_broken_sampler_is_told_what_it_breaks(sampler, match):
     with pytest.raises(AssertionError, match=match):
         check_sampler(sampler)
+
+
+def test_a_sampler_that_looks_at_features_is_given_some():
+    check_sampler(prslib.SAMPLERS["exstream"])

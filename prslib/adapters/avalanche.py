@@ -9,8 +9,8 @@ try:
     from avalanche.training.storage_policy import ExemplarsBuffer
 except ImportError as error:
     raise ImportError(
-        "prslib.adapters.avalanche: expected the package avalanche-lib, found none that imports "
-        f"({error}); install it with: pip install avalanche-lib"
+        "prslib.adapters.avalanche: expected the package avalanche-lib, found none "
+        f"that imports ({error}); install it with: pip install avalanche-lib"
     ) from error
 
 
@@ -20,7 +20,7 @@ class SamplerBuffer(ExemplarsBuffer):
     Parameters
     ----------
     sampler : Sampler
-        An empty sampler that looks at labels alone. Its size is the buffer's ``max_size``.
+        An empty sampler that looks at labels alone. Its size is the ``max_size``.
 
     Raises
     ------
@@ -29,8 +29,9 @@ class SamplerBuffer(ExemplarsBuffer):
 
     Notes
     -----
-    Row k of ``buffer`` is the sample in the sampler's slot k. An experience is placed as one batch.
-    Targets are whole numbers from 0 to C - 1, or multi-hot vectors of length C; others are refused.
+    Row k of ``buffer`` is the sample in the sampler's slot k. An experience is
+    placed as one batch. Targets are whole numbers from 0 to C - 1, or multi-hot vectors
+    of length C; others are refused.
 
     Examples
     --------
@@ -51,20 +52,35 @@ class SamplerBuffer(ExemplarsBuffer):
     def update_from_dataset(self, new_data: Any) -> None:
         """Place the samples of a data set, in its order (Algorithm 1).
 
-        Raises TypeError or ValueError for targets that are neither classes nor multi-hot vectors.
+        Raises ValueError for targets that are neither classes nor multi-hot vectors.
         """
         if len(new_data) == 0:
             return
         if not hasattr(new_data, "targets"):
-            raise ValueError("new_data: expected a data set with targets, got one without")
+            raise ValueError(
+                "new_data: expected a data set with targets, got one without"
+            )
         labels = multi_hot(new_data.targets, self.sampler.labels.shape[1])
         rows = {slot: len(new_data) + slot for slot in range(len(self.sampler))}
         for row, slot in enumerate(self.sampler.place(labels).tolist()):
             if slot >= 0:
                 rows[slot] = row
-        self.buffer = new_data.concat(self.buffer).subset([rows[k] for k in sorted(rows)])
+        self.buffer = new_data.concat(self.buffer).subset(
+            [rows[k] for k in sorted(rows)]
+        )
+
+    @property
+    def buffer_groups(self) -> dict[int, "SamplerBuffer"]:
+        """One group of all samples: one of several labels belongs to no class alone."""
+        return {0: self}
+
+    @property
+    def buffer_datasets(self) -> list:
+        """The data sets of the groups, as Avalanche's balanced buffers have them."""
+        return [self.buffer]
 
     def resize(self, strategy: Any, new_size: int) -> None:
-        """Refuse a new size: what a sampler keeps depends on its size from the start."""
+        """Refuse a new size: what a sampler keeps depends on it from the start."""
         if new_size != self.max_size:
-            raise ValueError(f"expected {self.max_size}, the sampler's size, got {new_size}")
+            size = self.max_size
+            raise ValueError(f"expected {size}, the sampler's size, got {new_size}")

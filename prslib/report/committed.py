@@ -173,6 +173,34 @@ def speeds() -> str:
     return as_markdown(pd.DataFrame(found, columns=columns))
 
 
+KEEPS = {
+    "CRS": "every sample with the same chance",
+    "PRS": "class $i$ in proportion to $n_i^\\rho$",
+    "CBRS": "equal classes, each a reservoir",
+    "OCDM": "the mix closest to $n_i^\\rho$, batch by batch",
+    "GSS": "different gradients",
+    "ExStream": "prototypes of features, equal classes",
+}
+
+
+def sampler_table() -> str:
+    """Set beside each sampler what it keeps, costs a sample and scores on real images."""
+    speeds = _numbers("bench", "samplers")
+    speeds = speeds[speeds["stream"] == "cocoseq"].set_index("contestant")["samples_per_s"]
+    scores = _numbers(REPORTED, "main_results_table")
+    scores = scores[scores["dataset"] == scores["dataset"].iloc[0]]
+    scores = scores[scores["measure"] == "score"].set_index(["method", "group", "metric"])["mean"]
+    columns = [("overall", "mAP"), ("minority", "mAP"), ("majority", "C-F1")]
+    rows = []
+    for name, keeps in KEEPS.items():
+        (contestant,) = [ours for ours, _ in CONTESTANTS.values() if ours.split(",")[0] == name]
+        row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": keeps}
+        row["µs a sample"] = f"{1e6 / speeds[contestant]:.2g}"
+        row |= {" ".join(key): f"{scores[name, *key]:.1f}" for key in columns}
+        rows.append(row)
+    return as_markdown(pd.DataFrame(rows))
+
+
 def paper_cost() -> str:
     """Count the runs and training steps of the paper profile; runs trained as one count once."""
     runs, steps = set(), {True: Counter(), False: Counter()}
@@ -198,6 +226,7 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "findings": findings,
     "questions": questions,
     "start": lambda: questions("{}.ipynb"),
+    "samplers": sampler_table,
     "speeds": speeds,
     "paper cost": paper_cost,
 }
@@ -207,7 +236,7 @@ BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTA
 def files() -> list[Path]:
     """Return the files with numbers between markers."""
     root = project_root()
-    return [root / "README.md", root / "notebooks" / "start.md", *sorted(root.glob("docs/*.md"))]
+    return [root / "README.md", root / "notebooks" / "start.md", *sorted(root.glob("docs/**/*.md"))]
 
 
 def renew() -> None:

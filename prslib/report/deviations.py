@@ -34,8 +34,9 @@ class Settings(notebook.Settings):
 
 
 def runs(settings: Settings) -> list[RunConfig]:
-    """List the runs of PRS, of each deviation and of CRS."""
-    return deviation_configs(settings.trained, settings.seeds, settings.rho)
+    """List the runs of PRS, each deviation, CRS and the published re-implementations."""
+    trained = settings.trained, settings.seeds, settings.rho
+    return deviation_configs(*trained) + contest_configs(*trained)
 
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -74,7 +75,7 @@ class _ClassFromP(ReferencePRS):
         return super().surplus(p)
 
     def class_probability(self, delta):
-        weight = self._p * (self.state.class_counts > 0)
+        weight = self._p * (self.class_counts > 0)
         return weight / weight.sum()
 
 
@@ -82,7 +83,7 @@ class _SignedDistances(ReferencePRS):
     """Add up the differences of Eq. (5) with their signs: 0 for every candidate."""
 
     def distances(self, k, p):
-        counts = self.state.class_counts - self.labels_of(k)  # (K, C)
+        counts = self.class_counts - self.labels_of(k)  # (K, C)
         return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)  # rounding alone
 
 
@@ -100,7 +101,7 @@ class _CountsAhead(ReferencePRS):
 
     def counted(self, y):
         task = self.dataset.class_task
-        begun = np.bincount(task, self.state.class_freq + y) > 0
+        begun = np.bincount(task, self.class_freq + y) > 0
         return np.where(begun[task], self.dataset.class_freq, 0)
 
 
@@ -108,7 +109,7 @@ class _BatchAtOnce(ReferencePRS):
     """Count a whole batch, then decide all of it on the memory before the batch."""
 
     def counted(self, y):
-        return self.state.class_freq + getattr(self, "_batch", y)
+        return self.class_freq + getattr(self, "_batch", y)
 
     def _decide(self, labels, uniforms, slots):
         if len(self) < self.size:
@@ -130,6 +131,44 @@ DEVIATIONS = {
     "batch at once": _BatchAtOnce,
 }
 ALL = ("PRS", *DEVIATIONS, "CRS")
+
+# what published code calls PRS; written from what the code does
+
+
+class _Cuter(_UniformVictim):
+    """Accept with chance exp(-0.01 n), n of the rarest label; overwrite a random slot."""
+
+    def acceptance(self, y, p):
+        return float(np.exp(-0.01 * self.counted(y)[y].min()))
+
+
+class _MacroAucCl(ReferencePRS):
+    """Never change a full memory: what is in it are the first m samples of the stream."""
+
+    def acceptance(self, y, p):
+        return 0.0
+
+
+class _EmoGrowth(_CountsAhead, _UnderflowingExp, _TiesBySlot):
+    """Count tasks ahead, let e^(-n) underflow, shrink the largest surplus; ties by slot."""
+
+    def __init__(self, size, num_classes, seed, *, rho):
+        super().__init__(size, num_classes, seed)
+
+    def class_probability(self, delta):
+        return np.eye(len(delta))[delta.argmax()]
+
+
+CONTEST = {"CUTER": _Cuter, "Macro-AUC-CL": _MacroAucCl, "EmoGrowth": _EmoGrowth}
+SOURCES = {
+    "PRS": "the paper's Algorithm 1",
+    "CUTER": "ICML 2025; github.com/wxr99/Cut-Replay, CUTER.zip",
+    "Macro-AUC-CL": "github.com/ML-Group-SDU/Macro-AUC-CL, a7c973d, avalanche/training/"
+    "storage_policy.py: BasePRSBuffer.remove_sample",
+    "EmoGrowth": "ICML 2025; github.com/ChangdeDu/EmoGrowth, 39534ff, models/base.py: "
+    "_construct_exemplar_unified_ml_prs",
+    "CRS": "reservoir sampling",
+}
 # the muted colours of Paul Tol, which the colour-blind can tell apart
 MUTED = (
     "#332288",
@@ -160,14 +199,13 @@ class DeviationConfig(RunConfig):
     def __post_init__(self):
         """Check the deviation, too."""
         super().__post_init__()
-        one_of("deviation", self.deviation, DEVIATIONS)
+        one_of("deviation", self.deviation, DEVIATIONS | CONTEST)
 
     def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
         """Make the sampler that departs."""
         size = self.resolved["memory_size"]
-        sampler = DEVIATIONS[self.deviation](
-            size, dataset.num_classes, seed, rho=self.rho
-        )
+        make = (DEVIATIONS | CONTEST)[self.deviation]
+        sampler = make(size, dataset.num_classes, seed, rho=self.rho)
         if isinstance(sampler, _CountsAhead):
             sampler.dataset = dataset
         return sampler
@@ -183,6 +221,14 @@ def deviation_configs(
     return found + [
         DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
         for name, one, seed in product(names, DEVIATIONS, seeds)
+    ]
+
+
+def contest_configs(names: Sequence[str], seeds: Sequence[int], rho: float) -> list[RunConfig]:
+    """Make the runs of what published code calls PRS."""
+    return [
+        DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
+        for name, one, seed in product(names, CONTEST, seeds)
     ]
 
 
@@ -260,6 +306,20 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     cases = [few, clearly == "above", clearly == "below", inside]
     said = ["too few seeds", "gains", "costs", "does not matter"]
     return table.assign(verdict=np.select(cases, said, "cannot be told"))
+
+
+def contest(runs: Sequence[Run]) -> pd.DataFrame:
+    """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
+    runs = [run for run in runs if name_of(run.config) in SOURCES]
+    rows = [final(scores_of([run])).assign(method=name_of(run.config)) for run in runs]
+    rows = pd.concat(rows, ignore_index=True)
+    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    keys = ["dataset", "method", "metric"]
+    scores = rows.groupby(keys, sort=False)["value"].agg(mean="mean", sd="std", seeds="count")
+    apart = [contrasts(rows, name, "PRS").assign(method=name) for name in (*CONTEST, "CRS")]
+    apart = pd.concat(apart).set_index(keys)[["difference", "low", "high"]]
+    table = scores.join(apart).reindex(SOURCES, level="method").reset_index()
+    return table.assign(source=table["method"].map(SOURCES))
 
 
 def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

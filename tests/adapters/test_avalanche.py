@@ -14,12 +14,16 @@ from prslib.samplers import SAMPLERS, make_sampler
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its own and its dependencies'
     try:
-        from avalanche.benchmarks.utils import AvalancheDataset, as_classification_dataset
+        from avalanche.benchmarks.utils import (
+            AvalancheDataset,
+            as_classification_dataset,
+        )
     except ImportError:
         as_classification_dataset = None
 
 needs_avalanche = pytest.mark.skipif(
-    as_classification_dataset is None, reason="Avalanche is not installed (avalanche-lib on PyPI)"
+    as_classification_dataset is None,
+    reason="Avalanche is not installed (avalanche-lib on PyPI)",
 )
 LABEL_ONLY = sorted(name for name in SAMPLERS if not SAMPLERS[name].needs)
 SIZE, NUM_CLASSES = 15, 5
@@ -30,10 +34,12 @@ def adapter():
 
 
 def dataset(targets, first=0):
-    """Return an Avalanche data set whose inputs are the numbers first, first + 1, ..."""
+    """Return an Avalanche data set whose inputs are numbers from first on."""
     inputs = torch.arange(first, first + len(targets), dtype=torch.float32)[:, None]
     data = TensorDataset(inputs, torch.as_tensor(np.array(targets)))
-    data.targets = list(data.tensors[1]) if data.tensors[1].ndim > 1 else data.tensors[1].tolist()
+    data.targets = (
+        list(data.tensors[1]) if data.tensors[1].ndim > 1 else data.tensors[1].tolist()
+    )
     return as_classification_dataset(data)
 
 
@@ -73,16 +79,22 @@ def test_a_refused_experience_changes_nothing():
     for bad in (dataset([0, 2]), dataset(np.eye(3, dtype=bool))):
         with pytest.raises(ValueError, match="targets"):
             buffer.update_from_dataset(bad)
-    with pytest.raises(ValueError, match="expected a data set with targets, got one without"):
+    with pytest.raises(
+        ValueError, match="expected a data set with targets, got one without"
+    ):
         buffer.update_from_dataset(AvalancheDataset([TensorDataset(torch.zeros(2, 1))]))
     buffer.update_from_dataset(dataset([0, 1]).subset([]))
     assert held(buffer.buffer) == [0, 1] and len(buffer.sampler) == 2
+    assert [held(data) for data in buffer.buffer_datasets] == [[0, 1]]
+    assert buffer.buffer_groups == {0: buffer}
 
 
 @needs_avalanche
 def test_what_is_wrapped_is_checked():
     wrap = adapter().SamplerBuffer
-    with pytest.raises(TypeError, match="expected what make_sampler returns, got 'prs'"):
+    with pytest.raises(
+        TypeError, match="expected what make_sampler returns, got 'prs'"
+    ):
         wrap("prs")
     buffer = wrap(make_sampler("crs", 3, 2, 0))
     buffer.resize(None, 3)
@@ -96,8 +108,12 @@ def test_its_examples_run():
 
 
 def test_without_avalanche_the_error_says_what_to_install():
-    code = "import sys; sys.modules['avalanche'] = None; import prslib.adapters.avalanche"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    code = (
+        "import sys; sys.modules['avalanche'] = None; import prslib.adapters.avalanche"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "ImportError: prslib.adapters.avalanche: expected the package" in done.stderr
     assert "pip install avalanche-lib" in done.stderr

@@ -9,11 +9,12 @@ import numpy as np
 
 from prslib.conformance import VECTORS, Stream, quantities, read_vectors
 from prslib.paths import replacing
+from prslib.samplers.reference import ReferencePRS
 
 
 def steps(stream: Stream) -> Iterator[dict]:
     """Yield what the reference decides about each sample, quantity by quantity."""
-    plain = stream.reference()
+    plain = stream.make(ReferencePRS, 0, rho=stream.rho)
     for y, u in zip(stream.labels, stream.uniforms, strict=True):
         step = {"labels": np.flatnonzero(y), "uniforms": u}
         if len(plain) == stream.size:
@@ -22,7 +23,9 @@ def steps(stream: Stream) -> Iterator[dict]:
                 step["class"] = plain.draw_class(step["class_probability"], u[1])
                 scarce = plain.scarce(y, step["surplus"])
                 step["candidates"] = plain.candidates(step["class"], scarce)
-                step["distance"] = plain.distances(step["candidates"], step["partition"])
+                step["distance"] = plain.distances(
+                    step["candidates"], step["partition"]
+                )
                 step["leaving"] = plain.leaving(step["candidates"], step["distance"])
         step["slot"] = plain.choose(y, u)
         plain.follow(y, step["slot"])
@@ -33,9 +36,12 @@ def write_vectors(target: Path = VECTORS) -> None:
     """Decide the embedded streams again and write the file anew."""
     with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
         lines = [json.loads(next(file))]  # what each field means
-    for stream, _ in read_vectors():
+    for stream, recorded in read_vectors():
         size = {"size": stream.size, "num_classes": stream.labels.shape[1]}
-        lines += [{"stream": stream.name, **size, "rho": stream.rho}, *steps(stream)]
+        fields = set().union(*recorded)  # large streams have the slots alone
+        lines.append({"stream": stream.name, **size, "rho": stream.rho})
+        for step in steps(stream):
+            lines.append({name: step[name] for name in step if name in fields})
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     with replacing(target) as file:
         file.write(gzip.compress(text.encode(), mtime=0))

@@ -17,13 +17,13 @@ class ReleasedPRS(ReferencePRS):
         """Renew p_i of the classes in memory after each sample."""
         super().follow(y, slot)
         self._order += [c for c in np.flatnonzero(y) if c not in self._order]
-        present = self.state.class_counts > 0
-        weight = self.state.class_freq[present].astype(float) ** self.rho
+        present = self.class_counts > 0
+        weight = self.class_freq[present].astype(float) ** self.rho
         self._stale[present] = weight / weight.sum()
 
     def counted(self, y):
         """Return n_i without the sample at hand."""
-        return self.state.class_freq
+        return self.class_freq
 
     def partition(self, y):
         """Return p_i as it was when the class was last in memory, float32."""
@@ -31,25 +31,24 @@ class ReleasedPRS(ReferencePRS):
 
     def acceptance(self, y, p):
         """Cut each m_i / n_i at 1, which it is for a new class, before it is weighed."""
-        n, quota = self.state.class_freq[y], self.size * p[y].astype(float)
+        n, quota = self.class_freq[y], self.size * p[y].astype(float)
         ratio = np.where(n > quota, quota / np.maximum(n, 1), 1.0)
         return min(1.0, float((self.weights(y)[y] * ratio).sum()))
 
     def surplus(self, p):
         """Return delta_i of the classes in memory, float32."""
-        counts = self.state.class_counts
-        delta = counts.astype(np.float32) - p * np.float32(counts.sum())
-        return np.where(counts > 0, delta, np.float32(0))
+        delta = self.class_counts.astype(np.float32) - p * np.float32(self.class_counts.sum())
+        return np.where(self.class_counts > 0, delta, np.float32(0))
 
     def class_probability(self, delta):
         """Return softmax(delta_i) over all classes in memory."""
-        present, delta = self.state.class_counts > 0, delta.astype(float)
+        present, delta = self.class_counts > 0, delta.astype(float)
         weight = np.exp(np.where(present, delta - delta[present].max(), -np.inf))
         return weight / weight.sum()
 
     def scarce(self, y, delta):
         """Return q_i of the classes in memory."""
-        return (delta <= 0) & (self.state.class_counts > 0)
+        return (delta <= 0) & (self.class_counts > 0)
 
     def candidates(self, c, q):
         """Return K in the order of the slots."""
@@ -59,7 +58,7 @@ class ReleasedPRS(ReferencePRS):
         """Leave classes that a removal empties out of the sum, which is float32 in order of age."""
         result = []
         for slot in k:
-            counts, total = self.state.class_counts - self.labels_of([slot])[0], np.float32(0)
+            counts, total = self.class_counts - self.labels[slot], np.float32(0)
             rest = np.float32(counts.sum())
             for c in self._order:
                 if counts[c] > 0:

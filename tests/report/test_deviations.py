@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 from prs_examples import A, B, C, rows
 
 from prslib.datasets import load_dataset
@@ -47,6 +48,37 @@ def test_each_deviation_departs_in_its_step_alone():
     batch.choose = lambda y, u: seen.append(batch.counted(y).tolist()) or -1
     batch.place(np.repeat(y[None], 3, axis=0))
     assert seen == [[7, 6, 1]] * 3
+
+
+def test_the_contest_does_what_the_published_codes_do():
+    stream = rows(*[A] * 800, *[(A, B)] * 3, *[B] * 40)
+
+    def slots(name):
+        sampler = deviations.CONTEST[name](6, 3, 0, rho=0.5)
+        return sampler, sampler.place(stream)
+
+    assert slots("Macro-AUC-CL")[1].max(initial=-1, where=np.arange(843) > 5) == -1
+    sampler, placed = slots("CUTER")
+    assert (placed[700:800] >= 0).sum() < 5 < (placed[803:] >= 0).sum() < 40
+    assert sampler.acceptance(rows(B)[0], None) == pytest.approx(np.exp(-0.44))
+    sampler = deviations.CONTEST["EmoGrowth"](6, 3, 0, rho=0.5)
+    assert sampler.rho == 0
+    chance = sampler.class_probability(np.array([1.0, 2.0, -1.0]))
+    assert chance.tolist() == [0, 1, 0]
+
+
+def test_the_contest_is_scored_beside_prs_and_crs():
+    made = deviation_configs([TINY], range(2), 0.0)
+    made += deviations.contest_configs([TINY], range(2), 0.0)
+    worth = {"PRS": 0.5, "CUTER": 0.4}
+    runs = [
+        fake_run(c, lambda cells, c=c: np.full(len(cells), worth.get(deviations.name_of(c), 0.3)))
+        for c in made
+    ]
+    table = deviations.contest(runs).set_index(["method", "metric"])
+    assert list(table.index.unique("method")) == list(deviations.SOURCES)
+    assert table.loc[("CUTER", "O-F1"), "difference"] == pytest.approx(-10)
+    assert (table["seeds"] == 2).all() and table["source"].notna().all()
 
 
 def test_counts_are_those_of_the_tasks_that_have_begun():

@@ -1,27 +1,51 @@
 """Every python block of the README and of docs/ runs as it stands, each by itself."""
 
 import re
-import warnings
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FENCED = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# a block, and what it prints where that stands below it
+FENCED = re.compile(
+    r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
+)
+INCLUDED = re.compile(
+    r"^```{literalinclude} (\S+)\n(?::pyobject: (\S+)\n)?```$", re.MULTILINE
+)
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCKS = [
-    pytest.param(code, id=f"{file.stem}{k}")
-    for file in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")))
-    for k, code in enumerate(FENCED.findall(file.read_text()))
+    pytest.param(*block, id=f"{file.stem}{k}")
+    for file in PAGES
+    for k, block in enumerate(FENCED.findall(file.read_text()))
 ]
 
 
-@pytest.mark.parametrize("code", BLOCKS)
-def test_a_block_runs(code, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("code", "printed"), BLOCKS)
+def test_a_block_runs(code, printed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    with warnings.catch_warnings():
-        if "avalanche" in code:
-            if find_spec("avalanche") is None:
-                pytest.skip("Avalanche is not installed (avalanche-lib on PyPI)")
-            warnings.simplefilter("ignore")  # its own and its dependencies'
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    alone = [sys.executable, "-W", "ignore", "-c", code]  # its registers stay there
+    if "avalanche" in code:
+        if find_spec("avalanche") is None:
+            pytest.skip("Avalanche is not installed (avalanche-lib on PyPI)")
+        subprocess.run(alone, check=True)
+    elif "register(" in code:
+        said = subprocess.run(alone, check=True, capture_output=True, text=True).stdout
+        assert said == printed
+    else:
         exec(compile(code, "README or docs", "exec"), {"__name__": "__main__"})
+        assert not printed or capsys.readouterr().out == printed
+
+
+def test_the_code_that_pages_show_is_there():
+    for page in PAGES:
+        for file, name in INCLUDED.findall(page.read_text()):
+            code = (page.parent / file).read_text()
+            assert (
+                re.search(rf"^ *(def|class) {name.split('.')[-1]}\b", code, re.M)
+                or not name
+            )

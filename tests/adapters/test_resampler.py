@@ -1,0 +1,170 @@
+import copy
+import pickle
+import sys
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from prslib.adapters import MemoryResampler, multi_hot
+from prslib.paths import project_root
+from prslib.samplers import make_sampler
+
+try:
+    from imblearn.utils.estimator_checks import estimator_checks_generator
+except ImportError:
+    estimator_checks_generator = None
+WANTS_ONE_LABEL = {"check_target_type"}  # imbalanced-learn's; several are our point
+
+
+@parametrize_with_checks([MemoryResampler(20)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_imbalanced_learns_checks():
+    if estimator_checks_generator is None:
+        pytest.skip("imbalanced-learn is not installed")
+    done = 0
+    for estimator, check in estimator_checks_generator(MemoryResampler(20)):
+        if check.func.__name__ not in WANTS_ONE_LABEL:
+            check(estimator)
+            done += 1
+    assert done >= 15
+
+
+def data():
+    rng = np.random.default_rng(1)
+    Y = rng.random((600, 4)) < [0.9, 0.5, 0.1, 0.02]  # noqa: N806
+    Y = Y[Y.any(axis=1)]  # noqa: N806
+    return np.arange(len(Y))[:, None], Y
+
+
+@pytest.mark.parametrize("method", ["prs", "cbrs", "ocdm"])
+def test_resampling_balances_several_labels(method):
+    X, Y = data()  # noqa: N806
+    resampler = MemoryResampler(60, method, random_state=3)
+    kept, labels = resampler.fit_resample(X, Y)
+    assert len(kept) == len(labels) == 60
+    assert (kept[:, 0] == resampler.sample_indices_).all()
+    assert (labels == Y[kept[:, 0]]).all()
+    assert labels[:, 3].mean() > 2 * Y[:, 3].mean()
+    assert list(resampler.sampling_strategy_.values()) == labels.sum(axis=0).tolist()
+    assert len(MemoryResampler(10**4, method).fit_resample(X, Y)[0]) == len(X)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [np.asarray, np.ndarray.tolist, pd.DataFrame, sparse.csr_matrix, sparse.coo_array],
+)
+def test_several_labels_come_in_any_form(of):
+    X, Y = data()  # noqa: N806
+    rows = MemoryResampler(60).fit(X, Y).sample_indices_
+    resampler = MemoryResampler(60)
+    _, kept = resampler.fit_resample(X.tolist(), of(Y.astype(int)))
+    assert (resampler.sample_indices_ == rows).all()
+    kept = kept.toarray() if sparse.issparse(kept) else np.asarray(kept)
+    assert (kept == Y[rows]).all()
+
+
+def test_text_labels_and_seeds():
+    X, Y = data()  # noqa: N806
+    names = [["cat", "dog", "eel", "fly"][k] for k in Y.argmax(axis=1)]
+    resampler = MemoryResampler(60, random_state=np.random.RandomState(0))
+    _, kept = resampler.fit_resample(X, names)
+    assert isinstance(kept, list) and kept[0] in names
+    assert sum(resampler.sampling_strategy_.values()) == 60
+    chosen = [MemoryResampler(60, random_state=None).fit(X, Y) for _ in range(2)]
+    assert (chosen[0].sample_indices_ != chosen[1].sample_indices_).any()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        resampler.fit_resample(X[1:], Y)
+    with pytest.raises(ValueError, match="expected 2 classes or more"):
+        resampler.fit_resample(X, np.zeros(len(X)))
+
+
+def test_it_is_a_step_of_a_pipeline_that_is_searched():
+    pipeline = pytest.importorskip("imblearn.pipeline", reason="no imbalanced-learn")
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.neighbors import KNeighborsClassifier
+
+    X, Y = data()  # noqa: N806
+    made = pipeline.make_pipeline(clone(MemoryResampler(9)), KNeighborsClassifier(1))
+    search = GridSearchCV(made, {"memoryresampler__size": [20, 60]}, cv=2).fit(X, Y)
+    assert search.best_estimator_[-1].n_samples_fit_ in (20, 60)
+
+
+@pytest.mark.parametrize(
+    "form", [np.array, list, torch.tensor, lambda t: map(torch.tensor, t)]
+)
+def test_targets_become_multi_hot_rows(form):
+    numbers = np.array([2, 0, 4])
+    rows = np.eye(5, dtype=bool)[numbers]
+    targets = form(numbers) if form is not list else numbers.tolist()
+    targets = list(targets) if isinstance(targets, map) else targets
+    assert (multi_hot(targets, 5) == rows).all()
+    assert (multi_hot([torch.tensor(row) for row in rows], 5) == rows).all()
+    assert (multi_hot(rows.astype(float), 5) == rows).all()
+
+
+@pytest.mark.parametrize(
+    ("targets", "match"),
+    [
+        ([0, 5], "expected 0 to 4, got 5"),
+        ([0, -1], "got -1"),
+        ([0.0, 1.0], "expected class numbers, or rows of 5 zeros and ones, got float"),
+        ([True, False], "got bool"),
+        ([0, np.eye(5, dtype=bool)[1]], r"one shape throughout, got \[\(\), \(5,\)\]"),
+        ([[0, 1, 1]], r"got int64 of shape \(1, 3\)"),
+        ([[0, 0.3, 0.7, 0, 0]], "expected rows of 0 and 1, got 0.3"),
+    ],
+)
+def test_a_target_that_cannot_be_represented_is_refused(targets, match):
+    with pytest.raises(ValueError, match=match):
+        multi_hot(targets, 5)
+
+
+class Buffer:
+    """Mammoth's, as far as a subclass touches it."""
+
+    def __init__(self, buffer_size, device="cpu"):
+        self.buffer_size, self.device = buffer_size, device
+        self.num_seen_examples = 0
+        self.attributes = ["examples", "labels", "logits", "task_labels"]
+
+    def init_tensors(self, *given):
+        for name, values in zip(self.attributes, given, strict=True):
+            if values is not None:
+                shape = self.buffer_size, *values.shape[1:]
+                setattr(self, name, torch.zeros(shape, dtype=values.dtype))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_mammoth_buffer_holds_what_prs_holds(several, monkeypatch):
+    module = ModuleType("utils.buffer")
+    module.Buffer = Buffer
+    monkeypatch.setitem(sys.modules, "utils", ModuleType("utils"))
+    monkeypatch.setitem(sys.modules, "utils.buffer", module)
+    monkeypatch.syspath_prepend(project_root() / "examples")
+    import mammoth_buffer
+
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, 5, 120)
+    rows = np.eye(5, dtype=bool)[targets] | (several & (rng.random((120, 5)) < 0.2))
+    labels = torch.from_numpy(rows.astype(np.int64) if several else targets)
+    buffer = mammoth_buffer.PRSBuffer(15, num_classes=5)
+    for start in range(0, 120, 10):
+        part = torch.arange(start, start + 10)
+        buffer.add_data(part, labels[start : start + 10], logits=-part.float())
+        if start == 50:  # it is saved and copied as any other
+            buffer = copy.deepcopy(pickle.loads(pickle.dumps(buffer)))
+    slots = make_sampler("prs", 15, 5, 0).place(rows)
+    items = {slot: item for item, slot in enumerate(slots.tolist()) if slot >= 0}
+    assert buffer.examples.tolist() == [items[slot] for slot in range(15)]
+    assert buffer.logits.tolist() == [-items[slot] for slot in range(15)]
+    assert (buffer.labels == labels[buffer.examples]).all()
+    assert buffer.num_seen_examples == 120
