@@ -6,8 +6,8 @@ No sample passes alone, and no gradient of the whole model is held for each.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,16 +17,23 @@ from torch.nn.grad import conv2d_weight
 
 from prslib.memory import Memory
 from prslib.samplers import Sampler
-from prslib.training.device import Images
-from prslib.training.replay import Part, joined
+from prslib.training.device import Inputs
 
 SAMPLES_AT_ONCE = 20  # as in a training step by default: measuring needs no more memory
-Products = tuple[Tensor, Tensor]  # with the single samples (K + B, B), and of subsets' squares (K,)
-Moments = tuple[Tensor, dict[str, Tensor]]  # squared norms (N,), and each parameter's sum
+Products = tuple[
+    Tensor, Tensor
+]  # with the single samples (K + B, B), and of subsets' squares (K,)
+Moments = tuple[
+    Tensor, dict[str, Tensor]
+]  # squared norms (N,), and each parameter's sum
 
 
 def gradient_products(
-    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor, subsets: tuple[int, int]
+    model: nn.Module,
+    loss: Callable,
+    inputs: Tensor,
+    targets: Tensor,
+    subsets: tuple[int, int],
 ) -> Tensor:
     """Return the inner products of gradients that GSS reads, float64 (K + B, K + B)."""
     # The first K * n samples are K subsets of n, each with its mean loss; the other B stand alone.
@@ -45,19 +52,28 @@ def gradient_products(
     return table
 
 
-def squared_gradients(model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor) -> dict:
+def squared_gradients(
+    model: nn.Module, loss: Callable, inputs: Tensor, targets: Tensor
+) -> dict:
     """Return the samples' mean squared gradient of every trained parameter, by name (EWC)."""
     squares = {}
 
     def keep(name: str, layer: nn.Module, given: Tensor, grad: Tensor) -> None:
         prefix = f"{name}." if name else ""
-        if isinstance(layer, nn.Linear):  # the square of an outer product is that of the squares
+        if isinstance(
+            layer, nn.Linear
+        ):  # the square of an outer product is that of the squares
             moments = grad.square(), given.square()
-            found = {"weight": moments[0].T @ moments[1] / len(grad), "bias": moments[0].mean(0)}
+            found = {
+                "weight": moments[0].T @ moments[1] / len(grad),
+                "bias": moments[0].mean(0),
+            }
             found = _present(layer, found)
         else:
             own = OF_SAMPLES[type(layer)](layer, given, grad)
-            found = {part: gradients.square().mean(0) for part, gradients in own.items()}
+            found = {
+                part: gradients.square().mean(0) for part, gradients in own.items()
+            }
         squares.update({prefix + part: value for part, value in found.items()})
 
     visit_layers(model, loss, inputs, targets, keep)
@@ -83,40 +99,25 @@ def gradient_variance(
         visit_layers(model, loss, inputs, targets, add)
         count += len(inputs)
     if count == 0:
-        raise ValueError("batches: expected at least one sample, got none; fill the memory first")
+        raise ValueError(
+            "batches: expected at least one sample, got none; fill the memory first"
+        )
     mean = sum(total.square().sum() for total in sums.values()) / count**2
     return max(float(squares / count - mean), 0.0)
 
 
 def memory_variance(
-    learner, images: Images, labels: Tensor, memory: Memory, sampler: Sampler
+    learner: Any, inputs: Inputs, labels: Inputs, memory: Memory, sampler: Sampler
 ) -> float:
-    """Return the gradient variance over all that a memory holds: images, or ExStream's vectors."""
+    """Return the gradient variance over a memory's images, or ExStream's vectors."""
     slots, none = memory.filled, np.empty(0, np.int64)
-    parts = (slots[i : i + SAMPLES_AT_ONCE] for i in range(0, len(slots), SAMPLES_AT_ONCE))
-    batches = (learner.join(images, labels, joined(none, p, sampler, memory)) for p in parts)
+    batches = (
+        learner.join(
+            inputs, labels, none, slots[i : i + SAMPLES_AT_ONCE], memory, sampler
+        )
+        for i in range(0, len(slots), SAMPLES_AT_ONCE)
+    )
     return gradient_variance(learner.upper, learner.loss, batches)
-
-
-def measured(
-    parts: Iterable[Part], marks: Iterable[int], measure: Callable[[int], None], step: int = 0
-) -> list[Part]:
-    """Return a stepwise stream that measures after the marked steps, their samples placed."""
-    left = set(marks)
-    if not left:
-        return list(parts)
-
-    def take(batches: Iterable) -> Iterator:
-        nonlocal step
-        for batch in chain(batches, [None]):  # asked for only after the last one is placed
-            if step in left:
-                left.remove(step)
-                measure(step)
-            if batch is not None:
-                yield batch
-                step += 1
-
-    return [Part(part.seen, take(part.batches)) for part in parts]
 
 
 def visit_layers(
@@ -138,7 +139,9 @@ def visit_layers(
                 f"with one group and zero padding given in numbers, got {layer}; add its gradients "
                 "to prslib.training.gradients"
             )
-    if len(list(model.named_parameters(remove_duplicate=False))) > len(list(model.parameters())):
+    if len(list(model.named_parameters(remove_duplicate=False))) > len(
+        list(model.parameters())
+    ):
         raise TypeError(
             "model: expected every parameter in one layer, got one that several share; shared "
             "weights have no gradient that follows from a single input"
@@ -154,11 +157,17 @@ def visit_layers(
             )
         first = not output.requires_grad  # no weight asks for a gradient
         output.requires_grad_()
-        output.register_hook(lambda grad: visit(trained[layer], layer, given.pop(layer), grad))
-        return output.clone() if first else output  # what follows may change it in place, no leaf
+        output.register_hook(
+            lambda grad: visit(trained[layer], layer, given.pop(layer), grad)
+        )
+        return (
+            output.clone() if first else output
+        )  # what follows may change it in place, no leaf
 
     training = [layer for layer in model.modules() if layer.training]
-    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    learning = [
+        parameter for parameter in model.parameters() if parameter.requires_grad
+    ]
     hooks = [layer.register_forward_hook(watch) for layer in trained]
     try:
         model.eval().requires_grad_(False)
@@ -182,49 +191,69 @@ def _is_known(layer: nn.Module) -> bool:
     return type(layer) in PRODUCTS and getattr(layer, "track_running_stats", True)
 
 
-def _linear_products(layer: nn.Linear, given: Tensor, grad: Tensor, subsets: tuple) -> Products:
+def _linear_products(
+    layer: nn.Linear, given: Tensor, grad: Tensor, subsets: tuple
+) -> Products:
     """Multiply inner products of inputs with those of output gradients, then average."""
     known, bias = math.prod(subsets), int(layer.bias is not None)
     columns = (given @ given[known:].T + bias) * (grad @ grad[known:].T)  # (N, B)
-    x, dy = (rows[:known].unflatten(0, subsets) for rows in (given, grad))  # (K, n, features)
+    x, dy = (
+        rows[:known].unflatten(0, subsets) for rows in (given, grad)
+    )  # (K, n, features)
     squares = (x @ x.mT + bias) * (dy @ dy.mT)  # (K, n, n)
     return _means(columns, subsets), squares.mean((1, 2))
 
 
-def _conv_of_samples(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
-    weight = grad.flatten(2) @ _patches(layer, given).transpose(1, 2)  # (N, out, in * kernel)
+def _conv_of_samples(
+    layer: nn.Conv2d, given: Tensor, grad: Tensor
+) -> dict[str, Tensor]:
+    weight = grad.flatten(2) @ _patches(layer, given).transpose(
+        1, 2
+    )  # (N, out, in * kernel)
     parts = {"weight": weight.view(-1, *layer.weight.shape), "bias": grad.sum((2, 3))}
     return _present(layer, parts)
 
 
-def _conv_products(layer: nn.Conv2d, given: Tensor, grad: Tensor, subsets: tuple) -> Products:
+def _conv_products(
+    layer: nn.Conv2d, given: Tensor, grad: Tensor, subsets: tuple
+) -> Products:
     """Multiply the subsets' own gradients; those of single samples come from one product."""
     known, size = math.prod(subsets), subsets[1]
     parts = _conv_of_samples(layer, given[known:], grad[known:])
     starts = range(0, known, size)
-    means = [_conv_sum(layer, given[i : i + size], grad[i : i + size]) / size for i in starts]
+    means = [
+        _conv_sum(layer, given[i : i + size], grad[i : i + size]) / size for i in starts
+    ]
     single = parts["weight"].flatten(0, 1).contiguous(memory_format=torch.channels_last)
-    rows = torch.cat([*means, single])  # ((K + B) * out, in, kernel), with channels last in memory
+    rows = torch.cat(
+        [*means, single]
+    )  # ((K + B) * out, in, kernel), with channels last in memory
     rows = rows.permute(0, 2, 3, 1).reshape(-1, layer.weight.numel())
     if layer.bias is not None:
         rows = torch.cat([rows, _means(grad.sum((2, 3)), subsets)], 1)
     return _products(rows, subsets)
 
 
-def _norm_of_samples(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor) -> dict[str, Tensor]:
+def _norm_of_samples(
+    layer: nn.BatchNorm2d, given: Tensor, grad: Tensor
+) -> dict[str, Tensor]:
     bias = grad.sum((2, 3))
     moment = (grad * given).sum((2, 3)) - layer.running_mean * bias
     parts = {"weight": moment * (layer.running_var + layer.eps).rsqrt(), "bias": bias}
     return _present(layer, parts)
 
 
-def _norm_products(layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, subsets: tuple) -> Products:
+def _norm_products(
+    layer: nn.BatchNorm2d, given: Tensor, grad: Tensor, subsets: tuple
+) -> Products:
     parts = _norm_of_samples(layer, given, grad).values()
     return _products(_means(torch.cat(list(parts), 1), subsets), subsets)
 
 
 def _present(layer: nn.Module, parts: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: part for name, part in parts.items() if getattr(layer, name) is not None}
+    return {
+        name: part for name, part in parts.items() if getattr(layer, name) is not None
+    }
 
 
 def _means(rows: Tensor, subsets: tuple[int, int]) -> Tensor:
@@ -272,7 +301,9 @@ def _conv_moments(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> Moments:
 
 def _patches(layer: nn.Conv2d, given: Tensor) -> Tensor:
     """Return what the kernel sees at every place, (N, in * kernel, L)."""
-    return F.unfold(given, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
+    return F.unfold(
+        given, layer.kernel_size, layer.dilation, layer.padding, layer.stride
+    )
 
 
 def _conv_sum(layer: nn.Conv2d, given: Tensor, grad: Tensor) -> Tensor:
@@ -286,5 +317,9 @@ PRODUCTS = {  # of subsets and single samples, given K and n
     nn.Conv2d: _conv_products,
     nn.BatchNorm2d: _norm_products,
 }
-MOMENTS = {nn.Linear: _linear_moments, nn.Conv2d: _conv_moments, nn.BatchNorm2d: _moments}
+MOMENTS = {
+    nn.Linear: _linear_moments,
+    nn.Conv2d: _conv_moments,
+    nn.BatchNorm2d: _moments,
+}
 OF_SAMPLES = {nn.Conv2d: _conv_of_samples, nn.BatchNorm2d: _norm_of_samples}  # (N, ...)
