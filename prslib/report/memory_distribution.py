@@ -12,7 +12,7 @@ from prslib.experiments.sweep import run_all
 from prslib.report.style import COLOURS, draw_marks, in_order, looks_of
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import plan
+from prslib.training.replay import without_training
 
 
 def memory_shares(
@@ -35,7 +35,11 @@ def memory_shares(
         for config in configs:
             if config.dataset == name:
                 known = config.hash in trained
-                labels = trained[config.hash] if known else plan(config, dataset)[1]  # (m, C)
+                labels = (
+                    trained[config.hash]
+                    if known
+                    else without_training(config, dataset).sampler.labels
+                )  # (m, C)
                 frames.append(_shares(dataset, labels.sum(axis=0), config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 

@@ -25,11 +25,10 @@ TRAINING = (
     *("__init__.py", "checks.py", "memory.py", "metrics.py", "paths.py"),
     *(f"{room}/**/*.py" for room in ("datasets", "models", "samplers", "training")),
 )
-FIELDS = ("training", "code", "hashes", "digest", "progress")  # of the file
 
 
 class Progress:
-    """Everything that changes in the course of a run; the stream follows from the seed."""
+    """Everything that changes in a run; the stream follows from the seed."""
 
     def __init__(self, learner: Learner, replay: Replay | None):
         self.learner = learner
@@ -88,13 +87,12 @@ class Checkpoint:
                 "example 300"
             )
         self.path = None if path is None else Path(path)
-        self.training = configs[0].training
-        self.hashes = sorted({config.hash for config in configs})
+        self.runs = sorted({config.hash for config in configs})
         self.save_every = save_every
         self.code = path and code_version()  # now: the files may change meanwhile
-        self._due = time.monotonic() + save_every
+        self.due = time.monotonic() + save_every
 
-    def resume(self, start: Callable[[], Progress], ends: Sequence[int]) -> Progress:
+    def resume(self, start: Callable[[], Progress], ends: np.ndarray) -> Progress:
         """Return the progress in the file, or that of a run that starts.
 
         Segments of the stream end after the steps ``ends``.
@@ -102,46 +100,38 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return start()
         try:
-            check_zip(self.path)
-            content = torch.load(self.path, map_location="cpu", weights_only=True)
-            training, code, hashes, digest, state = (content[name] for name in FIELDS)
-            intact = digest == digest_of(state)
-        except Exception as error:  # of any kind, from a file that holds anything
-            return self._start_over(start, f"cannot be read ({error!r})")
-        if training != self.training:
-            raise ValueError(
-                f"the checkpoint {self.path} belongs to training {training}, expected "
-                f"{self.training}; give every run a file of its own"
+            return self._load(start(), ends)
+        except Exception as error:  # of any kind: the file may hold anything
+            why = f"{type(error).__name__}: {error}".splitlines()[0]
+            warnings.warn(
+                f"the checkpoint {self.path} is of no use ({why}); the run starts over",
+                stacklevel=4,
             )
-        if code != self.code:
-            return self._start_over(start, "was written by other code")
-        if not intact:
-            return self._start_over(start, "has been changed since it was written")
-        if not set(self.hashes) <= set(hashes):
-            return self._start_over(start, "was written for runs that measure less")
-        progress = start()
-        try:
-            progress.load_state_dict(state)
-            finished = int(np.searchsorted(ends, progress.step, side="right"))
-            if progress.step < 0 or len(progress.scores) - finished not in (-1, 0):
-                raise ValueError(f"{len(progress.scores)} scores at {progress.step}")
-        except Exception as error:
-            return self._start_over(start, f"has a state of no such run ({error!r})")
-        return progress
+            return start()
 
-    def _start_over(self, start: Callable[[], Progress], why: str) -> Progress:
-        message = f"the checkpoint {self.path} {why}; the run starts over"
-        warnings.warn(message, stacklevel=5)
-        return start()
+    def _load(self, progress: Progress, ends: np.ndarray) -> Progress:
+        check_zip(self.path)
+        content = torch.load(self.path, map_location="cpu", weights_only=True)
+        if not set(self.runs) <= set(content["runs"]):
+            raise ValueError("other runs wrote it")
+        if content["code"] != self.code:
+            raise ValueError("other code wrote it")
+        if content["digest"] != digest_of(content["progress"]):
+            raise ValueError("it is not as it was written")
+        progress.load_state_dict(content["progress"])
+        ended = np.searchsorted(ends, progress.step, side="right")  # segments
+        if progress.step < 0 or len(progress.scores) not in (ended - 1, ended):
+            raise ValueError(f"no run has {len(progress.scores)} scores at this step")
+        return progress
 
     def save_if_due(self, progress: Progress) -> None:
         """Write the file if its time has come; only warn if it cannot be written."""
-        if self.path is None or time.monotonic() < self._due:
+        if self.path is None or time.monotonic() < self.due:
             return
         state = progress.state_dict()
-        values = self.training, self.code, self.hashes, digest_of(state), state
+        content = {"runs": self.runs, "code": self.code, "digest": digest_of(state)}
         buffer = io.BytesIO()
-        torch.save(dict(zip(FIELDS, values, strict=True)), buffer)
+        torch.save(content | {"progress": state}, buffer)
         try:
             with replacing(self.path) as file:
                 file.write(buffer.getbuffer())
@@ -151,7 +141,7 @@ class Checkpoint:
                 "on, and begins at the last one that could be if it is interrupted",
                 stacklevel=2,
             )
-        self._due = time.monotonic() + self.save_every
+        self.due = time.monotonic() + self.save_every
 
 
 def digest_of(state: Any) -> str:

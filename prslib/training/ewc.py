@@ -7,17 +7,17 @@ from torch import Tensor
 
 
 class EWC:
-    """Pull weights back to where the stream needed them (Kirkpatrick et al. 2017, Eq. 3).
+    """A pull on weights to where the stream needed them (Kirkpatrick et al., Eq. 3).
 
     The penalty is strength / 2 * sum of fisher * (weight - anchor) ** 2. The original
-    adds one at the end of every task. The paper's learner is not told where a task ends,
-    and the paper does not say how its EWC comes to know. Here every batch is a task: after
-    its step it adds a penalty with its Fisher information at the new weights. Up to a
-    constant the sum of these is one penalty: its Fisher is the sum, its anchor the mean of
-    the past weights, weighted by their batches' Fisher. The sum is divided by the number
-    of batches, so that lambda weighs a Fisher of one sample, as in a single task. The
-    Fisher is the empirical one: the mean of each sample's squared gradient of the loss
-    with its own labels. Lambda is the paper's (Appendix).
+    adds one at the end of every task. The paper's learner is not told where a task
+    ends, and the paper does not say how its EWC comes to know. Here every batch is a
+    task: after its step it adds a penalty with its Fisher information at the new
+    weights. Up to a constant the sum of these is one penalty: its Fisher is the sum,
+    its anchor the mean of the past weights, weighted by their batches' Fisher. The sum
+    is divided by the number of batches, so that lambda weighs a Fisher of one sample,
+    as in a single task. The Fisher is the empirical one: the mean of each sample's
+    squared gradient of the loss with its own labels. Lambda is the paper's (Appendix).
     """
 
     def __init__(self, parameters: Iterable[tuple[str, Tensor]], strength: float):

@@ -20,6 +20,7 @@ from prslib.training import gradients
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, Precision, to_device
 from prslib.training.ewc import EWC
+from prslib.training.replay import Replay
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
@@ -128,21 +129,21 @@ class Learner:
         labels: Inputs,
         new: np.ndarray,
         replayed: np.ndarray,
-        memory: Memory,
-        sampler: Any,
+        replay: Replay | None,
     ) -> tuple[Tensor, Tensor]:
         """Join new rows with replayed slots: upper inputs (B + R, ...), targets."""
         rows = new
-        keeps_vectors = hasattr(sampler, "vectors")  # ExStream: means of lower outputs
-        if len(replayed) and not keeps_vectors:
-            rows = np.concatenate([new, memory.read(replayed)["index"]])
+        # ExStream replays what the lower stages gave, in place of inputs
+        has_vectors = len(replayed) and hasattr(replay.sampler, "vectors")
+        if len(replayed) and not has_vectors:
+            rows = np.concatenate([new, replay.memory.read(replayed)["index"]])
         encoded, targets = self.encode(inputs[rows]), labels[rows]
-        if len(replayed) and keeps_vectors:
-            vectors = torch.from_numpy(sampler.vectors(replayed))
+        if has_vectors:
+            vectors = torch.from_numpy(replay.sampler.vectors(replayed))
             vectors = to_device(vectors, self.device).view(-1, *encoded.shape[1:])
+            vector_labels = torch.from_numpy(replay.sampler.labels[replayed])
             encoded = torch.cat([encoded, vectors])
-            their_labels = torch.from_numpy(sampler.labels[replayed]).to(targets)
-            targets = torch.cat([targets, their_labels])
+            targets = torch.cat([targets, vector_labels.to(targets)])
         return encoded, targets
 
     def probabilities(
@@ -264,8 +265,8 @@ def score_tasks(
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1)."""
     # Tasks that are trained together form one of the groups. A row's task is "seen" for
     # the joined sets, "1" or "1+2". Single-label data add their accuracy, also on the
-    # whole test set, "all", with tasks yet to come (Appendix). With resamples the column
-    # draws holds what each gives for the class groups on the joined sets.
+    # whole test set, "all", with tasks yet to come (Appendix). With resamples the
+    # column draws holds what each gives for the class groups on the joined sets.
     subsets = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     seen = np.isin(test.task, [task for group in groups for task in group])
     subsets = {"seen": seen} | subsets

@@ -14,7 +14,7 @@ from prslib.training.methods import METHODS
 
 @dataclass(frozen=True)
 class Segment:
-    """The stream from one evaluation to the next: a task, or the tasks trained together."""
+    """The stream from one evaluation to the next: a task, or tasks trained together."""
 
     seen: tuple[int, ...]  # the tasks that are scored after it
     batches: np.ndarray  # (steps, B), rows of the training set
@@ -48,7 +48,7 @@ def _shuffled_batches(
 
 
 class Replay:
-    """A sampler, the memory of training rows that it fills, and a generator for draws."""
+    """A sampler, the memory that it fills, and a generator for draws from it."""
 
     def __init__(self, sampler: Sampler, memory: Memory, rng: np.random.Generator):
         self.sampler = sampler
@@ -81,10 +81,7 @@ def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
 
 
 def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
-    """Show a run's stream to its sampler alone; return the memory as the run ends with it.
-
-    Raises ValueError for a sampler that looks at the model.
-    """
+    """Return sampler and memory at the end of a run, from labels alone."""
     if METHODS[config.method].looks_at_model:
         alone = [name for name, row in METHODS.items() if not row.looks_at_model]
         raise ValueError(

@@ -48,8 +48,9 @@ def run(
     device : str
         Where to compute, "cpu" or "cuda".
     checkpoint : path-like, optional
-        The file in which the run saves its state. If it exists, the run goes on from that state,
-        with the result of one without interruption. Deleting it is left to the caller.
+        The file in which the run saves its state. If it exists, the run goes on from
+        there, with the result of one without interruption; a file that does not fit
+        costs a warning, and the run starts over. Deleting it is left to the caller.
     save_every : float
         Seconds from one checkpoint to the next.
 
@@ -61,14 +62,14 @@ def run(
     Raises
     ------
     ValueError
-        Before any training, if the configuration does not fit the data set, the device is not
-        there, ``save_every`` is not above 0 or the checkpoint is another run's.
+        Before any training, if the configuration does not fit the data set, the device
+        is not there, ``save_every`` is not above 0 or the checkpoint is another run's.
 
     Notes
     -----
-    A run takes one thread. On a CPU the same configuration gives the same bytes on every machine
-    with the same packages (`prslib.training.round_alike`), and many runs side by side are faster in
-    total than one run on all cores.
+    A run takes one thread. On a CPU the same configuration gives the same bytes on
+    every machine with the same packages (`prslib.training.round_alike`), and many runs
+    side by side are faster in total than one run on all cores.
     """
     return run_at_once([config], device, checkpoint, save_every)[0]
 
@@ -118,13 +119,14 @@ def train(
     device: str,
     saved: Checkpoint,
 ) -> list[Run]:
-    """Train a network on a stream, with replay (Algorithm 1); score it after each task."""
+    """Train a network on a stream, with replay, and score it after each task."""
     config, settings = configs[0], configs[0].resolved  # they differ in measurements
     inputs = Inputs(dataset.train.images, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
-    tests = {c.resolved["test_set"]: None for c in configs}
-    tests = {name: Inputs(dataset.tests[name].images, device) for name in tests}
+    names = dict.fromkeys(config.resolved["test_set"] for config in configs)
+    test_inputs = {name: Inputs(dataset.tests[name].images, device) for name in names}
     feature_rows = [rows_of_features(config, dataset) for config in configs]
+    has_auc = any(config.macro_auc for config in configs)
     segments = stream(config, dataset)
     ends = np.cumsum([len(segment.batches) for segment in segments])
     marks = set().union(*(variance_steps(config, ends[-1]) for config in configs))
@@ -141,44 +143,44 @@ def train(
             step += 1
             if step <= progress.step:  # taken before an interruption
                 continue
-            if replay is None:
-                learner.step(learner.encode(inputs[batch]), labels[batch])
-            else:
-                sampler, memory = replay.sampler, replay.memory
-                slots = memory.draw(settings["replay_batch_size"], replay.rng)
-                joined = learner.join(inputs, labels, batch, slots, memory, sampler)
-                learner.step(*joined)
+
+            slots = np.empty(0, np.int64)
+            if replay:
+                slots = replay.memory.draw(settings["replay_batch_size"], replay.rng)
+            learner.step(*learner.join(inputs, labels, batch, slots, replay))
+
+            if replay:
                 context = {
-                    need: SAMPLER_NEEDS[need](learner, inputs, labels, batch, memory)
-                    for need in sampler.needs
+                    need: SAMPLER_NEEDS[need](
+                        learner, inputs, labels, batch, replay.memory
+                    )
+                    for need in replay.sampler.needs
                 }
-                slots = sampler.place(dataset.train.labels[batch], **context)
-                memory.write(slots, index=batch)
-                if step in marks:
-                    value = memory_variance(learner, inputs, labels, memory, sampler)
-                    images = step * settings["batch_size"]
-                    row = {"images": images, "samples": len(memory), "value": value}
-                    progress.variances.append(row)
+                slots = replay.sampler.place(dataset.train.labels[batch], **context)
+                replay.memory.write(slots, index=batch)
+
+            if replay and step in marks:
+                row = {
+                    "images": step * settings["batch_size"],
+                    "samples": len(replay.memory),
+                    "value": memory_variance(learner, inputs, labels, replay),
+                }
+                progress.variances.append(row)
+
             progress.step = step
             saved.save_if_due(progress)
-        if number == len(progress.scores):
+
+        if number == len(progress.scores):  # else scored before an interruption
             groups = tasks_together(segment.seen, settings["tasks_at_once"])
-            auc = any(config.macro_auc for config in configs)
+            draws = settings["test_resamples"]
             scores = {}
-            for name, test_inputs in tests.items():
-                scores[name] = score_tasks(
-                    learner,
-                    test_inputs,
-                    dataset.tests[name],
-                    dataset,
-                    groups,
-                    settings["test_resamples"],
-                    auc,
-                )
+            for name in names:
+                test = dataset.tests[name], dataset, groups, draws, has_auc
+                scores[name] = score_tasks(learner, test_inputs[name], *test)
             progress.scores.append(scores)
             saved.save_if_due(progress)
     return [
-        result_of(config, dataset, progress, tests, rows)
+        result_of(config, dataset, progress, test_inputs, rows)
         for config, rows in zip(configs, feature_rows, strict=True)
     ]
 
@@ -203,7 +205,7 @@ def result_of(
     config: RunConfig,
     dataset: SequentialDataset,
     progress: Progress,
-    tests: dict[str, Inputs],
+    test_inputs: dict[str, Inputs],
     feature_rows: np.ndarray | None,
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
@@ -217,7 +219,7 @@ def result_of(
         measurements["resampled"] = rows.assign(draws=draws)
         scores = scores.drop(columns="draws")
     if feature_rows is not None:
-        features = progress.learner.features(tests[test_set], feature_rows)
+        features = progress.learner.features(test_inputs[test_set], feature_rows)
         measurements["features"] = features
     images = {
         step * config.resolved["batch_size"]
