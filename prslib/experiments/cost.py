@@ -25,11 +25,11 @@ from prslib.models.networks import make_model
 from prslib.models.weights import NONE
 from prslib.paths import ending_with_us
 from prslib.training.config import RunConfig
-from prslib.training.device import place
+from prslib.training.device import Inputs
 from prslib.training.gradients import SAMPLES_AT_ONCE
-from prslib.training.learner import SAMPLER_NEEDS
+from prslib.training.learner import context_of
 from prslib.training.methods import METHODS
-from prslib.training.replay import make_replay, new_samples, replay_plan
+from prslib.training.replay import make_replay, stream
 from prslib.training.run import conditions, make_learner
 
 FEATURES = "-features"  # ends the name of a data set of frozen features
@@ -140,7 +140,7 @@ class Pace(NamedTuple):
 def work_of(config: RunConfig) -> Work:
     """Count the steps and scored images of a run; labels suffice."""
     settings, dataset = config.resolved, load_dataset(config.dataset, images=False)
-    parts, test = new_samples(config, dataset), dataset.tests[settings["test_set"]]
+    parts, test = stream(config, dataset), dataset.tests[settings["test_set"]]
     steps = sum(len(part.batches) for part in parts)
     if METHODS[config.method].sampler is not None:
         batches = math.ceil(settings["memory_size"] / SAMPLES_AT_ONCE)
@@ -237,43 +237,37 @@ def _measure(config: RunConfig, dataset: SequentialDataset, device: str) -> Pace
     name, train = config.resolved["model"], dataset.train
     model = make_model(name, train.images.shape[1:], dataset.num_classes, seed=0, weights=NONE)
     learner = make_learner(config, dataset, device, model)
-    images, labels = place(train.images, device), torch.from_numpy(train.labels).float().to(device)
+    images = Inputs(train.images, device)
+    labels = Inputs(train.labels.astype(np.float32), device)
+    replay = make_replay(config, dataset)
+    if replay is not None:  # what fills the memory is not trained on
+        filling = np.arange(FILL)
+        context = context_of(replay, learner, images, labels, filling)
+        replay.place(filling, train.labels[filling], **context)
 
-    def time_steps(batches) -> np.ndarray:
-        return _intervals(lambda tick: learner.fit(images, labels, batches, tick), device)
+    def time_steps(batches, replay=None) -> np.ndarray:
+        def take(tick: Callable) -> None:
+            for batch in batches:
+                slots = replay.draw() if replay else None
+                learner.step(*learner.join(images, labels, batch, slots, replay))
+                if replay:
+                    context = context_of(replay, learner, images, labels, batch)
+                    replay.place(batch, train.labels[batch], **context)
+                tick()
+
+        return _intervals(take, device)
 
     few = time_steps([np.arange(length) for length in FEW])
     step = few[1] + (few[3] - few[1]) / 2 * (_images_in_a_step(config, dataset) - 2)
     slow = step >= SLOW
     if not slow:
         count = int(np.clip(AIM / max(step, 1e-6), 3, MOST))
-        batches = _batches(config, dataset, learner, images, labels, count)
-        step = np.median(time_steps(batches)[1:])
+        new = np.arange(FILL, FILL + config.resolved["batch_size"])
+        step = np.median(time_steps([new] * count, replay)[1:])
     # a GPU scores many images in the time of few
     rows = np.arange(1 if slow else 8 if learner.device.type == "cpu" else len(train))
     score = _intervals(lambda tick: [(learner.probabilities(images, rows), tick()) for _ in "12"])
     return Pace(float(step), min(score) / len(rows))
-
-
-def _batches(config: RunConfig, dataset, learner, images, labels, count: int):
-    """Return some steps' batches, ahead or step by step as in a run, the memory filled before."""
-    new = np.arange(FILL, FILL + config.resolved["batch_size"])
-    replay = make_replay(config, dataset)
-    if replay is None:
-        return [new] * count
-
-    def ask_model(name, batch, memory):
-        return SAMPLER_NEEDS[name](learner, images, labels, batch, memory)
-
-    batches = replay_plan(
-        [np.arange(FILL)] + [new] * count,
-        dataset.train.labels,
-        **replay._asdict(),
-        replay_batch_size=config.resolved["replay_batch_size"],
-        ask_model=ask_model,
-    )
-    next(batches)  # what fills the memory is not trained on
-    return batches if replay.sampler.needs else list(batches)
 
 
 def _images_in_a_step(config: RunConfig, dataset: SequentialDataset) -> int:

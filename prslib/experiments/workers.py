@@ -13,7 +13,6 @@ from joblib import Parallel, cpu_count, delayed
 from tqdm import tqdm
 
 from prslib.datasets import load_dataset
-from prslib.experiments.stacked import run_stacked, shape
 from prslib.experiments.store import CHECKPOINT, FAILURE, LOCK, Store, describe
 from prslib.models import MODELS
 from prslib.paths import ending_with_us
@@ -80,9 +79,8 @@ def train_missing(
 def group_runs(configs: Sequence[RunConfig], device: str) -> list[tuple[RunConfig, ...]]:
     """Group runs that one process trains as one: of one training, on a GPU of one shape."""
     groups = {}
-    for config in configs:  # stacked runs' bytes depend on each other, which on a CPU they must not
-        key = shape(config) if device.startswith("cuda") else None
-        groups.setdefault(key or config.training, []).append(config)
+    for config in configs:
+        groups.setdefault(config.training, []).append(config)
     return [
         tuple(group[start : start + AT_ONCE])
         for group in groups.values()
@@ -178,10 +176,8 @@ def train_group(
     checkpoint: str | PathLike | None = None,
     save_every: float = SAVE_EVERY,
 ) -> list[Run]:
-    """Train the runs of a group as one; those of several trainings save no checkpoint."""
-    if len({config.training for config in group}) == 1:
-        return run_at_once(group, device, checkpoint, save_every)
-    return run_stacked(group, device)
+    """Train the runs of a group as one."""
+    return run_at_once(group, device, checkpoint, save_every)
 
 
 def store_runs(runs: Sequence[Run], store: Store, seconds: float) -> list[Outcome]:

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from prslib import metrics
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.base import task_name, tasks_together
-from prslib.memory import Memory
 from prslib.models.networks import split
 from prslib.training import gradients
 from prslib.training.config import RunConfig
@@ -128,23 +127,22 @@ class Learner:
         inputs: Inputs,
         labels: Inputs,
         new: np.ndarray,
-        replayed: np.ndarray,
-        replay: Replay | None,
+        replayed: np.ndarray | None = None,
+        replay: Replay | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Join new rows with replayed slots: upper inputs (B + R, ...), targets."""
-        rows = new
-        # ExStream replays what the lower stages gave, in place of inputs
-        has_vectors = len(replayed) and hasattr(replay.sampler, "vectors")
-        if len(replayed) and not has_vectors:
+        """Join new rows (B,) with replayed slots (R,): what `step` takes."""
+        if replayed is None or len(replayed) == 0:
+            return self.encode(inputs[new]), labels[new]
+        if not hasattr(replay.sampler, "vectors"):
             rows = np.concatenate([new, replay.memory.read(replayed)["index"]])
-        encoded, targets = self.encode(inputs[rows]), labels[rows]
-        if has_vectors:
-            vectors = torch.from_numpy(replay.sampler.vectors(replayed))
-            vectors = to_device(vectors, self.device).view(-1, *encoded.shape[1:])
-            vector_labels = torch.from_numpy(replay.sampler.labels[replayed])
-            encoded = torch.cat([encoded, vectors])
-            targets = torch.cat([targets, vector_labels.to(targets)])
-        return encoded, targets
+            return self.encode(inputs[rows]), labels[rows]
+        # ExStream replays what the lower stages gave, in place of inputs
+        encoded, targets = self.encode(inputs[new]), labels[new]
+        vectors = torch.from_numpy(replay.sampler.vectors(replayed))
+        vectors = to_device(vectors, self.device).view(-1, *encoded.shape[1:])
+        vector_labels = torch.from_numpy(replay.sampler.labels[replayed])
+        vector_labels = to_device(vector_labels, self.device).to(targets)
+        return torch.cat([encoded, vectors]), torch.cat([targets, vector_labels])
 
     def probabilities(
         self, inputs: Inputs | Tensor, rows: np.ndarray | None = None
@@ -216,41 +214,27 @@ def as_floats(inputs: Tensor) -> Tensor:
     return inputs.permute(0, 3, 1, 2).float().div_(255)
 
 
-def features(
-    learner: Learner,
-    inputs: Inputs,
-    _labels: Inputs,
-    rows: np.ndarray,
-    _memory: Memory,
-) -> np.ndarray:
-    """Return the frozen stages' output for a batch, float32 (B, D) (ExStream)."""
-    return learner.encode(inputs[rows]).flatten(1).cpu().numpy()
+def context_of(
+    replay: Replay, learner: Learner, inputs: Inputs, labels: Inputs, rows: np.ndarray
+) -> dict[str, Any]:
+    """Return what a sampler needs beside the labels of new samples, rows (B,)."""
+    context = {}
+    if "features" in replay.sampler.needs:  # the frozen stages' output (B, D): ExStream
+        context["features"] = learner.encode(inputs[rows]).flatten(1).cpu().numpy()
+    if "gradient_products" in replay.sampler.needs:
 
+        def products(subsets: np.ndarray) -> np.ndarray:
+            """Compare memory subsets, slots (K, n), and the new samples (`GSS`)."""
+            replayed = replay.memory.read(subsets.ravel())["index"]
+            compared = np.concatenate([replayed, rows])
+            encoded, targets = learner.encode(inputs[compared]), labels[compared]
+            table = gradients.gradient_products(
+                learner.upper, learner.loss, encoded, targets, subsets.shape
+            )
+            return table.cpu().numpy()
 
-def gradient_products(
-    learner: Learner,
-    inputs: Inputs,
-    labels: Inputs,
-    rows: np.ndarray,
-    memory: Memory,
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function of memory subsets, slots (K, n), as `GSS.place` wants it."""
-
-    def products(subsets: np.ndarray) -> np.ndarray:
-        compared = np.concatenate([memory.read(subsets.ravel())["index"], rows])
-        encoded, targets = learner.encode(inputs[compared]), labels[compared]
-        table = gradients.gradient_products(
-            learner.upper, learner.loss, encoded, targets, subsets.shape
-        )
-        return table.cpu().numpy()
-
-    return products
-
-
-SAMPLER_NEEDS: dict[str, Callable[..., Any]] = {  # by the names in a sampler's `needs`
-    "features": features,
-    "gradient_products": gradient_products,
-}
+        context["gradient_products"] = products
+    return context
 
 
 def score_tasks(

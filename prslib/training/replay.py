@@ -1,6 +1,7 @@
 """Make a run's stream, and the sampler and memory that replay it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from prslib.datasets import SequentialDataset
 from prslib.datasets.base import tasks_together
 from prslib.memory import Memory
 from prslib.samplers import Sampler
+from prslib.samplers.base import Seed
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
@@ -50,10 +52,19 @@ def _shuffled_batches(
 class Replay:
     """A sampler, the memory that it fills, and a generator for draws from it."""
 
-    def __init__(self, sampler: Sampler, memory: Memory, rng: np.random.Generator):
+    def __init__(self, sampler: Sampler, memory: Memory, seed: Seed, batch_size: int):
         self.sampler = sampler
         self.memory = memory  # of one column, "index": rows of the training set
-        self.rng = rng
+        self.rng = np.random.default_rng(seed)
+        self.batch_size = batch_size
+
+    def draw(self) -> np.ndarray:
+        """Draw the slots of a step's replay batch, int64 (R,)."""
+        return self.memory.draw(self.batch_size, self.rng)
+
+    def place(self, rows: np.ndarray, labels: np.ndarray, **context: Any) -> None:
+        """Let the sampler place new samples, rows (B,) of the training set."""
+        self.memory.write(self.sampler.place(labels, **context), index=rows)
 
     def state_dict(self) -> dict:
         """Return the state of all three."""
@@ -76,8 +87,9 @@ def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
     sampler = config.sampler_for(dataset, seeds["sampler"])
     if sampler is None:
         return None
-    memory = Memory(config.resolved["memory_size"])
-    return Replay(sampler, memory, np.random.default_rng(seeds["replay"]))
+    settings = config.resolved
+    memory = Memory(settings["memory_size"])
+    return Replay(sampler, memory, seeds["replay"], settings["replay_batch_size"])
 
 
 def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
@@ -92,8 +104,7 @@ def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | 
     if replay is not None:
         for segment in stream(config, dataset):
             for batch in segment.batches:
-                slots = replay.sampler.place(dataset.train.labels[batch])
-                replay.memory.write(slots, index=batch)
+                replay.place(batch, dataset.train.labels[batch])
     return replay
 
 

@@ -20,8 +20,8 @@ from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Inputs, Precision, check_device
 from prslib.training.gradients import memory_variance
 from prslib.training.learner import (
-    SAMPLER_NEEDS,
     Learner,
+    context_of,
     score_tasks,
     with_run_columns,
 )
@@ -144,20 +144,11 @@ def train(
             if step <= progress.step:  # taken before an interruption
                 continue
 
-            slots = np.empty(0, np.int64)
-            if replay:
-                slots = replay.memory.draw(settings["replay_batch_size"], replay.rng)
+            slots = replay.draw() if replay else None
             learner.step(*learner.join(inputs, labels, batch, slots, replay))
-
             if replay:
-                context = {
-                    need: SAMPLER_NEEDS[need](
-                        learner, inputs, labels, batch, replay.memory
-                    )
-                    for need in replay.sampler.needs
-                }
-                slots = replay.sampler.place(dataset.train.labels[batch], **context)
-                replay.memory.write(slots, index=batch)
+                context = context_of(replay, learner, inputs, labels, batch)
+                replay.place(batch, dataset.train.labels[batch], **context)
 
             if replay and step in marks:
                 row = {
