@@ -224,7 +224,7 @@ class RunConfig:
                 )
             if isinstance(value, np.generic):
                 value = options[name] = value.item()
-            if isinstance(defaults[name], float):
+            if float in (type(value), type(defaults[name])):
                 value = options[name] = finite(name, value)
             if not isinstance(value, bool | int | float | str | None):
                 raise TypeError(

@@ -180,7 +180,7 @@ class Learner:
         return inputs if isinstance(inputs, Inputs) else Inputs(inputs, self.device)
 
     def _as_floats(self, inputs: Tensor) -> Tensor:
-        floats = as_floats(inputs)
+        floats = as_input(inputs)
         if self.device.type == "cuda" and floats.ndim == 4:
             # cuDNN follows either layout; another one would turn the weights around
             floats = floats.contiguous(memory_format=self.precision.memory_format)
@@ -207,7 +207,7 @@ def _evaluation_batch(size: tuple[int, ...]) -> int:
     return max(1, min(EVALUATION_BATCH, EVALUATION_PIXELS // math.prod(size)))
 
 
-def as_floats(inputs: Tensor) -> Tensor:
+def as_input(inputs: Tensor) -> Tensor:
     """Turn uint8 (B, H, W, channels) into float (B, channels, H, W) in [0, 1]."""
     if inputs.is_floating_point():  # features, which stay as they are
         return inputs

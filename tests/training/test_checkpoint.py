@@ -1,11 +1,13 @@
 """Checkpoints: runs that are killed or stopped end with the same bytes."""
 
 import errno
+import io
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -63,10 +65,11 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, m
 
 
 @pytest.mark.parametrize(
-    ("method", "points"), [*((name, 0) for name in METHODS), ("PRS", 3), ("ExStream", 3)]
+    ("method", "points"),
+    [*((name, 0) for name in METHODS), ("PRS", 3), ("ExStream", 3)],
 )
 def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, method, points):
-    """After the first step, amid a task, at its last step and at the next one's first."""
+    """After the first step, amid a task, at its last step, at the next one's."""
     config = RunConfig(**SMALL, method=method, variance_points=points)
     store, steps = Store(tmp_path), []
     Store(tmp_path / "whole").save(run(config))
@@ -87,7 +90,7 @@ def half_way(tmp_path_factory):
 
 
 def starts_over(config, path, scores, why):
-    """Tell if a run says in one line why it starts over, and gives the same scores."""
+    """Run with a file, which one line must say to be of no use; compare scores."""
     with pytest.warns(UserWarning, match=why) as caught:
         again = run(config, checkpoint=path)
     assert len(caught) == 1 and "\n" not in str(caught[0].message)
@@ -198,7 +201,7 @@ def test_files_are_written_when_their_time_has_come(tmp_path, monkeypatch):
     config, times = RunConfig(**SMALL, method="Finetune"), []
     monkeypatch.setattr(
         "prslib.training.checkpoint.replacing",
-        lambda path: times.append(path) or open(tmp_path / "file", "wb"),
+        lambda path: times.append(path) or nullcontext(io.BytesIO()),
     )
     steps = stopped_at(None, [config], Store(tmp_path), save_every=10)
-    assert len(times) == len(steps) // 10
+    assert len(times) == len(steps) // 10 > 1

@@ -8,7 +8,13 @@ from prslib.memory import Memory
 from prslib.samplers import make_sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import Replay, make_replay, seeds_of, stream, without_training
+from prslib.training.replay import (
+    Replay,
+    make_replay,
+    seeds_of,
+    stream,
+    without_training,
+)
 
 TINY = "digits70tiny"
 

@@ -15,7 +15,13 @@ from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import Replay, stream, without_training
-from prslib.training.run import conditions, initial_model, make_learner, run, run_at_once
+from prslib.training.run import (
+    conditions,
+    initial_model,
+    make_learner,
+    run,
+    run_at_once,
+)
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
@@ -51,7 +57,8 @@ def test_a_step_draws_trains_places_and_measures_in_this_order(monkeypatch):
     log(Learner, "step", "step")
     log(Replay, "place", "place")
     monkeypatch.setattr(
-        "prslib.training.run.memory_variance", lambda *_: events.append("measure") or 0.0
+        "prslib.training.run.memory_variance",
+        lambda *_: events.append("measure") or 0.0,
     )
     config = RunConfig(ONE_LABEL, "CRS", batch_size=40, variance_points=2)
     steps = len(run(config).gradient_variance) and events.count("step")
@@ -140,7 +147,10 @@ def test_methods_of_one_seed_begin_with_the_same_weights(dataset):
 
 
 def test_finetune_forgets_and_the_net_learns():
-    learned, kept = [], []  # mAP of each task but the last: just trained, and at the end
+    learned, kept = (
+        [],
+        [],
+    )  # mAP of each task but the last: just trained, and at the end
     for seed in range(3):
         scores = run(RunConfig(TINY, "Finetune", seed, weights="none")).scores
         overall = (scores["group"] == "overall") & (scores["metric"] == "mAP")
