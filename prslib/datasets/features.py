@@ -237,7 +237,7 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a part of the
+# `studies/head.py` and `studies/ewc_strength.py` chose step size and strength of EWC on a part of the
 # training stream
 HEAD = dict(model="head", learning_rate=0.004, ewc_lambda=1500.0, clip_value=0.5, precision="fp32")
 

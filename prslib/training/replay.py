@@ -33,12 +33,12 @@ def stream(config: RunConfig, dataset: SequentialDataset) -> list[Segment]:
             for _ in range(settings["epochs"])
         ]
         return [Segment(tuple(sorted(settings["schedule"])), np.concatenate(epochs))]
-    segments, seen = [], ()
-    for tasks in tasks_together(settings["schedule"], settings["tasks_at_once"]):
-        seen = (*seen, *tasks)
+    schedule, at_once = settings["schedule"], settings["tasks_at_once"]
+    segments = []
+    for number, tasks in enumerate(tasks_together(schedule, at_once), start=1):
         rows = np.flatnonzero(np.isin(task, tasks))
         batches = _shuffled_batches(rows, settings["batch_size"], rng)
-        segments.append(Segment(seen, batches))
+        segments.append(Segment(tuple(schedule[: number * at_once]), batches))
     return segments
 
 
