@@ -55,18 +55,17 @@ class Clock:
 
         slots = self.replay.draw()
         note()
-        alone = self.learner.join(self.inputs, self.labels, new)
-        note()
-        del alone
         data = self.inputs, self.labels
         joined = self.learner.join(*data, new, slots, self.replay)
+        note()
+        self.learner.join(*data, new)
         note()
         self.learner.step(*joined)
         note()
         context = context_of(self.replay, self.learner, *data, new)
         self.replay.place(new, self.multi_hot[new], **context)
         note()
-        draw, alone, join, train, place = np.diff(times)
+        draw, join, alone, train, place = np.diff(times)
         return np.array([draw + place, join - alone, draw + join + train + place])
 
 

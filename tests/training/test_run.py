@@ -122,6 +122,8 @@ def test_runs_are_scored_on_their_own_test_set(monkeypatch):
     balanced = RunConfig(TINY, "CRS", batch_size=40)
     imbalanced = dataclasses.replace(balanced, test_set="imbalanced")
     both = run_at_once([balanced, imbalanced])
+    alone = run(imbalanced).scores
+    pd.testing.assert_frame_equal(both[1].scores, alone, check_exact=True)
     assert not both[0].scores["value"].equals(both[1].scores["value"])
     monkeypatch.setattr(
         "prslib.training.run.load_dataset",
