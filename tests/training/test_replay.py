@@ -50,7 +50,7 @@ def test_methods_of_one_seed_see_the_same_stream(dataset, seed):
     """Else differences between methods would not be paired."""
     online = [name for name, method in METHODS.items() if not method.offline]
     first, *others = [stream(RunConfig(TINY, name, seed), dataset) for name in online]
-    assert len(online) == 8
+    assert {"Finetune", "EWC", "CRS", "GSS", "PRS"} <= set(online)
     for other in others:
         for one, two in zip(first, other, strict=True):
             np.testing.assert_array_equal(one.batches, two.batches)
