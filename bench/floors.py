@@ -41,7 +41,9 @@ class Traffic(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if not func.is_view and func is not torch.ops.aten.detach.default:
             leaves = pytree.tree_leaves((args, kwargs, result))
-            tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()]
+            tensors = [
+                leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.dim()
+            ]
             self.total += sum(t.nbytes for t in tensors if len(t) == self.batch)
         return result
 
@@ -67,7 +69,9 @@ def work(name: str, image_size: int, batch: int, dtype: torch.dtype) -> tuple[in
     return flops.get_total_flops(), traffic.total
 
 
-def rate(function: Callable, amount: float, device: torch.device, calls: int = 10) -> float:
+def rate(
+    function: Callable, amount: float, device: torch.device, calls: int = 10
+) -> float:
     """Return the median amount a second of calls in a row; two rows warm up."""
 
     def row() -> None:
@@ -77,7 +81,9 @@ def rate(function: Callable, amount: float, device: torch.device, calls: int = 1
     return calls * amount / np.median([clock(row, device) for _ in range(12)][2:])
 
 
-def floors(name: str, image_size: int, batch: int, device: torch.device) -> pd.DataFrame:
+def floors(
+    name: str, image_size: int, batch: int, device: torch.device
+) -> pd.DataFrame:
     """Measure the rates of a device and return the milliseconds that they allow a step."""
     side, length = (8192, 2**30) if device.type == "cuda" else (1024, 2**26)
     source = torch.randint(256, (length,), dtype=torch.uint8, device=device)
@@ -86,7 +92,7 @@ def floors(name: str, image_size: int, batch: int, device: torch.device) -> pd.D
     rows = []
     for key in PRECISIONS:
         precision = Precision(key)
-        dtype = precision.autocast or torch.float32
+        dtype = torch.bfloat16 if precision.is_half else torch.float32
         left, right = torch.randn(2, side, side, device=device).to(dtype)
         with precision.in_force():
             product = rate(partial(torch.matmul, left, right), 2 * side**3, device)

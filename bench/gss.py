@@ -13,6 +13,7 @@ the system after every step and had to ask for them again.
 import argparse
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import matplotlib
@@ -31,8 +32,9 @@ from prslib.memory import Memory
 from prslib.paths import figures_dir
 from prslib.report.style import HUES, STYLE
 from prslib.samplers import make_sampler
-from prslib.training.learner import SAMPLER_NEEDS, Learner
-from prslib.training.replay import replay_plan
+from prslib.training.device import Inputs
+from prslib.training.learner import Learner, context_of
+from prslib.training.replay import Replay
 
 MOST = (20 + 10 * 10 + 10) / 20
 TARGETS = {"convnet": 1.3 * MOST, "mlp": 4.0}
@@ -41,22 +43,22 @@ STEPS = {"convnet": 4, "mlp": 40}  # of each contestant before the next has its 
 CONTESTANTS = {"CRS": "crs", "GSS": "gss", "GSS, one backward a sample": "gss"}
 
 
-def one_backward_a_sample(learner, images, labels, batch, memory):
-    """Compare gradients the plain way: a pass for every memory batch and every new sample."""
+def one_backward_a_sample(replay, learner, inputs, labels, batch):
+    """Compare gradients the plain way: a pass a memory batch, a pass a new sample."""
 
-    def gradient(indices):
+    def gradient(rows):
         learner.model.eval()
-        indices = torch.from_numpy(indices)
-        scores = learner.model(learner.inputs(images, indices.numpy()))
-        parts = torch.autograd.grad(learner.loss(scores, labels[indices]), learner.parameters)
-        return torch.cat([part.flatten() for part in parts])
+        scores = learner.model(learner.encode(inputs[rows]))
+        loss = learner.loss(scores, labels[rows])
+        gradients = torch.autograd.grad(loss, learner.parameters)
+        return torch.cat([one.flatten() for one in gradients])
 
     def products(subsets):
-        known = [memory.read(slots)["index"] for slots in subsets]
-        rows = torch.stack([gradient(indices) for indices in [*known, *batch[:, None]]])
+        known = [replay.memory.read(slots)["index"] for slots in subsets]
+        rows = torch.stack([gradient(rows) for rows in [*known, *batch[:, None]]])
         return (rows @ rows.T).double().numpy()
 
-    return products
+    return {"gradient_products": products}
 
 
 def networks():
@@ -65,44 +67,54 @@ def networks():
     sizes = {"digits70seq": ((32, 32, 3), 70), "imbal-mnistseq": ((28, 28, 1), 10)}
     for dataset, (shape, classes) in sizes.items():
         settings = RunConfig(dataset=dataset).resolved
-        yield settings["model"], shape, classes, {name: settings[name] for name in training}
+        yield (
+            settings["model"],
+            shape,
+            classes,
+            {name: settings[name] for name in training},
+        )
 
 
 def contest(name, shape, classes, training) -> pd.DataFrame:
     """Return the milliseconds of a step, a row for each contestant and repetition."""
     rng = np.random.default_rng(0)
     count = SIZE + (REPETITIONS + 2) * STEPS[name] * BATCH
-    images = torch.from_numpy(rng.integers(256, size=(count, *shape), dtype=np.uint8))
+    pixels = rng.integers(256, size=(count, *shape), dtype=np.uint8)
     multi_hot = np.eye(classes, dtype=bool)[rng.integers(classes, size=count)]
-    labels = torch.from_numpy(multi_hot).float()
+    inputs, labels = Inputs(pixels), Inputs(multi_hot.astype(np.float32))
+
+    def take_steps(learner, replay, batches, context_of):
+        for batch in batches:
+            slots = replay.draw()
+            learner.step(*learner.join(inputs, labels, batch, slots, replay))
+            context = context_of(replay, learner, inputs, labels, batch)
+            context = {need: context[need] for need in replay.sampler.needs}
+            replay.place(batch, multi_hot[batch], **context)
+
     runs = {}
     for contestant, sampler in CONTESTANTS.items():
         learner = Learner(make_model(name, shape, classes, 0), **training)
-        sampler, memory = make_sampler(sampler, SIZE, classes, 0), Memory(SIZE)
+        sampler = make_sampler(sampler, SIZE, classes, 0)
+        replay = Replay(sampler, Memory(SIZE), 0, BATCH)
+        for batch in np.arange(SIZE).reshape(-1, BATCH):
+            context = context_of(replay, learner, inputs, labels, batch)
+            replay.place(batch, multi_hot[batch], **context)
+        batches = iter(np.arange(SIZE, count).reshape(-1, BATCH))
+        learner.probabilities(inputs)  # as in a run after its first task
         plain = "backward" in contestant
-        products = one_backward_a_sample if plain else SAMPLER_NEEDS["gradient_products"]
-
-        def ask_model(_, batch, memory, learner=learner, products=products):
-            return products(learner, images, labels, batch, memory)
-
-        def ones(_, batch, memory):
-            return lambda subsets: np.ones((len(subsets) + len(batch),) * 2)
-
-        rng = np.random.default_rng(0)
-        filling = np.arange(SIZE).reshape(-1, BATCH)
-        list(replay_plan(filling, multi_hot, sampler, memory, BATCH, rng, ones))
-        batches = np.arange(SIZE, count).reshape(-1, BATCH)
-        plan = replay_plan(batches, multi_hot, sampler, memory, BATCH, rng, ask_model)
-        learner.probabilities(images)  # as in a run after its first task
-        runs[contestant] = (learner, plan)
+        way = one_backward_a_sample if plain else context_of
+        runs[contestant] = learner, replay, batches, way
     rows = []
     for repetition in range(-2, REPETITIONS):  # the first two warm up
-        for contestant, (learner, plan) in runs.items():
+        for contestant, (learner, replay, batches, way) in runs.items():
+            steps = list(islice(batches, STEPS[name]))
             start = time.process_time()
-            learner.fit(images, labels, (next(plan) for _ in range(STEPS[name])))
+            take_steps(learner, replay, steps, way)
             seconds = time.process_time() - start
             if repetition >= 0:
-                rows.append((name, contestant, repetition, 1000 * seconds / STEPS[name]))
+                rows.append(
+                    (name, contestant, repetition, 1000 * seconds / STEPS[name])
+                )
     return pd.DataFrame(rows, columns=["model", "contestant", "repetition", "ms"])
 
 
@@ -112,7 +124,9 @@ def main() -> None:
     torch.set_num_threads(1)
     times = pd.concat([contest(*network) for network in networks()], ignore_index=True)
     base = times[times["contestant"] == "CRS"].set_index(["model", "repetition"])["ms"]
-    times["crs_steps"] = times["ms"] / times.set_index(["model", "repetition"]).index.map(base)
+    times["crs_steps"] = times["ms"] / times.set_index(
+        ["model", "repetition"]
+    ).index.map(base)
     table = times.groupby(["model", "contestant"], sort=False).agg(
         ms=("ms", "median"),
         crs_steps=("crs_steps", "median"),
@@ -120,9 +134,13 @@ def main() -> None:
         highest=("crs_steps", "max"),
     )
     table["at_most"] = [MOST if "GSS" in name else 1 for _, name in table.index]
-    table["target"] = [TARGETS[model] if name == "GSS" else np.nan for model, name in table.index]
+    table["target"] = [
+        TARGETS[model] if name == "GSS" else np.nan for model, name in table.index
+    ]
     table = table.round(2).reset_index()
-    print(f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions")
+    print(
+        f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions"
+    )
     print(table.to_string(index=False))
     folder = figures_dir("bench")
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +155,9 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
         bars = ax.barh(rows["contestant"], rows["crs_steps"], color="0.35")
         ax.bar_label(bars, fmt="%.1f", label_type="center", color="white", fontsize=9)
-        ax.axvline(MOST, color="black", linewidth=1, label=f"all samples looked at: {MOST}")
+        ax.axvline(
+            MOST, color="black", linewidth=1, label=f"all samples looked at: {MOST}"
+        )
         ax.axvline(
             TARGETS[model], color=HUES[1], linestyle="--", linewidth=1.4,
             label="limit set for GSS beforehand",

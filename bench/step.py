@@ -1,9 +1,8 @@
 """Measure what a training step costs, and the least that the machine allows.
 
 Run ``python bench/step.py --device cuda``: a step of ResNet-101 on 10 new and 10 replayed images of
-256x256, in float32, TF32 and bfloat16, launched kernel by kernel ("eager") and captured as a CUDA
-graph; it writes figures/bench/step_<device>.csv and .png. Without a GPU it measures a small network
-on small images, eager, to show that the program runs: ``python bench/step.py``.
+256x256, in float32, TF32 and bfloat16; it writes figures/bench/step_<device>.csv and .png. Without
+a GPU it measures a small network on small images: ``python bench/step.py``.
 
 All contestants take turns in one process, on random images. A step's parts come from timing it up
 to the loss, up to the gradients, and whole; what fetches its images and what the sampler needs are
@@ -40,18 +39,17 @@ from prslib.paths import figures_dir
 from prslib.report.style import STYLE
 from prslib.samplers import make_sampler
 from prslib.training.config import PRECISIONS
-from prslib.training.device import (
-    WARM_UP,
-    Captured,
-    Graphs,
-    Precision,
-    place,
-)
+from prslib.training.device import Inputs, Precision
 from prslib.training.learner import Learner
-from prslib.training.replay import replay_plan
+from prslib.training.replay import Replay
 
 NEW, REPLAYED, MEMORY = 10, 10, 2000
-TRAINING = {"optimizer": "adam", "learning_rate": 1e-4, "loss": "multilabel_soft_margin"}
+WARM_UP = 3  # steps before the first that counts
+TRAINING = {
+    "optimizer": "adam",
+    "learning_rate": 1e-4,
+    "loss": "multilabel_soft_margin",
+}
 PARTS = ("forward", "backward", "optimiser", "fetch", "sampler")
 COLUMNS = ["way", "part", "ms", "low", "high"]
 
@@ -60,23 +58,18 @@ class Way(NamedTuple):
     """A way to take the same step."""
 
     precision: str
-    captured: bool = False
     searched: bool = False  # whether cuDNN tries its algorithms out instead of guessing
     compiled: bool = False  # whether torch.compile has fused its operations
 
     def __str__(self):
-        how = "captured" if self.captured else "eager"
         extra = {"searched": self.searched, "compiled": self.compiled}
-        return ", ".join([f"{how} {self.precision}", *(name for name in extra if extra[name])])
+        return ", ".join([self.precision, *(name for name in extra if extra[name])])
 
 
 BASE = Way("fp32")
 ON_CPU = (BASE, Way("bf16"))
-COMPILED = {"cpu": Way("fp32", compiled=True), "cuda": Way("bf16", captured=True, compiled=True)}
-ON_GPU = (
-    *(Way(precision, captured) for precision in PRECISIONS for captured in (False, True)),
-    Way("bf16", captured=True, searched=True),
-)
+COMPILED = {"cpu": Way("fp32", compiled=True), "cuda": Way("bf16", compiled=True)}
+ON_GPU = (*map(Way, PRECISIONS), Way("bf16", searched=True))
 
 
 class Contestant:
@@ -100,15 +93,16 @@ class Contestant:
         rng = np.random.default_rng(0)
         self.plan = rng.integers(len(images), size=(options.steps, NEW + REPLAYED))
         multi_hot = rng.random((len(images), CLASSES)) < 0.04
-        self.labels = torch.from_numpy(multi_hot).float().to(self.device)
-        rows = torch.from_numpy(self.plan[0]).to(self.device)
-        self.batch = images[rows], self.labels[rows]
-        cut = {"forward": self.forward, "backward": self.backward, "optimiser": self.learner.step}
-        if way.captured:
-            graphs = Graphs(self.device)
-            cut = {part: Captured(function, graphs) for part, function in cut.items()}
-        self.learner._step = cut["optimiser"]
-        self.cut = {part: partial(self.repeat, function) for part, function in cut.items()}
+        self.labels = Inputs(multi_hot.astype(np.float32), options.device)
+        self.batch = images[self.plan[0]], self.labels[self.plan[0]]
+        cut = {
+            "forward": self.forward,
+            "backward": self.backward,
+            "optimiser": self.step,
+        }
+        self.cut = {
+            part: partial(self.repeat, function) for part, function in cut.items()
+        }
         self.cut["fetch"], self.cut["whole"] = self.fetch, self.whole
         for function in self.cut.values():
             with self.settings():
@@ -118,32 +112,42 @@ class Contestant:
     @contextmanager
     def settings(self):
         """Compute as this way does."""
-        before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, self.way.searched
+        before, torch.backends.cudnn.benchmark = (
+            torch.backends.cudnn.benchmark,
+            self.way.searched,
+        )
         try:
             with Precision(self.way.precision).in_force():
-                if self.way.searched:  # bfloat16 does not look at it, but cuDNN's plans are kept
-                    torch.backends.cudnn.conv.fp32_precision = "ieee"  # by it: not those guessed
+                if (
+                    self.way.searched
+                ):  # bfloat16 does not look at it, but cuDNN's plans are kept
+                    torch.backends.cudnn.conv.fp32_precision = (
+                        "ieee"  # by it: not those guessed
+                    )
                 yield
         finally:
             torch.backends.cudnn.benchmark = before
 
     def forward(self, pixels, targets) -> None:
         self.learner.upper.train()
-        self.learner.objective(self.learner.below(pixels), targets)
+        self.learner.objective(self.learner.encode(pixels), targets)
 
     def backward(self, pixels, targets) -> None:
         self.learner.upper.train()
-        loss = self.learner.objective(self.learner.below(pixels), targets)
+        loss = self.learner.objective(self.learner.encode(pixels), targets)
         self.learner.optimizer.zero_grad()
         loss.backward()
+
+    def step(self, pixels, targets) -> None:
+        self.learner.step(self.learner.encode(pixels), targets)
 
     def repeat(self, function: Callable) -> None:
         for _ in self.plan:
             function(*self.batch)
 
     def fetch(self) -> None:
-        for pixels, rows in self.images.feed(self.plan):
-            _ = pixels, self.labels[rows]
+        for rows in self.plan:
+            _ = self.images[rows], self.labels[rows]
 
     def whole(self) -> None:
         self.learner.fit(self.images, self.labels, self.plan)
@@ -152,25 +156,35 @@ class Contestant:
         """Return the milliseconds of a step up to each cut."""
         with self.settings():
             times = {part: clock(cut, self.device) for part, cut in self.cut.items()}
-        return {part: 1000 * seconds / len(self.plan) for part, seconds in times.items()}
+        return {
+            part: 1000 * seconds / len(self.plan) for part, seconds in times.items()
+        }
 
 
 def sampler_times(repetitions: int, steps: int = 500) -> list[float]:
-    """Return the milliseconds a step that PRS and the memory take to make a plan on the host."""
+    """Return the milliseconds a step that PRS and the memory take on the host."""
     rng = np.random.default_rng(0)
     length = MEMORY + repetitions * steps * NEW
-    multi_hot = rng.random((length, CLASSES)) < rng.pareto(1, CLASSES).clip(0.02, 2) / 10
+    multi_hot = (
+        rng.random((length, CLASSES)) < rng.pareto(1, CLASSES).clip(0.02, 2) / 10
+    )
     multi_hot[np.arange(length), rng.integers(CLASSES, size=length)] = True
-    sampler, memory = make_sampler("prs", MEMORY, CLASSES, 0), Memory(MEMORY)
-    batches = np.arange(length).reshape(-1, NEW)
-    plan = replay_plan(batches, multi_hot, sampler, memory, REPLAYED, rng)
+    sampler = make_sampler("prs", MEMORY, CLASSES, 0)
+    replay = Replay(sampler, Memory(MEMORY), 0, REPLAYED)
+    batches = iter(np.arange(length).reshape(-1, NEW))
+
+    def take_step() -> None:
+        rows = next(batches)
+        replay.draw()
+        replay.place(rows, multi_hot[rows])
+
     for _ in range(MEMORY // NEW):
-        next(plan)
+        take_step()
     times = []
     for _ in range(repetitions):
         start = time.perf_counter()
         for _ in range(steps):
-            next(plan)
+            take_step()
         times.append(1000 * (time.perf_counter() - start) / steps)
     return times
 
@@ -179,7 +193,7 @@ def contest(options) -> pd.DataFrame:
     """Return the quartiles of every part of a step, way by way."""
     rng = np.random.default_rng(0)
     shape = (options.images, options.image_size, options.image_size, 3)
-    images = place(rng.integers(256, size=shape, dtype=np.uint8), options.device)
+    images = Inputs(rng.integers(256, size=shape, dtype=np.uint8), options.device)
     kind = torch.device(options.device).type
     ways = ON_GPU if kind == "cuda" else ON_CPU
     if options.compile:
@@ -217,7 +231,15 @@ def draw(table: pd.DataFrame, title: str) -> plt.Figure:
         ax.barh(ways, width, left=left, color=colour, label=part)
         left += width
     whole = parts.loc[ways, "whole"]
-    ax.plot(whole, ways, "|", color="black", markersize=16, markeredgewidth=2, label="as it runs")
+    ax.plot(
+        whole,
+        ways,
+        "|",
+        color="black",
+        markersize=16,
+        markeredgewidth=2,
+        label="as it runs",
+    )
     base = whole[str(BASE)]
     for way, ms in whole.items():
         text = f"{ms:.3g} ms, x{base / ms:.1f}"
@@ -227,7 +249,11 @@ def draw(table: pd.DataFrame, title: str) -> plt.Figure:
     for part, style in styles.items():
         ms = parts.loc["floor bf16", part]
         ax.axvline(
-            ms, color="black", linestyle=style, linewidth=1, label=f"{part}, bf16: {ms:.2g} ms"
+            ms,
+            color="black",
+            linestyle=style,
+            linewidth=1,
+            label=f"{part}, bf16: {ms:.2g} ms",
         )
     ax.set(title=title, xlabel="time of a training step (ms), medians")
     ax.set_xlim(0, 1.25 * max(whole.max(), left.max()))
@@ -249,12 +275,22 @@ def device_name(device: torch.device) -> str:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line; without a GPU the size is a small one."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument(
+        "--device", default="cuda" if torch.cuda.is_available() else "cpu"
+    )
     parser.add_argument("--model", help="by default resnet101, on a CPU convnet")
-    parser.add_argument("--image-size", type=int, help="in pixels, by default 256, on a CPU 32")
-    parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
-    parser.add_argument("--images", type=int, default=2000, help="to draw from (%(default)s)")
-    parser.add_argument("--steps", type=int, default=5, help="timed together (%(default)s)")
+    parser.add_argument(
+        "--image-size", type=int, help="in pixels, by default 256, on a CPU 32"
+    )
+    parser.add_argument(
+        "--compile", action="store_true", help="measure torch.compile, too"
+    )
+    parser.add_argument(
+        "--images", type=int, default=2000, help="to draw from (%(default)s)"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=5, help="timed together (%(default)s)"
+    )
     parser.add_argument("--repetitions", type=int, default=20, help="(%(default)s)")
     options = parser.parse_args(arguments)
     small = torch.device(options.device).type == "cpu"
@@ -273,7 +309,9 @@ def main(arguments: list[str] | None = None) -> None:
         f"{options.model}, {NEW} + {REPLAYED} images of {options.image_size}x{options.image_size}, "
         f"{name.upper()}"
     )
-    print(f"{title}; PyTorch {torch.__version__}, medians of {options.repetitions} repetitions")
+    print(
+        f"{title}; PyTorch {torch.__version__}, medians of {options.repetitions} repetitions"
+    )
     allowed = floors(options.model, options.image_size, NEW + REPLAYED, device)
     print(allowed.to_string(index=False, float_format="%.4g"))
     allowed = allowed.assign(way="floor " + allowed["precision"])[["way", "part", "ms"]]
@@ -281,7 +319,11 @@ def main(arguments: list[str] | None = None) -> None:
     print(table.pivot(index="way", columns="part", values="ms").round(3).to_string())
     folder = figures_dir("bench")
     folder.mkdir(parents=True, exist_ok=True)
-    described = {"device": name, "model": options.model, "image_size": options.image_size}
+    described = {
+        "device": name,
+        "model": options.model,
+        "image_size": options.image_size,
+    }
     table.assign(**described)[[*described, *COLUMNS]].to_csv(
         folder / f"step_{name}.csv", index=False, float_format="%.4g"
     )

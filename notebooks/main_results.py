@@ -65,9 +65,9 @@ settings
 #
 # - *Finetune* has no memory. *Multitask* sees all tasks shuffled together, once.
 # - *EWC* has no memory either. It penalises changes of the weights that earlier tasks needed. The
-#   paper's strength of the penalty does not carry over to other networks. `bench/ewc_strength.py`
+#   paper's strength of the penalty does not carry over to other networks. `studies/ewc_strength.py`
 #   chose each data set's, on seeds and on training images that are not tested on here
-#   (`figures/bench/ewc_strength.csv`).
+#   (`figures/studies/ewc_strength.csv`).
 # - *CRS* (conventional reservoir sampling) keeps every image with the same probability.
 # - *GSS* keeps images whose gradients differ. It is the slowest method.
 # - *ExStream* freezes the lower part of the network and keeps prototypes of its features by class.

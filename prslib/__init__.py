@@ -1,6 +1,6 @@
-"""Imbalanced continual learning with Partitioning Reservoir Sampling (Kim et al., ECCV 2020).
+"""Imbalanced continual learning with Partitioning Reservoir Sampling (ECCV 2020).
 
-Names load on first use, so that ``from prslib import make_sampler`` does not wait for torch.
+Names load on first use: ``from prslib import make_sampler`` does not wait for torch.
 
 Examples
 --------
@@ -12,7 +12,7 @@ array([0, 1])
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see
     # isort: off
@@ -22,9 +22,11 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from prslib.memory import Memory as Memory
     from prslib.models import MODELS as MODELS
     from prslib.models.networks import make_model as make_model
-    from prslib.samplers import SAMPLERS as SAMPLERS, make_sampler as make_sampler
-    from prslib.training.config import Run as Run, RunConfig as RunConfig, configs as configs
-    from prslib.training.config import configs_of as configs_of, paired as paired
+    from prslib.samplers import SAMPLERS as SAMPLERS, Sampler as Sampler
+    from prslib.samplers import make_sampler as make_sampler
+    from prslib.training.config import Run as Run, RunConfig as RunConfig
+    from prslib.training.config import configs as configs, configs_of as configs_of
+    from prslib.training.config import paired as paired
     from prslib.training.methods import METHODS as METHODS, register as register
     from prslib.training.run import run as run
 
@@ -36,7 +38,7 @@ _NAMES = {
     "prslib.memory": ("Memory",),
     "prslib.models": ("MODELS",),
     "prslib.models.networks": ("make_model",),
-    "prslib.samplers": ("SAMPLERS", "make_sampler"),
+    "prslib.samplers": ("SAMPLERS", "Sampler", "make_sampler"),
     "prslib.training.config": ("Run", "RunConfig", "configs", "configs_of", "paired"),
     "prslib.training.methods": ("METHODS", "register"),
     "prslib.training.run": ("run",),
@@ -45,7 +47,7 @@ _HOME = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'prslib' has no attribute {name!r}")
     from prslib.checks import naming_extra
@@ -58,6 +60,18 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# modules that register samplers, methods, data sets or networks: in every process that loads this
-for _module in filter(None, os.environ.get("PRSLIB_PLUGINS", "").split(",")):
-    import_module(_module.strip())
+def _import_plugins() -> None:
+    """Import the modules of PRSLIB_PLUGINS, which register samplers, data sets, ..."""
+    for name in os.environ.get("PRSLIB_PLUGINS", "").split(","):
+        if name := name.strip():
+            try:
+                import_module(name)
+            except (Exception, SystemExit) as error:
+                raise ImportError(
+                    "PRSLIB_PLUGINS: expected names of modules, with commas between, "
+                    f"got {name!r}, whose import raised {error!r}; correct it, put its "
+                    "folder on PYTHONPATH, or unset the variable"
+                ) from error
+
+
+_import_plugins()  # in every process that loads this

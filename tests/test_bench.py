@@ -10,14 +10,16 @@ import torch
 from prslib.paths import project_root
 
 BENCH = project_root() / "bench"
-PROGRAMS = ["ewc_strength", "gss", "head", "many", "replay_share", "samplers", "step"]
+PROGRAMS = ["gss", "many", "replay_share", "samplers", "step"]
+STUDIES = ["ewc_strength", "head"]
 PARTS = {"floors"}  # no programs: what bench/step.py counts with
 
 
 @pytest.fixture
 def load(monkeypatch):
     """Import a benchmark by its name."""
-    monkeypatch.setattr(sys, "path", [str(BENCH), *sys.path])
+    folders = [str(BENCH), str(project_root() / "studies")]
+    monkeypatch.setattr(sys, "path", [*folders, *sys.path])
     return importlib.import_module
 
 
@@ -25,7 +27,7 @@ def test_every_benchmark_is_asked():
     assert {file.stem for file in BENCH.glob("*.py")} == {*PROGRAMS, *PARTS}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *STUDIES])
 def test_help_measures_nothing(name, load, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--help"])

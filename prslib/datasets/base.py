@@ -231,8 +231,9 @@ class Recipe:
     weights : str or None
         Name of the initial weights; None for the model's default.
     ewc_lambda : float
-        Strength of EWC's penalty: the paper's or, for the stand-ins, what a search
-        chose on seeds and images that no result is reported on.
+        Strength of EWC's penalty: the paper's or, for the stand-ins, what
+        `studies/ewc_strength.py` chooses on seeds and images that no result is
+        reported on.
     test_resamples : int
         How often the test images are drawn anew, so that intervals hold their chance
         too; 0 where they are many.

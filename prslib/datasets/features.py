@@ -288,7 +288,7 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-# `bench/head.py` and `bench/ewc_strength.py` chose step size and strength of EWC on a
+# `studies/head.py` and `studies/ewc_strength.py` chose step size and strength of EWC on a
 # part of the training stream
 HEAD = dict(
     model="head",

@@ -17,7 +17,7 @@ from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig, configs
-from prslib.training.replay import new_samples, seeds_of
+from prslib.training.replay import seeds_of, stream
 
 
 @dataclass(frozen=True)
@@ -245,11 +245,11 @@ def memory_mix(
     for config in deviation_configs(names, seeds, rho):
         dataset = load_dataset(config.dataset, images=False)
         sampler = config.sampler_for(dataset, seeds_of(config)["sampler"])
-        stream = np.concatenate([part.batches for part in new_samples(config, dataset)])
+        batches = np.concatenate([s.batches for s in stream(config, dataset)])
         labels, rare = dataset.train.labels, np.array(dataset.class_group) == "minority"
         held, seen = np.zeros(len(sampler.labels), np.int64), 0
-        marks = np.linspace(0, len(stream), points + 1).astype(int)[1:]
-        for step, batch in enumerate(stream, 1):
+        marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
+        for step, batch in enumerate(batches, 1):
             for item, slot in enumerate(sampler.place(labels[batch]), seen):
                 if slot >= 0:
                     held[slot] = item
@@ -260,15 +260,8 @@ def memory_mix(
                 mix = counts / counts.sum()
                 gap = np.abs(mix - p / p.sum()).sum() / 2
                 values = gap, mix[rare].sum(), 1 - held.mean() / seen
-                run = (
-                    config.dataset,
-                    name_of(config),
-                    config.seed,
-                    100 * step / len(stream),
-                )
-                rows += [
-                    (*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)
-                ]
+                run = config.dataset, name_of(config), config.seed, 100 * step / len(batches)
+                rows += [(*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)]
     columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
     return pd.DataFrame(rows, columns=columns)
 

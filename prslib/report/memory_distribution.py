@@ -15,7 +15,7 @@ from prslib.report.notebook import several
 from prslib.report.style import COLOURS, HUES, draw_marks, in_order, looks_of
 from prslib.training.config import RunConfig, configs_of, paired
 from prslib.training.methods import METHODS
-from prslib.training.replay import plan
+from prslib.training.replay import without_training
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,12 @@ def memory_shares(
             if config.dataset == name:
                 known = config.hash in trained
                 labels = (
-                    trained[config.hash] if known else plan(config, dataset)[1]
+                    trained[config.hash]
+                    if known
+                    else without_training(config, dataset).sampler.labels
                 )  # (m, C)
-                frames.append(
-                    _shares(dataset, labels.sum(axis=0), config.method, config.seed)
-                )
+                counts = labels.sum(axis=0)
+                frames.append(_shares(dataset, counts, config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 
 

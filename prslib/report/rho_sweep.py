@@ -13,7 +13,7 @@ from prslib.report.notebook import several
 from prslib.report.style import draw_curves, looks_like
 from prslib.report.tables import METRICS
 from prslib.training.config import RunConfig, configs
-from prslib.training.replay import make_replay, stream_of
+from prslib.training.replay import stream, without_training
 
 LOOKS = looks_like(METRICS)
 
@@ -95,14 +95,11 @@ def beside_crs(
     fixed = {"rho": 1.0, "memory_size": memory_size, "seed": list(seeds)}
     for config in configs(dataset=list(names), method=["CRS", "PRS"], **fixed):
         data = load_dataset(config.dataset, images=False)
-        replay, size = make_replay(config, data), config.resolved["batch_size"]
-        batches = [b for part in stream_of(config, data, replay) for b in part.batches]
-        stream = np.concatenate(
-            [batch[:size] for batch in batches]
-        )  # replayed ones come after
+        shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
+        replay = without_training(config, data)
         held = replay.memory.read(np.arange(len(replay.memory)))["index"]
         row = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
         row["labels"] = data.train.labels[held].sum(axis=1).mean()
-        early = 100 * np.isin(held, stream[: len(stream) // 10]).mean()
+        early = 100 * np.isin(held, shown[: len(shown) // 10]).mean()
         rows.append(row | {"early": early})
     return pd.DataFrame(rows)

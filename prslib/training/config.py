@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from inspect import Parameter
 from itertools import product
 
 import numpy as np
@@ -23,17 +24,22 @@ from prslib.datasets import (
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
-from prslib.samplers import make_sampler
-from prslib.training.methods import METHODS
+from prslib.samplers import Sampler, make_sampler
+from prslib.training.methods import METHODS, SAMPLER_FIELDS
 
-PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision` makes them
-TEST_SETS, VARIANTS = ("balanced", "imbalanced", "full"), ("paper", "authors")
+PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
+TEST_SETS = ("balanced", "imbalanced", "full")
+VARIANTS = ("paper", "authors")
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
-# Fields that a hash leaves out at these values: runs kept their hashes when the fields were added.
-PLAIN = {"precision": "fp32", "features_per_class": 0, "variance_points": 0, "test_resamples": 0}
-PLAIN |= {"macro_auc": False}
-# do not change the training
+# A hash leaves fields out at these values: runs kept theirs when the fields were added.
+PLAIN = {
+    "precision": "fp32",
+    "features_per_class": 0,
+    "variance_points": 0,
+    "test_resamples": 0,
+    "macro_auc": False,
+}
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points", "macro_auc")
 
 COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
@@ -55,7 +61,7 @@ NUMBERS = {  # each check refuses a wrong value and returns Python's int or floa
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Hold what decides a run's result, checked on construction (section "Experimental Design").
+    """What decides a run's result, checked when made (Sec. "Experimental Design").
 
     A field left at None takes the data set's own value (`prslib.datasets.Recipe`).
 
@@ -72,8 +78,9 @@ class RunConfig:
     memory_size : int or None
         Samples in memory.
     schedule : tuple of int or None
-        Order of the tasks. For single-label data it is the order of the classes, which are trained
-        in pairs; the seed draws it by default, since the paper does not publish its own.
+        Order of the tasks. For single-label data it is the order of the classes, which
+        are trained in pairs; the seed draws it by default, since the paper does not
+        publish its own.
     epochs : int
         Epochs of Multitask; the appendix also has 10.
     ewc_lambda : float or None
@@ -83,37 +90,43 @@ class RunConfig:
     model : str or None
         A key of `MODELS`.
     weights : str or None
-        The model's first weights: "none", one of its `Architecture.published_weights`, or a file
-        with its state dict. "digits" are five pretrainings, one a seed in turn; those learned on
-        ImageNet are fetched once. The default is what the data set's recipe names, if the model has
-        it, else `Architecture.default_weights`. Models without published weights ignore it.
+        The model's first weights: "none", one of its `Architecture.published_weights`,
+        or a file with its state dict. "digits" are five pretrainings, one a seed in
+        turn; those learned on ImageNet are fetched once. The default is what the data
+        set's recipe names, if the model has it, else `Architecture.default_weights`.
+        Models without published weights ignore it.
     frozen_stages : int
         How many of the model's stages are frozen for every method; the paper's table of
         architectures freezes the first residual block. A method may freeze more.
     pretrained_stages : int or None
-        How many stages EWC freezes; None for all that begin with learned weights (Sec. 6.1).
+        How many stages EWC freezes; None for all that begin with learned weights
+        (Sec. 6.1).
     learning_rate : float or None
         Step size of the optimiser.
     batch_size, replay_batch_size : int or None
         New and replayed samples a step.
     features_per_class : int
-        Of how many test images of a class, at most, `Run.features` keeps the penultimate features;
-        0 for none.
+        Of how many test images of a class, at most, `Run.features` keeps the
+        penultimate features; 0 for none.
     variance_points : int
-        At how many points of the stream the gradient variance over the memory is measured
-        (`prslib.training.gradients`); 0 for none. They are evenly apart, the last at the end.
-    macro_auc : bool
-        Whether the scores have `prslib.metrics.macro_auc`, too.
+        At how many points of the stream the gradient variance over the memory is
+        measured (`prslib.training.gradients`); 0 for none. They are evenly apart, the
+        last at the end.
     precision : str or None
         "fp32", "tf32" or "bf16" (`prslib.training.device.Precision`).
+    macro_auc : bool
+        Whether the scores have `prslib.metrics.macro_auc`, too.
+    options : dict or None
+        Options of the method's sampler beside ``rho`` and ``variant``: its keyword-only
+        parameters, in numbers or text. They are kept as sorted pairs.
 
     Raises
     ------
     TypeError
-        If a field has the wrong type.
+        If a field has the wrong type, or the sampler does not have such an option.
     ValueError
-        If a field's value is out of range or unknown, or if the model is not made for the data set
-        or the method.
+        If a field's value is out of range or unknown, or if the model is not made for
+        the data set or the method.
     FileNotFoundError
         If the file of the model's weights is not there.
 
@@ -121,6 +134,8 @@ class RunConfig:
     --------
     >>> RunConfig(dataset="digits70tiny", method="CRS").resolved["memory_size"]
     50
+    >>> RunConfig(method="GSS", options={"subsets": 5}).options
+    (('subsets', 5),)
     """
 
     dataset: str = "digits70seq"
@@ -144,61 +159,117 @@ class RunConfig:
     variance_points: int = 0
     precision: str | None = None
     macro_auc: bool = False
+    options: dict | tuple | None = None
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
-        known: dict[str, Iterable] = {"dataset": DATASETS, "method": METHODS, "variant": VARIANTS}
-        known |= {"precision": PRECISIONS, "test_set": TEST_SETS, "model": MODELS}
-        for name, names in known.items():
-            if getattr(self, name) is not None or getattr(RunConfig, name) is not None:
-                one_of(name, getattr(self, name), names)
-        self._check_numbers()
-        if not isinstance(self.macro_auc, bool):
-            raise TypeError(f"macro_auc must be True or False, got {self.macro_auc!r}")
-        if self.schedule is not None:
-            if isinstance(self.schedule, str) or not isinstance(self.schedule, Iterable):
-                raise TypeError(
-                    "schedule must be the tasks in their order, such as (0, 3, 1, 2), or None, "
-                    f"got {self.schedule!r}"
-                )
-            schedule = validate_schedule(self.schedule, len(DATASETS[self.dataset].recipe.schedule))
-            object.__setattr__(self, "schedule", schedule)
-        self._check_model()
-
-    def _check_numbers(self) -> None:
-        """Refuse numbers out of range; 1, 1.0 and numpy's are one configuration."""
-        for name, check in NUMBERS.items():
-            value = getattr(self, name)
-            if value is not None or getattr(RunConfig, name) is not None:  # else None is allowed
-                object.__setattr__(self, name, check(name, value) + 0)  # -0.0 becomes 0.0
+        names = {
+            "dataset": DATASETS,
+            "method": METHODS,
+            "variant": VARIANTS,
+            "precision": PRECISIONS,
+            "test_set": TEST_SETS,
+            "model": MODELS,
+        }
+        for field, values in names.items():
+            if not self._takes_recipe(field):
+                one_of(field, getattr(self, field), values)
+        for field, check in NUMBERS.items():  # 1, 1.0 and numpy's are one configuration
+            if not self._takes_recipe(field):
+                self._set(field, check(field, getattr(self, field)) + 0)  # no -0.0
         if self.ewc_lambda is not None and self.ewc_lambda < 0:
             raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
         if self.learning_rate is not None and self.learning_rate <= 0:
-            raise ValueError(f"learning_rate must be above 0, got {self.learning_rate:g}")
+            raise ValueError(
+                f"learning_rate must be above 0, got {self.learning_rate:g}"
+            )
+        if not isinstance(self.macro_auc, bool):
+            raise TypeError(f"macro_auc must be True or False, got {self.macro_auc!r}")
+        if self.schedule is not None:
+            if isinstance(self.schedule, str) or not isinstance(
+                self.schedule, Iterable
+            ):
+                raise TypeError(
+                    "schedule must be the tasks in their order, such as (0, 3, 1, 2), "
+                    f"or None, got {self.schedule!r}"
+                )
+            tasks = len(DATASETS[self.dataset].recipe.schedule)
+            self._set("schedule", validate_schedule(self.schedule, tasks))
+        self._set("options", self._checked_options())
+        self._check_model()
+
+    def _takes_recipe(self, field: str) -> bool:
+        is_none = getattr(self, field) is None
+        return is_none and getattr(RunConfig, field) is None  # the field's default
+
+    def _set(self, field: str, value: object) -> None:
+        object.__setattr__(self, field, value)  # the way of frozen dataclasses
+
+    def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
+        """Return the sampler's options as sorted pairs; None for none."""
+        try:
+            options = dict(self.options or ())
+        except (TypeError, ValueError):
+            raise TypeError(
+                "options must be a dict of the sampler's options, such as "
+                f"{{'alpha': 2.0}}, or None, got {self.options!r}"
+            ) from None
+        defaults = METHODS[self.method].defaults
+        for name, value in options.items():
+            if name not in defaults:
+                raise TypeError(
+                    f"unknown option {name!r} of method {self.method!r}; known "
+                    f"options: {', '.join(defaults) or 'none'}, beside the fields "
+                    f"{' and '.join(SAMPLER_FIELDS)}"
+                )
+            if isinstance(value, np.generic):
+                value = options[name] = value.item()
+            if float in (type(value), type(defaults[name])):
+                value = options[name] = finite(name, value)
+            if not isinstance(value, bool | int | float | str | None):
+                raise TypeError(
+                    f"option {name} must be a number, text, True, False or None, "
+                    f"got {value!r}"
+                )
+        needed = [name for name, value in defaults.items() if value is Parameter.empty]
+        if missing := sorted(set(needed) - set(options)):
+            raise TypeError(
+                f"method {self.method!r} needs the option {', '.join(missing)}; give "
+                f"options={{{missing[0]!r}: ...}}"
+            )
+        return tuple(sorted(options.items())) or None
 
     def _check_model(self) -> None:
         if self.weights is not None and not isinstance(self.weights, str):
             raise TypeError(f"weights must be text or None, got {self.weights!r}")
         settings, method = self.resolved, METHODS[self.method]
-        name, row = settings["model"], MODELS[settings["model"]]
-        if row.on_features != MODELS[DATASETS[self.dataset].recipe.model].on_features:
+        name = settings["model"]
+        model = MODELS[name]
+        if model.on_features != MODELS[DATASETS[self.dataset].recipe.model].on_features:
             kinds = ("images", "features of images")
-            fit = [other for other, its in MODELS.items() if its.on_features != row.on_features]
+            fitting = [
+                other
+                for other, row in MODELS.items()
+                if row.on_features != model.on_features
+            ]
             raise ValueError(
-                f"model {name} takes {kinds[row.on_features]}, and {self.dataset} holds "
-                f"{kinds[not row.on_features]}; choose one of {', '.join(fit)}"
+                f"model {name} takes {kinds[model.on_features]}, and {self.dataset} "
+                f"holds {kinds[not model.on_features]}; choose one of "
+                f"{', '.join(fitting)}"
             )
-        row.check(name, settings["loss"], settings["weights"])
-        begins_with = file_of(of_seed(settings["weights"], self.seed))
-        if DATASETS[self.dataset].tests_on_pretrained and begins_with in EMBEDDED.values():
+        model.check(name, settings["loss"], settings["weights"])
+        first_weights = file_of(of_seed(settings["weights"], self.seed))
+        tests_on_them = DATASETS[self.dataset].tests_on_pretrained
+        if tests_on_them and first_weights in EMBEDDED.values():
             raise ValueError(
-                f"weights {settings['weights']!r} have learned from images that {self.dataset} "
-                f"tests on; choose weights {NONE!r} or another data set"
+                f"weights {settings['weights']!r} have learned from images that "
+                f"{self.dataset} tests on; choose weights {NONE!r} or another data set"
             )
-        asking = self.method if method.looks_at_gradients else "variance_points"
-        if method.looks_at_gradients or self.variance_points:
-            row.check_gradients(name, asking)
-        row.check_frozen(name, max(self.frozen_stages, self.pretrained_stages or 0))
+        if method.looks_at_gradients:
+            model.check_gradients(name, self.method)
+        elif self.variance_points:
+            model.check_gradients(name, "variance_points")
+        model.check_frozen(name, max(self.frozen_stages, self.pretrained_stages or 0))
 
     @property
     def resolved(self) -> dict:
@@ -206,22 +277,27 @@ class RunConfig:
         recipe = dict(vars(DATASETS[self.dataset].recipe))
         if recipe.pop("schedule_drawn"):
             recipe["schedule"] = draw_schedule(len(recipe["schedule"]), self.seed)
-        fields = {k: v for k, v in vars(self).items() if v is not None}
-        row = MODELS[fields.get("model", recipe["model"])]
-        weights = fields.pop("weights", row.begins_with(recipe.pop("weights")))
-        weights = weights if row.published_weights else NONE
-        recipe["pretrained_stages"] = row.pretrained_stages(weights)
-        recipe["vector_stages"] = row.vector_stages
+        fields = {k: value for k, value in vars(self).items() if value is not None}
+        model = MODELS[fields.get("model", recipe["model"])]
+        weights = fields.pop("weights", model.begins_with(recipe.pop("weights")))
+        weights = weights if model.published_weights else NONE
+        recipe["pretrained_stages"] = model.pretrained_stages(weights)
+        recipe["vector_stages"] = model.vector_stages
         return recipe | fields | {"weights": weights}
 
     @property
     def identity(self) -> dict:
         """The resolved fields that change this run's result, and no others."""
-        own = METHODS[self.method].reads
-        others = {name for method in METHODS.values() for name in method.reads} - set(own)
-        told = [pair for pair in self.resolved.items() if pair not in PLAIN.items()]
-        fields = {name: value for name, value in told if name not in others}
+        unread = {name for method in METHODS.values() for name in method.reads}
+        unread -= set(METHODS[self.method].reads)
+        fields = {
+            name: value
+            for name, value in self.resolved.items()
+            if name not in unread and (name, value) not in PLAIN.items()
+        }
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
+        if self.options:
+            fields["options"] = dict(self.options)
         return fields | {"data": fingerprint(self.dataset), "protocol": PROTOCOL}
 
     @property
@@ -231,81 +307,95 @@ class RunConfig:
 
     @property
     def training(self) -> str:
-        """Twelve hexadecimal digits, equal for runs that differ only in their measurements."""
-        return _digest({k: v for k, v in self.identity.items() if k not in MEASUREMENTS})
+        """Twelve hexadecimal digits, equal for runs that differ in `MEASUREMENTS`."""
+        identity = self.identity
+        return _digest({k: identity[k] for k in identity if k not in MEASUREMENTS})
 
-    def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
-        """Make the empty sampler of a run on a data set; None for a method without a memory."""
+    def sampler_for(
+        self, dataset: SequentialDataset, seed: np.random.SeedSequence
+    ) -> Sampler | None:
+        """Make a run's empty sampler; None for a method without a memory."""
         settings, method = self.resolved, METHODS[self.method]
         if method.sampler is None:
             return None
-        size, options = settings["memory_size"], {name: settings[name] for name in method.options}
-        return make_sampler(method.sampler, size, dataset.num_classes, seed, **options)
+        options = {name: settings[name] for name in method.options}
+        options |= dict(self.options or ())
+        size, classes = settings["memory_size"], dataset.num_classes
+        return make_sampler(method.sampler, size, classes, seed, **options)
 
     def check(self, dataset: SequentialDataset) -> None:
-        """Raise ValueError where the configuration does not fit the data set's stream."""
-        size, images = self.identity.get("memory_size", 0), len(dataset.train)
-        if size > images:
+        """Raise ValueError where the configuration does not fit the data set."""
+        size, length = self.identity.get("memory_size", 0), len(dataset.train)
+        if size > length:
             raise ValueError(
-                f"memory_size must be at most the stream's length, {images} images in "
+                f"memory_size must be at most the stream's length, {length} images in "
                 f"{self.dataset}, got {size}; choose a smaller memory"
             )
         if self.resolved["test_set"] not in dataset.tests:
             raise ValueError(
-                f"test_set of {self.dataset} must be one of {', '.join(dataset.tests)}, got "
-                f"{self.test_set!r}; leave it out for the data set's own"
+                f"test_set of {self.dataset} must be one of "
+                f"{', '.join(dataset.tests)}, got {self.test_set!r}; leave it out for "
+                "the data set's own"
             )
         try:
             validate_schedule(self.resolved["schedule"], dataset.num_tasks)
         except ValueError as error:
-            raise ValueError(f"the Recipe of {self.dataset} does not fit it: {error}") from error
+            raise ValueError(
+                f"the Recipe of {self.dataset} does not fit it: {error}"
+            ) from error
+        if self.options:  # the sampler refuses values that are out of range
+            self.sampler_for(dataset, np.random.SeedSequence(0))
         self._check_batch(dataset)
 
     def _check_batch(self, dataset: SequentialDataset) -> None:
-        """Refuse batches that a part of the stream cannot fill: training would leave it out."""
+        """Refuse batches that a task cannot fill: training would leave it out."""
         settings, tasks = self.resolved, dataset.train.task
         groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
         if METHODS[self.method].offline:
             groups = [settings["schedule"]]
-        images, part = min((int(np.isin(tasks, group).sum()), group) for group in groups)
+        sizes = [(int(np.isin(tasks, group).sum()), group) for group in groups]
+        images, group = min(sizes)
         if settings["batch_size"] > images:
             raise ValueError(
-                f"batch_size must be at most the smallest part of the stream, {images} images of "
-                f"task {task_name(part)} in {self.dataset}, got {settings['batch_size']}: an "
-                "incomplete batch is left out; choose a smaller one"
+                "batch_size must be at most the smallest part of the stream, "
+                f"{images} images of task {task_name(group)} in {self.dataset}, got "
+                f"{settings['batch_size']}: an incomplete batch is left out; choose a "
+                "smaller one"
             )
 
 
 def _digest(identity: dict) -> str:
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class Run:
-    """Hold the scores of a run, its memory at the end, and further measurements.
+    """The scores of a run, its memory at the end, and further measurements.
 
     Parameters
     ----------
     config : RunConfig
         The configuration.
     scores : DataFrame
-        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task, group, metric,
-        value. Where the method has no rho or no memory, rho is NaN and memory_size 0. A schedule
-        reads "0,3,1,2", or "1+2,3+4" where tasks are trained together.
+        Tidy: dataset, method, rho, memory_size, schedule, seed, trained_tasks, task,
+        group, metric, value. Where the method has no rho or no memory, rho is NaN and
+        memory_size 0. A schedule reads "0,3,1,2", or "1+2,3+4" where tasks are trained
+        together.
     memory_labels : ndarray of bool, (memory_size, C)
-        Labels in memory at the end; (0, C) for a method without one. Each vector of ExStream counts
-        once, with its one label, however many samples it merges.
+        Labels in memory at the end; (0, C) for a method without one. Each vector of
+        ExStream counts once, with its one label, however many samples it merges.
     features : ndarray of float32, (N, D), or None
         What the head sees at the end of the test images that
-        `prslib.datasets.curation.feature_rows` names; None where the configuration asks for none.
+        `prslib.datasets.curation.feature_rows` names; None where none are asked for.
     gradient_variance : DataFrame or None
-        Tidy: the first six columns of the scores, images (of the stream so far), samples (in
-        memory), value (`prslib.training.gradients.gradient_variance`). None where the configuration
-        asks for none or the method has no memory.
+        Tidy: the first six columns of the scores, images (of the stream so far),
+        samples (in memory), value (`prslib.training.gradients.gradient_variance`).
+        None where none is asked for or the method has no memory.
     resampled : DataFrame or None
         trained_tasks, task ("seen"), group, metric, and draws: the score under each of
-        `Recipe.test_resamples` weightings of the test images (`prslib.metrics.resampled`), in
-        [0, 1]. None where the data set has none.
+        `Recipe.test_resamples` weightings of the test images
+        (`prslib.metrics.resampled`), in [0, 1]. None where the data set has none.
     """
 
     config: RunConfig
@@ -317,7 +407,7 @@ class Run:
 
 
 def configs(**fields) -> list[RunConfig]:
-    """Make the configurations of a grid, one for every combination of the listed values.
+    """Make the configurations of a grid, one for each combination of listed values.
 
     Parameters
     ----------
@@ -342,10 +432,12 @@ def configs(**fields) -> list[RunConfig]:
     known = [field.name for field in dataclasses.fields(RunConfig)]
     if unknown := sorted(set(fields) - set(known)):
         raise ValueError(
-            f"unknown field {', '.join(map(repr, unknown))}; known fields: {', '.join(known)}"
+            f"unknown field {', '.join(map(repr, unknown))}; known fields: "
+            f"{', '.join(known)}"
         )
     values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
-    made = [RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)]
+    rows = [dict(zip(fields, row, strict=True)) for row in product(*values)]
+    made = [RunConfig(**row) for row in rows]
     check_all(made)
     first = {}
     for config in made:
@@ -354,7 +446,7 @@ def configs(**fields) -> list[RunConfig]:
 
 
 def check_all(configs: Iterable[RunConfig]) -> None:
-    """Raise ValueError where a configuration does not fit its data set, before work starts."""
+    """Raise ValueError where a configuration does not fit its data set."""
     load = lru_cache(partial(load_dataset, images=False))
     for config in configs:
         config.check(load(config.dataset))
@@ -367,7 +459,7 @@ def configs_of(
     costly_seeds: Sequence[int] = (),
     **fields,
 ) -> list[RunConfig]:
-    """Make the configurations of several methods, the costly ones with fewer seeds (Table 1).
+    """Make configurations of several methods, the costly with fewer seeds (Table 1).
 
     The paper has five seeds, and three for GSS "due to its computational complexity".
 
@@ -376,7 +468,8 @@ def configs_of(
     methods, seeds : sequence of str, sequence of int
         Keys of `METHODS`, and the seeds for which each of them is run.
     costly, costly_seeds : sequence of str, sequence of int
-        The methods and data sets that take other seeds, and these; other names are ignored.
+        The methods and data sets that take other seeds, and these; other names are
+        ignored.
     **fields
         Further fields, as in `configs`.
 
@@ -398,13 +491,14 @@ def configs_of(
     """
     datasets = fields.get("dataset")
     if isinstance(datasets, list):
-        given = (methods, seeds, costly, costly_seeds)
-        return [c for name in datasets for c in configs_of(*given, **fields | {"dataset": name})]
+        others = {key: value for key, value in fields.items() if key != "dataset"}
+        each = partial(configs_of, methods, seeds, costly, costly_seeds, **others)
+        return [config for name in datasets for config in each(dataset=name)]
     slow = [name for name in methods if name in costly or datasets in costly]
     if slow and not costly_seeds:
         raise ValueError(
-            f"expected at least one seed for {', '.join(slow)}, got none; give costly_seeds, or "
-            "leave costly empty"
+            f"expected at least one seed for {', '.join(slow)}, got none; give "
+            "costly_seeds, or leave costly empty"
         )
     usual = [name for name in methods if name not in slow]
     made = configs(**fields, method=slow, seed=list(costly_seeds))
@@ -438,13 +532,15 @@ def paired(**fields: Sequence) -> list[dict]:
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{count} of {name}" for name, count in lengths.items())
         raise ValueError(f"expected one value of each for every data set, got {told}")
-    return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+    rows = zip(*fields.values(), strict=True)
+    return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
 def seeds_told(
     seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
 ) -> str:
     """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)"."""
-    fewer = costly and len(costly_seeds) != len(seeds)
-    few = f" ({', '.join(costly)}: {len(costly_seeds)})" if fewer else ""
-    return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}{few}"
+    text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+    if costly and len(costly_seeds) != len(seeds):
+        text += f" ({', '.join(costly)}: {len(costly_seeds)})"
+    return text

@@ -1,169 +1,118 @@
-"""Make the batches of a run: the stream's samples, joined with those drawn from memory."""
+"""Make a run's stream, and the sampler and memory that replay it."""
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from prslib.datasets import SequentialDataset, Split
+from prslib.datasets import SequentialDataset
 from prslib.datasets.base import tasks_together
 from prslib.memory import Memory
 from prslib.samplers import Sampler
+from prslib.samplers.base import Seed
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 
-class VectorBatch(NamedTuple):
-    """A step's batch that replays vectors in place of images (ExStream)."""
-
-    new: np.ndarray  # (B,), indices of the new samples
-    vectors: np.ndarray  # (R, D), what the frozen part of the network gave for the replayed ones
-    labels: np.ndarray  # (R, C)
-
-
-class Replay(NamedTuple):
-    """All that replay changes in the course of a run."""
-
-    sampler: Sampler
-    memory: Memory  # of indices of training images
-    rng: np.random.Generator  # draws the replayed samples
-
-
 @dataclass(frozen=True)
-class Part:
-    """The part of a stream up to the next evaluation."""
+class Segment:
+    """The stream from one evaluation to the next: a task, or tasks trained together."""
 
     seen: tuple[int, ...]  # the tasks that are scored after it
-    # Indices for every step: an array (steps, B), a list, or an iterator whose next batch depends
-    # on the step taken before.
-    batches: Iterable[np.ndarray | VectorBatch]
+    batches: np.ndarray  # (steps, B), rows of the training set
 
 
-def after(parts: list[Part], position: tuple[int, int]) -> list[Part]:
-    """Return the rest of a listed stream, after some parts and some steps of the next one."""
-    finished, steps = position
-    rest = enumerate(parts[finished:])
-    return [Part(part.seen, part.batches[0 if i else steps :]) for i, part in rest]
+def stream(config: RunConfig, dataset: SequentialDataset) -> list[Segment]:
+    """Shuffle a run's stream into full batches (section "Experiments")."""
+    settings, task = config.resolved, dataset.train.task
+    rng = np.random.default_rng(seeds_of(config)["stream"])
+    if METHODS[config.method].offline:  # Multitask (Appendix, "Baselines")
+        everything = np.arange(len(task))
+        epochs = [
+            _shuffled_batches(everything, settings["batch_size"], rng)
+            for _ in range(settings["epochs"])
+        ]
+        return [Segment(tuple(sorted(settings["schedule"])), np.concatenate(epochs))]
+    schedule, at_once = settings["schedule"], settings["tasks_at_once"]
+    segments = []
+    for number, tasks in enumerate(tasks_together(schedule, at_once), start=1):
+        rows = np.flatnonzero(np.isin(task, tasks))
+        batches = _shuffled_batches(rows, settings["batch_size"], rng)
+        segments.append(Segment(tuple(schedule[: number * at_once]), batches))
+    return segments
 
 
-def online_stream(train: Split, schedule, batch_size: int, rng, at_once: int = 1) -> list[Part]:
-    """Return the tasks in order, ``at_once`` together, shuffled and seen once, in full batches."""
-    return [
-        Part(
-            tuple(schedule[: (i + 1) * at_once]),
-            _shuffled_batches(np.flatnonzero(np.isin(train.task, tasks)), batch_size, rng),
-        )
-        for i, tasks in enumerate(tasks_together(schedule, at_once))
-    ]
+def _shuffled_batches(
+    rows: np.ndarray, batch_size: int, rng: np.random.Generator
+) -> np.ndarray:
+    steps = len(rows) // batch_size
+    return rng.permutation(rows)[: steps * batch_size].reshape(steps, batch_size)
 
 
-def offline_stream(train: Split, schedule, batch_size: int, epochs: int, rng) -> list[Part]:
-    """Return all images in one part, shuffled in every epoch: Multitask (Appendix, "Baselines")."""
-    everything = np.arange(len(train))
-    shuffled = [_shuffled_batches(everything, batch_size, rng) for _ in range(epochs)]
-    return [Part(tuple(schedule), np.concatenate(shuffled))]
+class Replay:
+    """A sampler, the memory that it fills, and a generator for draws from it."""
 
+    def __init__(self, sampler: Sampler, memory: Memory, seed: Seed, batch_size: int):
+        self.sampler = sampler
+        self.memory = memory  # of one column, "index": rows of the training set
+        self.rng = np.random.default_rng(seed)
+        self.batch_size = batch_size
 
-def _shuffled_batches(indices: np.ndarray, batch_size: int, rng) -> np.ndarray:
-    steps = len(indices) // batch_size
-    return rng.permutation(indices)[: steps * batch_size].reshape(steps, batch_size)
+    def draw(self) -> np.ndarray:
+        """Draw the slots of a step's replay batch, int64 (R,)."""
+        return self.memory.draw(self.batch_size, self.rng)
 
+    def place(self, rows: np.ndarray, labels: np.ndarray, **context: Any) -> None:
+        """Let the sampler place new samples, rows (B,) of the training set."""
+        self.memory.write(self.sampler.place(labels, **context), index=rows)
 
-def replay_plan(
-    batches: np.ndarray,
-    labels: np.ndarray,
-    sampler: Sampler,
-    memory: Memory,
-    replay_batch_size: int,
-    rng,
-    ask_model: Callable[[str, np.ndarray, Memory], Any] | None = None,
-    begun: bool = False,
-) -> Iterator[np.ndarray | VectorBatch]:
-    """Yield every step's new and replayed indices, then place the new in memory (Algorithm 1)."""
-    # After the step a sampler gets what it needs from ask_model, given the name, the new indices
-    # and the memory. If the first step was begun before an interruption, only its samples are still
-    # to be placed.
-    for step, batch in enumerate(batches):
-        if step or not begun:
-            yield joined(batch, memory.draw(replay_batch_size, rng), sampler, memory)
-        context = {name: ask_model(name, batch, memory) for name in sampler.needs}
-        memory.write(sampler.place(labels[batch], **context), index=batch)
+    def state_dict(self) -> dict:
+        """Return the state of all three."""
+        return {
+            "sampler": self.sampler.state_dict(),
+            "memory": self.memory.state_dict(),
+            "rng": self.rng.bit_generator.state,
+        }
 
-
-def joined(batch: np.ndarray, replayed: np.ndarray, sampler, memory) -> np.ndarray | VectorBatch:
-    """Join new indices with what the replayed slots of the memory hold."""
-    if not len(replayed):
-        return batch
-    if hasattr(sampler, "vectors"):
-        return VectorBatch(batch, sampler.vectors(replayed), sampler.labels[replayed])
-    return np.concatenate([batch, memory.read(replayed)["index"]])
-
-
-def plan(config: RunConfig, dataset: SequentialDataset) -> tuple[list[Part], np.ndarray]:
-    """Compute the batches of a run and the labels in memory at its end, from labels alone."""
-    if METHODS[config.method].looks_at_model:
-        known = ", ".join(name for name, row in METHODS.items() if not row.looks_at_model)
-        raise ValueError(
-            f"plan: expected a method that looks at labels alone ({known}), got {config.method}, "
-            "whose memory depends on the model; train it with run"
-        )
-    replay = make_replay(config, dataset)
-    return stream_of(config, dataset, replay), labels_in(replay, dataset)
+    def load_state_dict(self, state: dict) -> None:
+        """Go on where `state_dict` was called."""
+        self.sampler.load_state_dict(state["sampler"])
+        self.memory.load_state_dict(state["memory"])
+        self.rng.bit_generator.state = state["rng"]
 
 
 def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
-    """Make a run's sampler, empty memory and generator; None for a method without a memory."""
+    """Make a run's sampler and empty memory; None for a method without a memory."""
     seeds = seeds_of(config)
     sampler = config.sampler_for(dataset, seeds["sampler"])
     if sampler is None:
         return None
-    memory = Memory(config.resolved["memory_size"])
-    return Replay(sampler, memory, np.random.default_rng(seeds["replay"]))
+    settings = config.resolved
+    memory = Memory(settings["memory_size"])
+    return Replay(sampler, memory, seeds["replay"], settings["replay_batch_size"])
 
 
-def new_samples(config: RunConfig, dataset: SequentialDataset) -> list[Part]:
-    """Return a run's stream before anything is replayed (section "Experiments")."""
-    settings, method = config.resolved, METHODS[config.method]
-    train, schedule, batch_size = dataset.train, settings["schedule"], settings["batch_size"]
-    rng = np.random.default_rng(seeds_of(config)["stream"])
-    if method.offline:
-        return offline_stream(train, sorted(schedule), batch_size, settings["epochs"], rng)
-    return online_stream(train, schedule, batch_size, rng, settings["tasks_at_once"])
-
-
-def stream_of(
-    config: RunConfig,
-    dataset: SequentialDataset,
-    replay: Replay | None,
-    ask_model: Callable | None = None,
-    position: tuple[int, int] = (0, 0),
-    stepwise: bool = False,
-) -> list[Part]:
-    """Make the batches of a run: ahead of training, or each after the step on the one before."""
-    # Stepwise batches are needed where the sampler looks at the model, or someone measures the
-    # memory. An interrupted run goes on at a position, parts finished and steps taken in the next
-    # one; a stepwise replay must be as it was then.
-    parts, train = new_samples(config, dataset), dataset.train
-    if replay is None:
-        return after(parts, position)
-    size = config.resolved["replay_batch_size"]
-    planned = partial(replay_plan, labels=train.labels, **replay._asdict(), replay_batch_size=size)
-    if not stepwise:
-        return after([Part(part.seen, list(planned(part.batches))) for part in parts], position)
-    finished, steps = position
-    unplaced = after(parts, (finished, max(steps - 1, 0)))
-    return [
-        Part(part.seen, planned(part.batches, ask_model=ask_model, begun=steps > 0 and i == 0))
-        for i, part in enumerate(unplaced)
-    ]
+def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
+    """Return sampler and memory at the end of a run, from labels alone."""
+    if METHODS[config.method].looks_at_model:
+        alone = [name for name, row in METHODS.items() if not row.looks_at_model]
+        raise ValueError(
+            f"expected a method that looks at labels alone ({', '.join(alone)}), got "
+            f"{config.method}, whose memory depends on the model; train it with run"
+        )
+    replay = make_replay(config, dataset)
+    if replay is not None:
+        for segment in stream(config, dataset):
+            for batch in segment.batches:
+                replay.place(batch, dataset.train.labels[batch])
+    return replay
 
 
 def seeds_of(config: RunConfig) -> dict[str, np.random.SeedSequence]:
     """Return the seeds of a run's generators for stream, sampler, replay and model."""
     names = ("stream", "sampler", "replay", "model")
-    return dict(zip(names, np.random.SeedSequence(config.seed).spawn(len(names)), strict=True))
+    spawned = np.random.SeedSequence(config.seed).spawn(len(names))
+    return dict(zip(names, spawned, strict=True))
 
 
 def labels_in(replay: Replay | None, dataset: SequentialDataset) -> np.ndarray:

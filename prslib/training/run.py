@@ -1,9 +1,7 @@
 """Train and score a run, from its configuration to its result."""
 
-import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from os import PathLike
 
 import numpy as np
@@ -14,19 +12,23 @@ from threadpoolctl import threadpool_limits
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import tasks_together
 from prslib.datasets.curation import feature_rows
-from prslib.memory import Memory
 from prslib.models.networks import make_model
 from prslib.models.weights import of_seed
 from prslib.training import round_alike
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
-from prslib.training.device import Images, Precision, check_device, place
-from prslib.training.gradients import measured, memory_variance
-from prslib.training.learner import SAMPLER_NEEDS, Learner, score_tasks, with_run_columns
+from prslib.training.device import Inputs, Precision, check_device
+from prslib.training.gradients import memory_variance
+from prslib.training.learner import (
+    Learner,
+    context_of,
+    score_tasks,
+    with_run_columns,
+)
 from prslib.training.methods import METHODS
-from prslib.training.replay import labels_in, make_replay, new_samples, seeds_of, stream_of
+from prslib.training.replay import labels_in, make_replay, seeds_of, stream
 
-RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # columns of `Run.resampled`
+RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # of `Run.resampled`
 
 round_alike()  # before the first sum: whoever trains loads this module
 
@@ -46,8 +48,9 @@ def run(
     device : str
         Where to compute, "cpu" or "cuda".
     checkpoint : path-like, optional
-        The file in which the run saves its state. If it exists, the run goes on from that state,
-        with the result of one without interruption. Deleting it is left to the caller.
+        The file in which the run saves its state. If it exists, the run goes on from
+        there, with the result of one without interruption; a file that does not fit
+        costs a warning, and the run starts over. Deleting it is left to the caller.
     save_every : float
         Seconds from one checkpoint to the next.
 
@@ -59,14 +62,14 @@ def run(
     Raises
     ------
     ValueError
-        Before any training, if the configuration does not fit the data set, the device is not
-        there, ``save_every`` is not above 0 or the checkpoint is another run's.
+        Before any training, if the configuration does not fit the data set, the device
+        is not there, ``save_every`` is not above 0 or the checkpoint is another run's.
 
     Notes
     -----
-    A run takes one thread. On a CPU the same configuration gives the same bytes on every machine
-    with the same packages (`prslib.training.round_alike`), and many runs side by side are faster in
-    total than one run on all cores.
+    A run takes one thread. On a CPU the same configuration gives the same bytes on
+    every machine with the same packages (`prslib.training.round_alike`), and many runs
+    side by side are faster in total than one run on all cores.
     """
     return run_at_once([config], device, checkpoint, save_every)[0]
 
@@ -77,9 +80,13 @@ def run_at_once(
     checkpoint: str | PathLike | None = None,
     save_every: float = SAVE_EVERY,
 ) -> list[Run]:
-    """Train once for several runs of one `RunConfig.training`; each gets the bytes of `run`."""
+    """Train once for runs that differ only in what they measure (`RunConfig.training`).
+
+    Each gets the bytes of `run`.
+    """
     check_device(device)
-    dataset, trainings = load_dataset(configs[0].dataset), {c.training for c in configs}
+    dataset = load_dataset(configs[0].dataset)
+    trainings = {config.training for config in configs}
     if len(trainings) != 1:
         raise ValueError(
             "run_at_once: expected runs that train alike (RunConfig.training), got "
@@ -87,105 +94,134 @@ def run_at_once(
         )
     for config in configs:
         config.check(dataset)
-    hashes = {config.hash for config in configs}
-    saved = Checkpoint(checkpoint, configs[0].training, save_every, hashes)
+    saved = Checkpoint(checkpoint, configs, save_every)
     with conditions(configs[0]):
-        return _run(configs, dataset, device, saved)
+        return train(configs, dataset, device, saved)
 
 
 @contextmanager
 def conditions(config: RunConfig) -> Iterator[None]:
-    """Hold the process at one thread and a run's precision; what was set before comes back."""
-    if torch.cuda.is_initialized():  # earlier learners are cycles: let them leave the GPU
-        gc.collect()
-        torch.cuda.empty_cache()
+    """Set the process to one thread and a run's precision, and set it back."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         # threads of numpy's library wait for work on the cores of other runs
-        with threadpool_limits(1, "blas"), Precision(config.resolved["precision"]).in_force():
+        precision = Precision(config.resolved["precision"])
+        with threadpool_limits(1, "blas"), precision.in_force():
             yield
     finally:
         torch.set_num_threads(threads)
 
 
-def _run(
-    configs: Sequence[RunConfig], dataset: SequentialDataset, device: str, saved: Checkpoint
+def train(
+    configs: Sequence[RunConfig],
+    dataset: SequentialDataset,
+    device: str,
+    saved: Checkpoint,
 ) -> list[Run]:
-    config, train = configs[0], dataset.train
-    settings, marks = config.resolved, variance_marks(configs, dataset)
-    tests = {name: dataset.tests[name] for name in {c.resolved["test_set"] for c in configs}}
-    shown = [shown_images(config, dataset) for config in configs]
-    learner = make_learner(config, dataset, device)
-    images = place(train.images, device)
-    test_images = {name: place(test.images, device) for name, test in tests.items()}
-    labels = torch.from_numpy(train.labels).float().to(device)
-    progress = Progress(learner, make_replay(config, dataset), len(marks) > 0)
-    saved.resume(progress)
+    """Train a network on a stream, with replay, and score it after each task."""
+    config, settings = configs[0], configs[0].resolved  # they differ in measurements
+    inputs = Inputs(dataset.train.images, device)
+    labels = Inputs(dataset.train.labels.astype(np.float32), device)
+    names = dict.fromkeys(config.resolved["test_set"] for config in configs)
+    test_inputs = {name: Inputs(dataset.tests[name].images, device) for name in names}
+    feature_rows = [rows_of_features(config, dataset) for config in configs]
+    has_auc = any(config.macro_auc for config in configs)
+    segments = stream(config, dataset)
+    ends = np.cumsum([len(segment.batches) for segment in segments])
+    marks = set().union(*(variance_steps(config, ends[-1]) for config in configs))
 
-    def ask_model(name: str, batch: np.ndarray, memory: Memory):
-        return SAMPLER_NEEDS[name](learner, images, labels, batch, memory)
+    def start() -> Progress:
+        learner = make_learner(config, dataset, device)
+        return Progress(learner, make_replay(config, dataset))
 
-    def measure(step: int) -> None:
-        sampler, memory, _ = progress.replay
-        value = memory_variance(learner, images, labels, memory, sampler)
-        row = {"images": step * settings["batch_size"], "samples": len(memory), "value": value}
-        progress.variances.append(row)
+    progress = saved.resume(start, ends)
+    learner, replay = progress.learner, progress.replay
+    step = 0
+    for number, segment in enumerate(segments):
+        for batch in segment.batches:
+            step += 1
+            if step <= progress.step:  # taken before an interruption
+                continue
 
-    parts = stream_of(
-        config, dataset, progress.replay, ask_model, progress.position, progress.stepwise
-    )
-    known = max((row["images"] for row in progress.variances), default=0)
-    left = marks[marks * settings["batch_size"] > known] if progress.replay else ()
-    finished_parts, steps = progress.position
-    taken = sum(_lengths(config, dataset)[:finished_parts]) + steps
-    for part in measured(parts, left, measure, taken):
-        learner.fit(images, labels, part.batches, partial(saved.after_step, progress))
-        groups = tasks_together(part.seen, settings["tasks_at_once"])
-        more = groups, settings["test_resamples"], any(config.macro_auc for config in configs)
-        progress.finish_part(
-            {
-                name: score_tasks(learner, test_images[name], test, dataset, *more)
-                for name, test in tests.items()
-            }
-        )
-        saved.save_if_due(progress)
+            slots = replay.draw() if replay else None
+            learner.step(*learner.join(inputs, labels, batch, slots, replay))
+            if replay:
+                context = context_of(replay, learner, inputs, labels, batch)
+                replay.place(batch, dataset.train.labels[batch], **context)
+
+            if replay and step in marks:
+                row = {
+                    "images": step * settings["batch_size"],
+                    "samples": len(replay.memory),
+                    "value": memory_variance(learner, inputs, labels, replay),
+                }
+                progress.variances.append(row)
+
+            progress.step = step
+            saved.save_if_due(progress)
+
+        if number == len(progress.scores):  # else scored before an interruption
+            groups = tasks_together(segment.seen, settings["tasks_at_once"])
+            draws = settings["test_resamples"]
+            scores = {}
+            for name in names:
+                test = dataset.tests[name], dataset, groups, draws, has_auc
+                scores[name] = score_tasks(learner, test_inputs[name], *test)
+            progress.scores.append(scores)
+            saved.save_if_due(progress)
     return [
-        finished(config, dataset, progress, test_images[config.resolved["test_set"]], rows)
-        for config, rows in zip(configs, shown, strict=True)
+        result_of(config, dataset, progress, test_inputs, rows)
+        for config, rows in zip(configs, feature_rows, strict=True)
     ]
 
 
-def shown_images(config: RunConfig, dataset: SequentialDataset) -> np.ndarray | None:
-    """Return the rows of the test images whose features a run keeps; None for none."""
-    test, per_class = (config.resolved[name] for name in ("test_set", "features_per_class"))
-    return feature_rows(dataset.tests[test], per_class) if per_class else None
+def rows_of_features(
+    config: RunConfig, dataset: SequentialDataset
+) -> np.ndarray | None:
+    """Return the test images whose features a run keeps; None for none."""
+    if config.features_per_class == 0:
+        return None
+    test = dataset.tests[config.resolved["test_set"]]
+    return feature_rows(test, config.features_per_class)
 
 
-def finished(
+def variance_steps(config: RunConfig, steps: int) -> set[int]:
+    """Return after which steps a run measures the gradient variance."""
+    points = np.linspace(0, steps, config.variance_points + 1)
+    return set(points.round().astype(int)[1:].tolist())
+
+
+def result_of(
     config: RunConfig,
     dataset: SequentialDataset,
     progress: Progress,
-    test_images: Images,
-    shown: np.ndarray | None,
+    test_inputs: dict[str, Inputs],
+    feature_rows: np.ndarray | None,
 ) -> Run:
-    """Return the result of a run whose last part is scored; `shown_images` gives ``shown``."""
-    extras, test_set = {}, config.resolved["test_set"]
-    scores = pd.concat([part[test_set] for part in progress.scores], ignore_index=True)
+    """Return the result of a run that has ended: what its configuration asks for."""
+    measurements, test_set = {}, config.resolved["test_set"]
+    scores = pd.concat([by[test_set] for by in progress.scores], ignore_index=True)
     if not config.macro_auc:  # another run of the training may ask for it
         scores = scores[scores["metric"] != "AUC"].reset_index(drop=True)
     if "draws" in scores:
         rows = scores[RESAMPLED].dropna().reset_index(drop=True)
         draws = list(np.array(rows["draws"].tolist(), np.float32))
-        extras["resampled"] = rows.assign(draws=draws)
+        measurements["resampled"] = rows.assign(draws=draws)
         scores = scores.drop(columns="draws")
-    frame = with_run_columns(config, scores)
-    if shown is not None:
-        extras["features"] = progress.learner.features(test_images, shown)
-    asked = set(variance_marks([config], dataset) * config.resolved["batch_size"])
-    if variances := [row for row in progress.variances if row["images"] in asked]:
-        extras["gradient_variance"] = with_run_columns(config, pd.DataFrame(variances))
-    return Run(config, frame, labels_in(progress.replay, dataset), **extras)
+    if feature_rows is not None:
+        features = progress.learner.features(test_inputs[test_set], feature_rows)
+        measurements["features"] = features
+    images = {
+        step * config.resolved["batch_size"]
+        for step in variance_steps(config, progress.step)
+    }
+    variances = [row for row in progress.variances if row["images"] in images]
+    if variances:
+        frame = with_run_columns(config, pd.DataFrame(variances))
+        measurements["gradient_variance"] = frame
+    memory_labels = labels_in(progress.replay, dataset)
+    return Run(config, with_run_columns(config, scores), memory_labels, **measurements)
 
 
 def make_learner(
@@ -196,30 +232,20 @@ def make_learner(
 ) -> Learner:
     """Make a run's untrained network, by default `initial_model`, and its optimiser."""
     settings, method = config.resolved, METHODS[config.method]
-    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty", "precision")
+    names = "optimizer", "learning_rate", "loss", "clip_value", "norm_penalty"
+    names = (*names, "precision")
     return Learner(
         initial_model(config, dataset) if model is None else model,
-        **{name: settings[name] for name in training},
+        **{name: settings[name] for name in names},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
         device=device,
     )
 
 
-def variance_marks(configs: Sequence[RunConfig], dataset: SequentialDataset) -> np.ndarray:
-    """Return the steps, rising, after which one of the runs measures the gradient variance."""
-    steps = sum(_lengths(configs[0], dataset))
-    marks = [np.linspace(0, steps, c.variance_points + 1).round().astype(int)[1:] for c in configs]
-    return np.unique(np.concatenate(marks))
-
-
-def _lengths(config: RunConfig, dataset: SequentialDataset) -> list[int]:
-    return [len(part.batches) for part in new_samples(config, dataset)]
-
-
 def initial_model(config: RunConfig, dataset: SequentialDataset) -> torch.nn.Module:
-    """Build a run's network: the same weights for the same seed, whatever the method."""
-    shape, seed = dataset.train.images.shape[1:], seeds_of(config)["model"]
+    """Build a run's network: equal weights for equal seeds, whatever the method."""
     settings = config.resolved
+    shape, seed = dataset.train.images.shape[1:], seeds_of(config)["model"]
     weights = of_seed(settings["weights"], config.seed)
     return make_model(settings["model"], shape, dataset.num_classes, seed, weights)

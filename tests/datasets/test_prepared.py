@@ -14,7 +14,7 @@ from prslib.datasets import GROUPS, coco, load_dataset, nuswide
 from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.prepared import read_table
-from prslib.training.replay import plan
+from prslib.training.replay import without_training
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
@@ -126,7 +126,7 @@ def test_labels_load_without_preparation_and_fill_a_memory(monkeypatch):
     assert (len(dataset.train), dataset.train.images) == (35072, None)
     (config,) = configs(dataset="cocoseq", method="CRS")
     assert config.resolved["memory_size"] == 2000
-    _, labels = plan(config, dataset)
+    labels = without_training(config, dataset).sampler.labels
     assert labels.shape == (2000, 70)
 
 

@@ -1,4 +1,4 @@
-"""Load all that a run loads, in the process from which test_checkpoint.py forks others."""
+"""Load what a run loads, in the process from which test_checkpoint.py forks others."""
 
 from prslib.training.config import RunConfig
 from prslib.training.run import run

@@ -57,9 +57,7 @@ def test_a_step_lowers_the_networks_own_objective(name):
     if name == RECURRENT:  # whose regions begin where nothing asks them to move
         nn.init.ones_(model.head.where.bias)
     learner = Learner(model, **TRAINING, clip_value=5.0)
-    inputs = learner.inputs(
-        (images() * 255).permute(0, 2, 3, 1).to(torch.uint8), np.arange(4)
-    )
+    inputs = learner.encode((images() * 255).permute(0, 2, 3, 1).to(torch.uint8))
     learner.upper.train()
     own = learner.upper.objective(inputs, targets(), F.multilabel_soft_margin_loss)
     # the second look at the same batch finds the same rates

@@ -1,32 +1,33 @@
 """Checkpoints: runs that are killed or stopped end with the same bytes."""
 
 import errno
+import io
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from interrupted import attempt, stopped_at, sweep, train
+from interrupted import stopped_at, train
 
 from prslib.experiments.store import CHECKPOINT, Store
 from prslib.paths import project_root
-from prslib.training.checkpoint import Checkpoint, Progress, code_version
-from prslib.training.config import RunConfig, configs
+from prslib.training.checkpoint import code_version, digest_of
+from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.run import run
+from prslib.training.run import run, run_at_once
 
-MLP = {"dataset": "imbal-digits-tiny"}
-INTERVAL = 5  # steps
+SMALL = {"dataset": "imbal-digits-tiny", "batch_size": 40}
 
 
 @pytest.fixture(scope="module")
 def start(own_folders):
-    """Start processes that have nothing to import: they are forked from one that has."""
+    """Start processes that import nothing: they are forked from one that has."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["forked"])
     helpers = Path(__file__).parents[1] / "helpers"
@@ -44,181 +45,163 @@ def start(own_folders):
 
 @pytest.mark.parametrize("method", ["PRS", "GSS"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
-    config, steps = RunConfig(**MLP, method=method, batch_size=20), tmp_path / "steps"
-    whole, store = (Store(tmp_path / name) for name in ("whole", "killed"))
-    rng = np.random.default_rng(0)
+    config = RunConfig("imbal-digits-tiny", method, batch_size=20)
+    whole, store = Store(tmp_path / "whole"), Store(tmp_path / "killed")
+    steps, rng = tmp_path / "steps", np.random.default_rng(0)
 
     def exit_code(store, *killed_after):
-        process = start(train, config, store, steps, INTERVAL, *killed_after)
+        process = start(train, config, store, steps, 5, *killed_after)
         process.join()
         return process.exitcode
 
     assert exit_code(whole) == 0
     needed = steps.stat().st_size
     steps.unlink()
-    killed = sum(exit_code(store, rng.uniform(0, 0.03)) == -signal.SIGVTALRM for _ in range(2))
+    codes = [exit_code(store, rng.uniform(0, 0.03)) for _ in range(2)]
+    killed = codes.count(-signal.SIGVTALRM)
     assert killed and exit_code(store) == 0
     assert store.path(config).read_bytes() == whole.path(config).read_bytes()
-    assert [file.name for file in store.folder.iterdir()] == [store.path(config).name]
-    assert needed <= steps.stat().st_size <= needed + killed * (INTERVAL + 1)
-
-
-def wholly(config, folder):
-    """Train without an interruption and return the stored bytes."""
-    assert attempt(config, Store(folder)).error is None
-    return Store(folder).path(config).read_bytes()
-
-
-def test_two_processes_that_ask_for_the_same_runs_train_them_once(tmp_path, start):
-    wanted = configs(**MLP, method=["CRS", "PRS"], seed=[0, 1, 2], batch_size=40)
-    store, noted = Store(tmp_path / "runs"), tmp_path / "noted"
-    both = [start(sweep, wanted, store, noted, tmp_path / str(i)) for i in range(2)]
-    for process in both:
-        process.join()
-    assert [process.exitcode for process in both] == [0, 0]
-    trained, by = zip(*[line.split() for line in noted.read_text().splitlines()], strict=True)
-    assert sorted(trained) == sorted(config.hash for config in wanted)
-    assert len(set(by)) == 2  # they share the work
-    assert len(list(store.folder.iterdir())) == 6  # the results and nothing else
+    assert needed <= steps.stat().st_size <= needed + killed * 6
 
 
 @pytest.mark.parametrize(
-    ("method", "points"), [*((name, 0) for name in METHODS), *(("PRS", 3), ("ExStream", 3))]
+    ("method", "points"),
+    [*((name, 0) for name in METHODS), ("PRS", 3), ("ExStream", 3)],
 )
 def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, method, points):
-    """Stopped with the first batch, in mid-part, at the last step of a part and at the first."""
-    config = RunConfig(**MLP, method=method, batch_size=40, variance_points=points)
+    """After the first step, amid a task, at its last step, at the next one's."""
+    config = RunConfig(**SMALL, method=method, variance_points=points)
     store, steps = Store(tmp_path), []
-    whole = wholly(config, tmp_path / "whole")
+    Store(tmp_path / "whole").save(run(config))
     while not store.path(config).exists():
         steps += stopped_at(2, [config], store)
+    whole = Store(tmp_path / "whole").path(config).read_bytes()
     assert store.path(config).read_bytes() == whole
-    assert len(steps) == len(set(steps))  # saved after every step, none was taken twice
+    assert len(steps) == len(set(steps))  # saved after every step, none taken twice
 
 
 @pytest.fixture(scope="module")
 def half_way(tmp_path_factory):
-    """The checkpoint of a run that was stopped, and that run."""
-    config = RunConfig(**MLP, method="GSS", batch_size=40)
-    store = Store(tmp_path_factory.mktemp("s"))
-    stopped_at(10, [config], store, INTERVAL)
-    return store.path(config, CHECKPOINT), config
+    """A configuration, its checkpoint of step 20 and its scores at the end."""
+    config = RunConfig(**SMALL, method="PRS")
+    store = Store(tmp_path_factory.mktemp("store"))
+    stopped_at(20, [config], store)
+    return config, store.path(config, CHECKPOINT), run(config).scores
 
 
-def resumed(path, config):
-    Checkpoint(path, config.training).resume(Progress(_Nothing()))
+def starts_over(config, path, scores, why):
+    """Run with a file, which one line must say to be of no use; compare scores."""
+    with pytest.warns(UserWarning, match=why) as caught:
+        again = run(config, checkpoint=path)
+    assert len(caught) == 1 and "\n" not in str(caught[0].message)
+    assert str(caught[0].message).endswith("; the run starts over")
+    assert again.scores.equals(scores)
 
 
-def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_over(tmp_path, half_way):
-    config, store = half_way[1], Store(tmp_path / "store")
-    whole = half_way[0].read_bytes()
-    for kept in (0, 0.5, 0.99):
-        (tmp_path / "file").write_bytes(whole[: int(kept * len(whole))])
-        with pytest.warns(UserWarning, match="it cannot be read: .*; the run starts over"):
-            resumed(tmp_path / "file", config)
-    content, path = bytearray(whole), store.path(config, CHECKPOINT)
-    content[len(content) // 2] ^= 0xFF
-    path.parent.mkdir()
-    path.write_bytes(content)
-    with pytest.warns(UserWarning, match="cannot be read: .* is damaged; the run starts over"):
-        assert attempt(config, store).error is None
-    assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
+def test_damaged_files_cost_a_warning(tmp_path, half_way):
+    config, path, scores = half_way
+    content, file = path.read_bytes(), tmp_path / "file"
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 0xFF
+    for damaged in (b"", content[:-100], bytes(flipped), b"text" * 100):
+        file.write_bytes(damaged)
+        starts_over(config, file, scores, "is of no use")
+    torch.save([1, 2], file)
+    starts_over(config, file, scores, "is of no use")
 
 
-def test_a_checkpoint_that_no_run_has_written_costs_a_warning(tmp_path, half_way):
-    path, config = half_way
-    content, store = torch.load(path, weights_only=True), Store(tmp_path)
-    wrong = {"learner": {}, "scores": [1], "memory": ("fields", {}), "rng": {"state": "none"}}
-    for spoil in ({name: value} for name, value in wrong.items()):
-        torch.save(content | {"progress": content["progress"] | spoil}, tmp_path / "file")
-        with pytest.warns(UserWarning, match="has such a state: .*; the run starts over"):
-            found = run(config, checkpoint=tmp_path / "file")
-    store.save(found)
-    assert store.path(config).read_bytes() == wholly(config, tmp_path / "whole")
+def forged(content):
+    """Yield forged checkpoints, each with one thing changed."""
+    progress, replay = content["progress"], content["progress"]["replay"]
+    learner = progress["learner"]
+    for key in content:
+        yield {name: content[name] for name in content if name != key}
+    for key in progress:
+        less = {name: progress[name] for name in progress if name != key}
+        yield content | {"progress": less}
+    sampler = replay["sampler"] | {"size": 7}
+    weights = {name: 0 * weight for name, weight in learner["model"].items()}
+    changes = [
+        *({"step": step} for step in (10**9, -5, 21, 19, 20.0, "20", None)),
+        {"scores": []},
+        {"scores": [1]},
+        {"variances": None},
+        {"replay": None},
+        {"replay": replay | {"sampler": sampler}},
+        {"replay": replay | {"memory": {}}},
+        {"replay": replay | {"rng": {"state": "none"}}},
+        {"learner": learner | {"model": weights}},
+        {"learner": {}},
+    ]
+    yield from (content | {"progress": progress | change} for change in changes)
 
 
-def test_a_checkpoint_names_the_code_that_began(tmp_path, monkeypatch):
-    version = "prslib.training.checkpoint.code_version"
-    monkeypatch.setattr(version, lambda: "old")
-    saved = Checkpoint(tmp_path / "file", "run", 1e-9)
-    monkeypatch.setattr(version, lambda: "new")  # edited meanwhile
-    saved.after_step(Progress(_Nothing()))
-    with pytest.warns(UserWarning, match="other code wrote it; the run starts over"):
-        Checkpoint(tmp_path / "file", "run").resume(Progress(_Nothing()))
+@pytest.mark.parametrize("with_digest", [False, True])
+def test_forged_checkpoints_never_go_on(tmp_path, half_way, with_digest):
+    config, path, scores = half_way
+    content = torch.load(path, weights_only=True)
+    tried = list(forged(content))
+    if with_digest:  # the forger knows: what does not fit the run is refused even so
+        kept = {"step": 10**9}, {"step": -5}, {"learner": {}}, {"scores": [1]}
+        size = {"sampler": content["progress"]["replay"]["sampler"] | {"size": 7}}
+        kept = *kept, {"replay": content["progress"]["replay"] | size}
+        tried = [content | {"progress": content["progress"] | one} for one in kept]
+        tried = [one | {"digest": digest_of(one["progress"])} for one in tried]
+    for content in tried:
+        torch.save(content, tmp_path / "file")
+        starts_over(config, tmp_path / "file", scores, "is of no use")
 
 
-def test_checkpoints_outlive_edits_that_cannot_change_training(tmp_path):
-    source = "def place(labels):\n    return labels\n"
-    for name in ("samplers/crs.py", "report/tables.py", "memory.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(source)
+def test_a_checkpoint_is_of_its_runs_and_its_code(tmp_path, half_way, monkeypatch):
+    config, path, scores = half_way
+    other = RunConfig(**SMALL, method="CRS")
+    starts_over(other, path, run(other).scores, "other runs wrote it")
+    watched = RunConfig(**SMALL, method="PRS", variance_points=2)  # looks at more
+    with pytest.warns(UserWarning, match="other runs wrote it"):
+        run_at_once([config, watched], checkpoint=path)
+    monkeypatch.setattr("prslib.training.checkpoint.code_version", lambda: "edited")
+    starts_over(config, path, scores, "other code wrote it")
+    with pytest.raises(ValueError, match="save_every must be above 0 seconds"):
+        run(config, checkpoint=path, save_every=0)
 
+
+def test_checkpoints_outlive_edits_of_what_training_does_not_import(tmp_path):
     def edited(name, text):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
         return code_version.__wrapped__(tmp_path)
 
-    begun = edited("memory.py", source)
-    assert edited("report/tables.py", "other = 1") == begun
-    sentence = source.replace(":\n", ':\n    """Place labels."""  # here\n\n')
-    assert edited("samplers/crs.py", '"""CRS."""\n' + sentence) == begun
-    assert edited("samplers/crs.py", source.replace("labels\n", "labels + 1\n")) != begun
-    assert edited("samplers/crs.py", source) == begun
-    assert edited("memory.py", source + "SIZE = 1\n") != begun
-
-
-def test_every_source_that_training_loads_is_in_its_version():
+    edited("report/tables.py", "one = 1")
+    before = edited("samplers/crs.py", "one = 1")
+    assert edited("report/tables.py", "other = 1") == before
+    assert edited("samplers/crs.py", "other = 1") != before
+    assert edited("samplers/crs.py", "one = 1") == before
     code = (
-        "import sys; from prslib.training import run, checkpoint; from pathlib import Path;"
-        "files = {file for name in checkpoint.TRAINING for file in checkpoint.PACKAGE.glob(name)};"
-        "loaded = {n: Path(m.__file__) for n, m in sys.modules.items() if n[:6] == 'prslib'};"
+        "import sys; from prslib.training import run, checkpoint as c;"
+        "files = {str(f) for name in c.TRAINING for f in c.PACKAGE.glob(name)};"
+        "loaded = {n: m.__file__ for n, m in sys.modules.items() if n[:6] == 'prslib'};"
         "print([name for name, file in loaded.items() if file not in files])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
-def test_a_checkpoint_of_another_run_is_refused(half_way):
-    path, config = half_way
-    other = RunConfig(**MLP, method="CRS")
-    said = f"belongs to training {config.training}, expected {other.training}"
-    with pytest.raises(ValueError, match=said):
-        run(other, checkpoint=path)
-    with pytest.raises(ValueError, match="save_every must be above 0 seconds"):
-        run(config, checkpoint=path, save_every=0)
-    assert path.exists()
-
-
-def test_a_disk_that_is_full_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
-    config, store = RunConfig(**MLP, method="Finetune", batch_size=40), Store(tmp_path)
-
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch):
     def full(_handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        patch.setattr("prslib.paths.os.fsync", full)
-        with pytest.warns(UserWarning, match="No space.*the run goes on") as caught:
-            outcome = attempt(config, store, save_every=0.01)
-    (said,) = {str(warning.message) for warning in caught}  # no name at random in it
-    assert f"No space left on device: '{store.path(config, CHECKPOINT)}'" in said
-    assert "make room, or set PRSLIB_CACHE" in outcome.error
-    assert not store.path(config).exists()
-    assert attempt(config, store).error is None
-    assert [file.name for file in tmp_path.iterdir()] == [store.path(config).name]
+    monkeypatch.setattr("prslib.paths.os.fsync", full)
+    config = RunConfig(**SMALL, method="Finetune")
+    with pytest.warns(UserWarning, match="No space.*the run goes on") as caught:
+        run(config, checkpoint=tmp_path / "file", save_every=1e-9)
+    assert len({str(warning.message) for warning in caught}) == 1
+    assert not list(tmp_path.iterdir())
 
 
-def test_without_a_path_nothing_is_written_and_the_clock_is_kept(tmp_path, monkeypatch):
-    now, progress = [0.0], Progress(_Nothing())
-    monkeypatch.setattr("prslib.training.checkpoint.time.monotonic", lambda: now[0])
-    Checkpoint(None, "run", 1).after_step(progress)
-    saved = Checkpoint(tmp_path / "file", "run", 10)
-    written = []
-    for now[0] in range(1, 40):
-        saved.after_step(progress)
-        written += [now[0]] if saved.path.exists() else []
-        saved.path.unlink(missing_ok=True)
-    assert written == [10, 20, 30]
-
-
-class _Nothing:
-    def state_dict(self):
-        return {}
+def test_files_are_written_when_their_time_has_come(tmp_path, monkeypatch):
+    config, times = RunConfig(**SMALL, method="Finetune"), []
+    monkeypatch.setattr(
+        "prslib.training.checkpoint.replacing",
+        lambda path: times.append(path) or nullcontext(io.BytesIO()),
+    )
+    steps = stopped_at(None, [config], Store(tmp_path), save_every=10)
+    assert len(times) == len(steps) // 10 > 1

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.training.config import RunConfig, check_all, configs, configs_of, paired, seeds_told
+from prslib.training.config import (
+    RunConfig,
+    check_all,
+    configs,
+    configs_of,
+    paired,
+    seeds_told,
+)
 from prslib.training.methods import METHODS
 
 TINY = "digits70tiny"
@@ -16,23 +23,47 @@ TINY = "digits70tiny"
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ({"dataset": "digit70seq"}, ValueError, "unknown dataset 'digit70seq'; known datasets: "),
+        (
+            {"dataset": "digit70seq"},
+            ValueError,
+            "unknown dataset 'digit70seq'; known datasets: ",
+        ),
         ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: .*, PRS"),
         ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
         ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
         ({"rho": True}, TypeError, "rho must be a number"),
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
-        ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number, got 2.0"),
+        (
+            {"memory_size": 2.0},
+            TypeError,
+            "memory_size must be a whole number, got 2.0",
+        ),
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
         ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
-        ({"test_set": "val"}, ValueError, "known test_sets: balanced, full, imbalanced"),
-        ({"precision": "fp16"}, ValueError, "unknown precision 'fp16'; known precisions: bf16, fp"),
+        (
+            {"test_set": "val"},
+            ValueError,
+            "known test_sets: balanced, full, imbalanced",
+        ),
+        (
+            {"precision": "fp16"},
+            ValueError,
+            "unknown precision 'fp16'; known precisions: bf16, fp",
+        ),
         ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
         ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
-        ({"schedule": 5}, TypeError, r"schedule must be the tasks in their order, .* got 5"),
-        ({"schedule": "0123"}, TypeError, r"schedule must be the tasks in their order, .* '0123'"),
+        (
+            {"schedule": 5},
+            TypeError,
+            r"schedule must be the tasks in their order, .* got 5",
+        ),
+        (
+            {"schedule": "0123"},
+            TypeError,
+            r"schedule must be the tasks in their order, .* '0123'",
+        ),
         ({"schedule": (0, 1, 2)}, ValueError, "3"),
         ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "4"),
     ],
@@ -43,7 +74,9 @@ def test_bad_fields_are_refused(fields, error, message):
 
 
 def test_unknown_field_lists_the_known():
-    with pytest.raises(ValueError, match="unknown field 'roh'; known fields: dataset, method, "):
+    with pytest.raises(
+        ValueError, match="unknown field 'roh'; known fields: dataset, method, "
+    ):
         configs(roh=0.1)
 
 
@@ -57,25 +90,38 @@ def test_a_recipe_that_leaves_out_a_task_is_refused_before_training(monkeypatch)
     recipe = dataclasses.replace(entry.recipe, schedule=(1, 0))
     shorter = dataclasses.replace(entry, recipe=recipe)
     monkeypatch.setitem(DATASETS, TINY, shorter)
-    with pytest.raises(ValueError, match=f"Recipe of {TINY} does not fit it: .*missing tasks"):
+    with pytest.raises(
+        ValueError, match=f"Recipe of {TINY} does not fit it: .*missing tasks"
+    ):
         RunConfig(dataset=TINY).check(load_dataset(TINY, images=False))
 
 
 def test_batches_that_a_part_cannot_fill_are_refused_before_training():
-    said = r"smallest part of the stream, 174 images of task 3 in digits70tiny, got 175: an inc"
+    said = r"smallest part of the stream, 174 images of task 3 in digits70tiny, got 175"
     with pytest.raises(ValueError, match=said):
         configs(dataset=TINY, batch_size=[174, 175])
-    assert configs(dataset=TINY, batch_size=838, method="Multitask")  # all is shuffled together
+    assert configs(
+        dataset=TINY, batch_size=838, method="Multitask"
+    )  # all is shuffled together
     with pytest.raises(ValueError, match="got 839"):
         configs(dataset=TINY, batch_size=839, method="Multitask")
     pairs = {"dataset": "imbal-digits-tiny", "schedule": tuple(range(10))}
-    smallest = configs(**pairs, batch_size=15)[0]  # trained in pairs, of which the least counts
-    with pytest.raises(ValueError, match=r"images of task \d\+\d in imbal-digits-tiny, got 600"):
+    smallest = configs(**pairs, batch_size=15)[
+        0
+    ]  # trained in pairs, of which the least counts
+    with pytest.raises(
+        ValueError, match=r"images of task \d\+\d in imbal-digits-tiny, got 600"
+    ):
         check_all([smallest, dataclasses.replace(smallest, batch_size=600)])
 
 
 def test_equal_numbers_of_any_type_are_one_configuration():
-    fields = {"memory_size": 50, "batch_size": 10, "frozen_stages": 1, "variance_points": 2}
+    fields = {
+        "memory_size": 50,
+        "batch_size": 10,
+        "frozen_stages": 1,
+        "variance_points": 2,
+    }
     plain = RunConfig(dataset=TINY, seed=3, learning_rate=1.0, rho=0.5, **fields)
     arrays = {name: np.int64(value) for name, value in fields.items()}
     other = RunConfig(
@@ -83,19 +129,40 @@ def test_equal_numbers_of_any_type_are_one_configuration():
     )
     assert other == plain
     assert other.hash == plain.hash
-    assert {type(value) for value in vars(other).values()} <= {str, int, float, bool, type(None)}
+    assert {type(value) for value in vars(other).values()} <= {
+        str,
+        int,
+        float,
+        bool,
+        type(None),
+    }
 
 
 def test_hash_covers_what_changes_the_result_and_nothing_else():
     base = RunConfig(dataset=TINY)
-    assert RunConfig(dataset=TINY, memory_size=50, schedule=[0, 3, 1, 2]).hash == base.hash
+    assert (
+        RunConfig(dataset=TINY, memory_size=50, schedule=[0, 3, 1, 2]).hash == base.hash
+    )
     assert RunConfig(dataset=TINY, rho=0).hash == RunConfig(dataset=TINY, rho=-0.0).hash
     assert RunConfig(dataset=TINY, epochs=3).hash == base.hash  # PRS knows no epochs
-    other = {"rho": 0.1, "variant": "authors", "memory_size": 51, "schedule": (3, 0, 1, 2)}
-    other |= {"seed": 1, "test_set": "imbalanced", "learning_rate": 0.1, "batch_size": 5}
+    other = {
+        "rho": 0.1,
+        "variant": "authors",
+        "memory_size": 51,
+        "schedule": (3, 0, 1, 2),
+    }
+    other |= {
+        "seed": 1,
+        "test_set": "imbalanced",
+        "learning_rate": 0.1,
+        "batch_size": 5,
+    }
     other |= {"dataset": "digits70seq", "method": "CRS", "replay_batch_size": 5}
     other |= {"precision": "bf16"}
-    hashes = {RunConfig(**{"dataset": TINY} | {name: value}).hash for name, value in other.items()}
+    hashes = {
+        RunConfig(**{"dataset": TINY} | {name: value}).hash
+        for name, value in other.items()
+    }
     assert len(hashes | {base.hash}) == len(other) + 1
     # a run in float32 keeps the hash it had before there was a choice
     assert RunConfig(dataset=TINY, precision="fp32").hash == base.hash
@@ -106,8 +173,18 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
 @pytest.mark.parametrize("method", METHODS)
 def test_fields_that_a_method_does_not_read_leave_its_hash(method):
     base = RunConfig(dataset=TINY, method=method)
-    changes = {"rho": 0.5, "variant": "authors", "memory_size": 20, "schedule": (3, 2, 1, 0)}
-    changes |= {"epochs": 2, "replay_batch_size": 3, "ewc_lambda": 1.0, "variance_points": 5}
+    changes = {
+        "rho": 0.5,
+        "variant": "authors",
+        "memory_size": 20,
+        "schedule": (3, 2, 1, 0),
+    }
+    changes |= {
+        "epochs": 2,
+        "replay_batch_size": 3,
+        "ewc_lambda": 1.0,
+        "variance_points": 5,
+    }
     for name, value in changes.items():
         same = dataclasses.replace(base, **{name: value}).hash == base.hash
         assert same == (name not in METHODS[method].reads), name
@@ -115,23 +192,40 @@ def test_fields_that_a_method_does_not_read_leave_its_hash(method):
 
 def test_what_a_run_leaves_on_top_is_in_the_hash_only_where_asked_for():
     base = RunConfig(dataset=TINY)
-    assert not {"features_per_class", "variance_points", "macro_auc"} & set(base.identity)
+    assert not {"features_per_class", "variance_points", "macro_auc"} & set(
+        base.identity
+    )
     asked = [{"features_per_class": 5}, {"variance_points": 5}, {"variance_points": 6}]
-    made = [dataclasses.replace(base, **fields) for fields in [*asked, {"macro_auc": True}]]
+    made = [
+        dataclasses.replace(base, **fields) for fields in [*asked, {"macro_auc": True}]
+    ]
     assert len({config.hash for config in made} | {base.hash}) == 5
     assert {config.training for config in made} == {base.training}
     both = dataclasses.replace(base, features_per_class=5, variance_points=5)
-    assert both.identity == base.identity | {"features_per_class": 5, "variance_points": 5}
+    assert both.identity == base.identity | {
+        "features_per_class": 5,
+        "variance_points": 5,
+    }
 
 
 def test_every_field_is_read():
-    named = {field.name for field in dataclasses.fields(RunConfig)}
-    assert named <= set(RunConfig().resolved) | {"seed"}
+    fields = {field.name for field in dataclasses.fields(RunConfig)}
+    options = {"options": {"subsets": 5}}
+    assert fields <= set(RunConfig(method="GSS", **options).resolved)
 
 
 def test_configs_is_the_grid_without_repeats():
-    grid = configs(dataset=TINY, method=["Finetune", "PRS"], rho=[0.0, 0.5], seed=[0, 1])
-    expected = [("Finetune", 0), ("Finetune", 1), ("PRS", 0), ("PRS", 1), ("PRS", 0), ("PRS", 1)]
+    grid = configs(
+        dataset=TINY, method=["Finetune", "PRS"], rho=[0.0, 0.5], seed=[0, 1]
+    )
+    expected = [
+        ("Finetune", 0),
+        ("Finetune", 1),
+        ("PRS", 0),
+        ("PRS", 1),
+        ("PRS", 0),
+        ("PRS", 1),
+    ]
     assert [(config.method, config.seed) for config in grid] == expected
     assert [config.rho for config in grid[2:]] == [0.0, 0.0, 0.5, 0.5]
 
@@ -143,14 +237,23 @@ def test_recipes_make_valid_configurations(name):
 
 def test_costly_methods_take_their_own_seeds_and_come_first():
     made = configs_of(["CRS", "GSS"], [0, 1, 2], ["GSS", "EWC"], [4], dataset=TINY)
-    assert [(c.method, c.seed) for c in made] == [("GSS", 4), ("CRS", 0), ("CRS", 1), ("CRS", 2)]
+    assert [(c.method, c.seed) for c in made] == [
+        ("GSS", 4),
+        ("CRS", 0),
+        ("CRS", 1),
+        ("CRS", 2),
+    ]
     plain = configs_of(["CRS", "PRS"], [0], dataset=[TINY, "digits49tiny"])
-    assert plain == configs(dataset=[TINY, "digits49tiny"], method=["CRS", "PRS"], seed=0)
+    assert plain == configs(
+        dataset=[TINY, "digits49tiny"], method=["CRS", "PRS"], seed=0
+    )
     both = configs_of(
         ["CRS"], [0, 1], ["digits49tiny"], [5], dataset=["digits70tiny", "digits49tiny"]
     )
     assert [config.seed for config in both] == [0, 1, 5]
-    with pytest.raises(ValueError, match="at least one seed for GSS, got none; give costly_seeds"):
+    with pytest.raises(
+        ValueError, match="at least one seed for GSS, got none; give costly_seeds"
+    ):
         configs_of(["GSS"], [0], ["GSS"], [])
 
 
@@ -163,3 +266,53 @@ def test_pairs_need_one_length():
 def test_captions_count_the_seeds():
     assert seeds_told([0, 1], ["GSS"], [0]) == "2 seeds (GSS: 1)"
     assert seeds_told([0, 1], ["GSS"], [2, 3]) == "2 seeds"
+
+
+def test_options_of_the_sampler_are_part_of_the_identity_where_given():
+    plain = RunConfig(TINY, "GSS")
+    fewer = RunConfig(TINY, "GSS", options={"subset_size": 5, "subsets": 4})
+    assert hash(fewer) and fewer.options == (("subset_size", 5), ("subsets", 4))
+    assert fewer == RunConfig(
+        TINY, "GSS", options={"subsets": np.int64(4)} | {"subset_size": 5}
+    )
+    assert dataclasses.replace(fewer, seed=1).options == fewer.options
+    assert RunConfig(TINY, "GSS", options={}).hash == plain.hash
+    assert "options" not in plain.identity
+    assert fewer.identity == plain.identity | {"options": dict(fewer.options)}
+    assert fewer.hash != plain.hash and fewer.training != plain.training
+    sampler = fewer.sampler_for(load_dataset(TINY, images=False), 0)
+    assert (sampler.subsets, sampler.subset_size) == (4, 5)
+    assert len(configs(dataset=TINY, method="GSS", options=[{}, {"subsets": 2}])) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        (
+            "GSS",
+            {"size": 3},
+            "unknown option 'size' of method 'GSS'; known options: subsets",
+        ),
+        (
+            "PRS",
+            {"rho": 1.0},
+            "unknown option 'rho' .* none, beside the fields rho and var",
+        ),
+        ("Finetune", {"alpha": 1}, "unknown option 'alpha' of method 'Finetune'"),
+        (
+            "GSS",
+            {"subsets": [1]},
+            r"option subsets must be a number, text, .* got \[1\]",
+        ),
+        ("GSS", "subsets", "options must be a dict of the sampler's options"),
+        ("GSS", 3, "options must be a dict"),
+    ],
+)
+def test_options_that_no_sampler_takes_are_refused(method, options, message):
+    with pytest.raises(TypeError, match=message):
+        RunConfig(TINY, method, options=options)
+
+
+def test_values_that_the_sampler_refuses_are_refused_before_training():
+    with pytest.raises(ValueError, match="subsets must be at least 1"):
+        configs(dataset=TINY, method="GSS", options=[{"subsets": 0}])

@@ -1,6 +1,4 @@
-"""Gradients from layer inputs and output gradients, against one backward pass a sample."""
-
-from types import SimpleNamespace
+"""Gradients from layers' x and dy, against one backward pass a sample."""
 
 import numpy as np
 import pytest
@@ -9,18 +7,18 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.datasets import load_dataset
-from prslib.memory import Memory
 from prslib.models.networks import ResNet18, make_model, split
 from prslib.training import gradients as gradients_module
 from prslib.training.config import RunConfig
+from prslib.training.device import Inputs
 from prslib.training.gradients import (
     gradient_products,
     gradient_variance,
-    measured,
     memory_variance,
     squared_gradients,
 )
-from prslib.training.replay import Part
+from prslib.training.learner import context_of
+from prslib.training.replay import make_replay
 from prslib.training.run import make_learner
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -59,7 +57,9 @@ def one_by_one(model, inputs, targets):
         torch.autograd.grad(LOSS(model(x[None]), y[None]), list(trained.values()))
         for x, y in zip(inputs, targets, strict=True)
     ]
-    return {k: torch.stack(g) for k, g in zip(trained, zip(*rows, strict=True), strict=True)}
+    return {
+        k: torch.stack(g) for k, g in zip(trained, zip(*rows, strict=True), strict=True)
+    }
 
 
 def flat(gradients):
@@ -86,7 +86,9 @@ def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
     squares = squared_gradients(model, LOSS, images, labels)
     assert squares.keys() == gradients.keys()
     for name, rows in gradients.items():
-        torch.testing.assert_close(squares[name], rows.square().mean(0), rtol=1e-3, atol=1e-9)
+        torch.testing.assert_close(
+            squares[name], rows.square().mean(0), rtol=1e-3, atol=1e-9
+        )
 
 
 def test_frozen_parameters_do_not_count():
@@ -116,7 +118,9 @@ def test_the_model_is_left_as_it_was():
     squared_gradients(model, LOSS, images, labels)
     gradient_variance(model, LOSS, [(images, labels)])
     assert [layer.training for layer in model.modules()] == modes
-    assert all((value == state[name]).all() for name, value in model.state_dict().items())
+    assert all(
+        (value == state[name]).all() for name, value in model.state_dict().items()
+    )
     assert all(p.grad is None and p.requires_grad for p in model.parameters())
     assert not any(layer._forward_hooks for layer in model.modules())
 
@@ -139,20 +143,28 @@ def test_layers_whose_gradients_it_would_get_wrong_are_refused(layer):
     model = nn.Sequential(layer, nn.Flatten(), nn.LazyLinear(5))
     images, labels = samples(4, (3, 8, 8))
     model(images)
-    with pytest.raises(TypeError, match=f"layer '0': expected .*got {type(layer).__name__}"):
+    with pytest.raises(
+        TypeError, match=f"layer '0': expected .*got {type(layer).__name__}"
+    ):
         squared_gradients(model, LOSS, images, labels)
 
 
 def test_what_does_not_follow_from_one_input_is_refused():
     images, labels = samples(4, (3, 4, 4))
-    tied = nn.Sequential(nn.Flatten(), nn.Linear(48, 48), nn.Linear(48, 48), nn.Linear(48, 5))
+    tied = nn.Sequential(
+        nn.Flatten(), nn.Linear(48, 48), nn.Linear(48, 48), nn.Linear(48, 5)
+    )
     twice = nn.Sequential(*tied[:2], *tied[1:2], tied[3])
     tied[2].weight = tied[1].weight
     for model in (tied, twice):
         with pytest.raises(TypeError, match="expected every parameter in one layer"):
             squared_gradients(model, LOSS, images, labels)
-    places = nn.Sequential(nn.Flatten(2), nn.Linear(16, 5), nn.Flatten(), nn.Linear(15, 5))
-    with pytest.raises(TypeError, match=r"layer '1': expected inputs of shape .* got \(4, 3, 16\)"):
+    places = nn.Sequential(
+        nn.Flatten(2), nn.Linear(16, 5), nn.Flatten(), nn.Linear(15, 5)
+    )
+    with pytest.raises(
+        TypeError, match=r"layer '1': expected inputs of shape .* got \(4, 3, 16\)"
+    ):
         squared_gradients(places, LOSS, images, labels)
     with pytest.raises(ValueError, match="expected at least one sample, got none"):
         gradient_variance(nn.Linear(1, 1), LOSS, [])
@@ -178,7 +190,10 @@ def test_variances_agree_with_explicit_gradients(monkeypatch, name, size, direct
     assert found == pytest.approx(trace(gradients), rel=1e-3)
     assert sum(isinstance(layer, nn.Conv2d) for layer in calls) == direct
     same = images[:1].repeat(5, 1, 1, 1), labels[:1].repeat(5, 1)
-    assert gradient_variance(model, LOSS, [same]) < 1e-5 * flat(gradients)[0].square().sum()
+    assert (
+        gradient_variance(model, LOSS, [same])
+        < 1e-5 * flat(gradients)[0].square().sum()
+    )
 
 
 def test_linear_regression_by_hand():
@@ -192,38 +207,30 @@ def test_linear_regression_by_hand():
     expected = (8 + 20 + 0) / 3 - 4 / 9
     assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(expected)
     layer.bias = None
-    assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(20 / 3 - 4 / 9)
+    assert gradient_variance(layer, F.mse_loss, [(x, y)]) == pytest.approx(
+        20 / 3 - 4 / 9
+    )
 
 
 @pytest.mark.parametrize("method", ["CRS", "ExStream"])
 def test_the_memory_is_measured_whole(method):
     dataset = load_dataset(TINY)
-    learner = make_learner(RunConfig(dataset=TINY, method=method), dataset)
-    images = torch.from_numpy(dataset.train.images)
-    labels = torch.from_numpy(dataset.train.labels).float()
-    memory, kept, sampler = Memory(60), np.arange(100, 145), object()
-    memory.write(np.arange(59, 14, -1), index=kept)  # more than are taken at once, some slots free
-    if method == "ExStream":
-        kept, labels = memory.filled, torch.eye(70)
-        sampler = SimpleNamespace(
-            labels=np.eye(70, dtype=bool),
-            vectors=lambda slots: learner.inputs(images, slots).flatten(1).numpy(),
-        )
-    expected = one_by_one(learner.upper, learner.inputs(images, kept), labels[kept])
-    found = memory_variance(learner, images, labels, memory, sampler)
+    config = RunConfig(dataset=TINY, method=method)
+    learner, replay = make_learner(config, dataset), make_replay(config, dataset)
+    inputs = Inputs(dataset.train.images)
+    labels = Inputs(dataset.train.labels.astype(np.float32))
+    for rows in np.arange(60).reshape(2, 30):
+        context = context_of(replay, learner, inputs, labels, rows)
+        replay.place(rows, dataset.train.labels[rows], **context)
+    slots = replay.memory.filled
+    assert len(slots) > 20  # more than are measured at once
+    if method == "CRS":
+        rows = replay.memory.read(slots)["index"]
+        encoded, targets = learner.encode(inputs[rows]), labels[rows]
+    else:
+        encoded = torch.from_numpy(replay.sampler.vectors(slots))
+        encoded = encoded.view(-1, *learner.encode(inputs[slots]).shape[1:])
+        targets = torch.from_numpy(replay.sampler.labels[slots]).float()
+    expected = one_by_one(learner.upper, encoded, targets)
+    found = memory_variance(learner, inputs, labels, replay)
     assert found == pytest.approx(trace(expected), rel=1e-4)
-
-
-def test_measured_after_the_step_and_its_place_in_memory():
-    events = []
-
-    def plan(numbers):
-        for number in numbers:
-            yield number  # the step is taken here
-            events.append(f"placed {number}")
-
-    stream = [Part((0,), plan([1, 2])), Part((0, 1), plan([3]))]
-    for part in measured(stream, [1, 2, 3], lambda step: events.append(f"at {step}")):
-        for number in part.batches:
-            events.append(f"step {number}")
-    assert events == [f"{what} {n}" for n in (1, 2, 3) for what in ("step", "placed", "at")]

@@ -7,14 +7,21 @@ import torch
 from prslib.datasets import load_dataset
 from prslib.memory import Memory
 from prslib.models.networks import make_model
+from prslib.samplers import make_sampler
 from prslib.training import learner as learner_module
 from prslib.training.config import RunConfig
-from prslib.training.learner import EWC, SAMPLER_NEEDS, Learner
-from prslib.training.replay import VectorBatch
+from prslib.training.device import Inputs
+from prslib.training.ewc import EWC
+from prslib.training.learner import Learner, context_of
+from prslib.training.replay import Replay
 from prslib.training.run import make_learner
 
 TINY = "digits70tiny"
-TRAINING = {"optimizer": "adam", "learning_rate": 0.01, "loss": "multilabel_soft_margin"}
+TRAINING = {
+    "optimizer": "adam",
+    "learning_rate": 0.01,
+    "loss": "multilabel_soft_margin",
+}
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -49,22 +56,24 @@ def test_scoring_leaves_the_network_as_it_was(dataset):
     state = {name: value.clone() for name, value in net.model.state_dict().items()}
     one_by_one = np.concatenate([net.probabilities(image[None]) for image in images])
     np.testing.assert_allclose(net.probabilities(images), one_by_one, atol=1e-6)
-    assert all(torch.equal(state[name], value) for name, value in net.model.state_dict().items())
+    assert all(
+        torch.equal(state[name], value)
+        for name, value in net.model.state_dict().items()
+    )
 
 
 def test_evaluation_takes_large_batches_but_not_too_many_pixels(dataset, monkeypatch):
-    learner, images = trained(dataset, "fp32", steps=1)
-    whole = learner.probabilities(images[:40])
-    small = learner_module._in_batches(np.arange(600), (32, 32))
-    assert [len(part) for part in small] == [256, 256, 88]
-    assert len(learner_module._in_batches(np.arange(600), (512, 512))[0]) == 64
-    assert len(learner_module._in_batches(np.arange(600), (9999, 9999))[0]) == 1
+    net, images = trained(dataset, "fp32", steps=1)
+    whole = net.probabilities(images[:40])
+    assert learner_module._evaluation_batch((32, 32)) == 256
+    assert learner_module._evaluation_batch((512, 512)) == 64
+    assert learner_module._evaluation_batch((9999, 9999)) == 1
     sizes = []
-    learner.model.register_forward_hook(lambda _m, i, _o: sizes.append(len(i[0])))
+    net.model.register_forward_hook(lambda _m, i, _o: sizes.append(len(i[0])))
     monkeypatch.setattr(learner_module, "EVALUATION_PIXELS", 32 * 32 * 15)
-    np.testing.assert_allclose(learner.probabilities(images[:40]), whole, atol=1e-6)
+    np.testing.assert_allclose(net.probabilities(images[:40]), whole, atol=1e-6)
     assert sizes == [15, 15, 10]
-    chosen = learner.probabilities(images, np.array([7, 3]))
+    chosen = net.probabilities(images, np.array([7, 3]))
     np.testing.assert_allclose(chosen, whole[[7, 3]], atol=1e-6)
 
 
@@ -82,7 +91,12 @@ def test_ewc_is_the_sum_of_every_batch_s_own_penalty():
         ewc.observe({"w": fisher})
     weight.data = torch.from_numpy(rng.normal(size=4)).float()
     ewc.pull()
-    loss = sum((fisher * (weight - at) ** 2).sum() for fisher, at in penalties) * 3.0 / 2 / 6
+    loss = (
+        sum((fisher * (weight - at) ** 2).sum() for fisher, at in penalties)
+        * 3.0
+        / 2
+        / 6
+    )
     (expected,) = torch.autograd.grad(loss, weight)
     torch.testing.assert_close(weight.grad, 1 + expected)
 
@@ -104,32 +118,42 @@ def test_ewc_without_strength_is_finetune_and_with_it_holds_the_weights(dataset)
 
 
 def test_replayed_vectors_train_as_the_images_they_came_from(dataset):
-    images, labels = tensors(dataset)
+    inputs, labels = (Inputs(tensor) for tensor in tensors(dataset))
     new, old = np.arange(10), np.arange(10, 16)
-    from_images, from_vectors = learner(frozen_stages=1), learner(frozen_stages=1)
-    vectors = SAMPLER_NEEDS["features"](from_vectors, images, labels, old, Memory(1))
-    assert vectors.shape == (6, 16 * 8 * 8)
-    from_images.fit(images, labels, [np.concatenate([new, old])])
-    from_vectors.fit(images, labels, [VectorBatch(new, vectors, dataset.train.labels[old])])
-    for p, q in zip(from_images.parameters, from_vectors.parameters, strict=True):
-        torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-6)
+    net = learner(frozen_stages=1)
+    one_label = np.eye(70, dtype=bool)[:6]  # so that each sample is a vector of its own
+    exstream = Replay(make_sampler("exstream", 70, 70, 0), Memory(70), 0, batch_size=6)
+    features = context_of(exstream, net, inputs, labels, old)
+    assert features["features"].shape == (6, 16 * 8 * 8)
+    exstream.place(old, one_label, **features)
+    slots = exstream.memory.filled
+    encoded, targets = net.join(inputs, labels, new, slots, exstream)
+    rows = exstream.memory.read(slots)["index"]
+    torch.testing.assert_close(encoded[10:], net.encode(inputs[rows]))
+    assert targets[10:].argmax(1).tolist() == (rows - 10).tolist()
+    images_and_labels = net.join(inputs, labels, new)
+    torch.testing.assert_close((encoded[:10], targets[:10]), images_and_labels)
 
 
 def test_gradient_products_follow_the_memory_and_the_model(dataset):
-    images, labels = tensors(dataset)
+    images, labels = (Inputs(tensor) for tensor in tensors(dataset))
     net, memory = learner(), Memory(8)
     memory.write(np.arange(8), index=np.arange(20, 28))
-    compare = SAMPLER_NEEDS["gradient_products"](net, images, labels, np.array([3, 22]), memory)
+    replay = Replay(make_sampler("gss", 8, 70, 0), memory, 0, batch_size=1)
+    context = context_of(replay, net, images, labels, np.array([3, 22]))
+    compare = context["gradient_products"]
     table = compare(np.array([[0, 1], [2, 3]]))
     assert table.shape == (4, 4) and table.dtype == np.float64
     single = compare(np.array([[2]]))
-    np.testing.assert_allclose(single[0, 0], single[2, 2], rtol=1e-4)  # slot 2 holds image 22
+    np.testing.assert_allclose(single[0, 0], single[2, 2], rtol=1e-4)  # slot 2 holds 22
     net.fit(images, labels, [np.arange(20)])
     assert not np.allclose(compare(np.array([[2]])), single)
 
 
 def trained(dataset, precision, steps=5, **fields):
-    learner = make_learner(RunConfig(dataset=TINY, precision=precision, **fields), dataset)
+    learner = make_learner(
+        RunConfig(dataset=TINY, precision=precision, **fields), dataset
+    )
     images, labels = tensors(dataset)
     learner.fit(images, labels, np.arange(20 * steps).reshape(steps, 20))
     return learner, images
@@ -141,28 +165,36 @@ def test_bfloat16_stays_near_float32_with_weights_in_float32(dataset, method):
     half, _ = trained(dataset, "bf16", method=method)
     assert all(weight.dtype == torch.float32 for weight in half.parameters)
     four = [weight for weight in half.parameters if weight.dim() == 4]
-    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in four)
+    assert all(
+        weight.is_contiguous(memory_format=torch.channels_last) for weight in four
+    )
     states = half.optimizer.state.values()
-    assert {value.dtype for state in states for value in state.values()} == {torch.float32}
+    assert {value.dtype for state in states for value in state.values()} == {
+        torch.float32
+    }
     scores = [learner.probabilities(images[:50]) for learner in (single, half)]
     assert scores[1].dtype == np.float32
     assert np.isfinite(scores[1]).all()
     assert not np.array_equal(*scores)
-    np.testing.assert_allclose(*scores, atol=0.06)  # the largest of 3500; they reach 0.9
+    np.testing.assert_allclose(
+        *scores, atol=0.06
+    )  # the largest of 3500; they reach 0.9
     assert np.abs(scores[0] - scores[1]).mean() < 0.005
     kinds = []
     for layer in half.model.modules():
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
-            layer.register_forward_hook(lambda _m, _i, output: kinds.append(output.dtype))
+            layer.register_forward_hook(
+                lambda _m, _i, output: kinds.append(output.dtype)
+            )
     half.fit(images, torch.ones(len(images), 70), [np.arange(20)])
     assert kinds[0] == torch.bfloat16  # in training as well; EWC measures in float32
 
 
 def test_frozen_stages_hand_on_float32_whatever_they_compute_in(dataset):
     half, images = trained(dataset, "bf16", method="ExStream", steps=1)
-    inputs = half.inputs(images, np.arange(3))
+    inputs = half.encode(images[:3])
     assert inputs.dtype == torch.float32
     single, _ = trained(dataset, "fp32", method="ExStream", steps=1)
-    exact = single.inputs(images, np.arange(3))
+    exact = single.encode(images[:3])
     assert not torch.equal(inputs, exact)
     torch.testing.assert_close(inputs, exact, rtol=0.02, atol=0.02)

@@ -1,8 +1,10 @@
-"""Samplers, methods, data sets and networks of one's own, in this process and in others."""
+"""Registered samplers, methods, data sets and networks, here and in workers."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -26,13 +28,18 @@ def forget():
 
 
 def test_what_is_registered_trains_as_what_comes_with_prslib():
-    load = {"load": lambda images: load_dataset(TINY, images), "identity": lambda: "own"}
+    load = {
+        "load": lambda images: load_dataset(TINY, images),
+        "identity": lambda: "own",
+    }
     register("own", CRS)
     register("own", replace(DATASETS[TINY], **load))
     register("own", Architecture(lambda shape, classes: MLP(shape, classes), stages=3))
     ours = run(RunConfig("own", "own", model="own", batch_size=30))
     theirs = run(RunConfig(TINY, "CRS", batch_size=30))
-    pd.testing.assert_frame_equal(ours.scores.assign(dataset=TINY, method="CRS"), theirs.scores)
+    pd.testing.assert_frame_equal(
+        ours.scores.assign(dataset=TINY, method="CRS"), theirs.scores
+    )
     told = registered()
     methods._added.clear()
     del METHODS["own"], DATASETS["own"]
@@ -44,10 +51,30 @@ def test_names_that_are_taken_and_other_things_are_refused():
     register("own", CRS)  # a cell that runs again
     methods._added["sampler", "own"] = CRS, "another_module"
     for name, thing, error, message in (
-        ("own", CRS, ValueError, "sampler 'own' is taken, by another_module; choose another name"),
-        ("PRS", Method(), ValueError, "method 'PRS' is taken, by prslib; choose another name"),
-        ("other", 3, TypeError, "other: expected a sampler's class with `place`, .*, got 3"),
-        ("other", Method("crs", ("seed",)), TypeError, "options among rho, variant, got Method"),
+        (
+            "own",
+            CRS,
+            ValueError,
+            "sampler 'own' is taken, by another_module; choose another name",
+        ),
+        (
+            "PRS",
+            Method(),
+            ValueError,
+            "method 'PRS' is taken, by prslib; choose another name",
+        ),
+        (
+            "other",
+            3,
+            TypeError,
+            "other: expected a sampler's class with `place`, .*, got 3",
+        ),
+        (
+            "other",
+            Method("crs", ("seed",)),
+            TypeError,
+            "options among rho, variant, got Method",
+        ),
     ):
         with pytest.raises(error, match=message):
             register(name, thing)
@@ -56,13 +83,57 @@ def test_names_that_are_taken_and_other_things_are_refused():
 def test_the_example_trains_a_class_of_a_script_in_worker_processes(tmp_path):
     command = [sys.executable, EXAMPLES / "own_sampler.py", tmp_path / "newest.png"]
     told = subprocess.check_output(command, text=True)
-    overall = {line.split()[0]: float(line.split()[-1]) for line in told.splitlines()[2:]}
+    overall = {
+        line.split()[0]: float(line.split()[-1]) for line in told.splitlines()[2:]
+    }
     assert overall["Newest"] < overall["CRS"] < overall["PRS"]
     assert (tmp_path / "newest.png").stat().st_size > 10_000
 
 
-def test_plugins_are_there_in_every_process(monkeypatch):
-    monkeypatch.setenv("PRSLIB_PLUGINS", "own_sampler")
-    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES), prepend=":")
-    code = "import prslib; prslib.RunConfig(method='Newest')"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+class Newest(CRS):
+    """A sampler with options."""
+
+    def __init__(self, size, num_classes, seed, *, alpha: float, rho: float = 0.0):
+        super().__init__(size, num_classes, seed)
+        self.alpha, self.rho = alpha, rho
+
+
+def test_options_of_a_registered_sampler_are_its_keyword_only_parameters():
+    register("own", Newest)
+    with pytest.raises(
+        TypeError, match="method 'own' needs the option alpha; give opt"
+    ):
+        RunConfig(TINY, "own")
+    with pytest.raises(ValueError, match="alpha must be finite"):
+        RunConfig(TINY, "own", options={"alpha": float("nan")})
+    config = RunConfig(TINY, "own", rho=0.5, options={"alpha": 2})
+    sampler = config.sampler_for(load_dataset(TINY, images=False), 0)
+    assert (sampler.alpha, sampler.rho) == (2, 0.5)
+    told, fields = registered(), {"method": "own", "options": {"alpha": 2.5}}
+    methods._added.clear()
+    del METHODS["own"]
+    make = partial(RunConfig, TINY, **fields)
+    assert with_registered(told, make).identity["options"] == {"alpha": 2.5}
+
+
+def imported(plugins, folder):
+    """Import prslib in a new process; return its exit code and last line of errors."""
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PRSLIB_PLUGINS": plugins, "PYTHONPATH": path}
+    command = [sys.executable, "-c", "import prslib; prslib.RunConfig(method='Newest')"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stderr.strip().splitlines()[-1:]
+
+
+def test_plugins_are_there_in_every_process():
+    assert imported(" own_sampler , ", EXAMPLES) == (0, [])
+
+
+@pytest.mark.parametrize("name", ["nosuch", "../x", "leaves"])
+def test_plugins_that_fail_name_the_variable(name, tmp_path):
+    (tmp_path / "leaves.py").write_text("import sys; sys.exit()")
+    code, (line,) = imported(f"own_sampler,{name}", f"{EXAMPLES}{os.pathsep}{tmp_path}")
+    assert code == 1
+    expected = "ImportError: PRSLIB_PLUGINS: expected names of modules, with commas "
+    assert line.startswith(f"{expected}between, got {name!r}, whose import raised ")
+    assert line.endswith("folder on PYTHONPATH, or unset the variable")

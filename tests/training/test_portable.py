@@ -16,9 +16,13 @@ needs_avx2 = pytest.mark.skipif(
 
 def fresh_process(code):
     """Run code where nothing is chosen yet; return what it prints."""
-    environment = {name: value for name, value in os.environ.items() if name not in CHOICES}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in CHOICES
+    }
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
@@ -27,7 +31,10 @@ def fresh_process(code):
     [
         ({"avx2": True, "avx512f": True}, {}, CHOICES),
         ({"avx2": True}, {"MKL_CBWR": "AUTO"}, CHOICES | {"MKL_CBWR": "AUTO"}),
-        *((other, {}, {}) for other in ({}, {"avx2": False, "sse4.2": True}, {"neon": True})),
+        *(
+            (other, {}, {})
+            for other in ({}, {"avx2": False, "sse4.2": True}, {"neon": True})
+        ),
     ],
 )
 def test_one_order_of_sums_is_chosen_for_all_processors_with_avx2(
@@ -52,9 +59,9 @@ def test_who_trains_rounds_alike():
     assert fresh_process(code) == ["COMPATIBLE", "AVX2"]
 
 
-def test_who_only_takes_a_sampler_or_a_configuration_is_left_alone_and_waits_for_no_torch():
+def test_who_takes_only_a_sampler_or_configuration_waits_for_no_torch():
     code = (
-        "import os, sys, prslib; prslib.make_sampler('prs', size=2, num_classes=3, seed=0);"
+        "import os, sys, prslib; prslib.make_sampler('prs', 2, 3, seed=0);"
         "prslib.Memory(2); prslib.RunConfig().hash; prslib.MODELS;"
         "print('MKL_CBWR' in os.environ, 'torch' in sys.modules)"
     )

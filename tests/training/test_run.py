@@ -1,6 +1,7 @@
 """Whole runs: what they score, keep and measure, and that they repeat to the byte."""
 
 import dataclasses
+import gc
 import weakref
 from functools import lru_cache
 
@@ -11,17 +12,23 @@ import torch
 
 from prslib.datasets import load_dataset
 from prslib.training.config import RunConfig
-from prslib.training.device import Precision
+from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
-from prslib.training.replay import new_samples, plan
-from prslib.training.run import conditions, make_learner, run, run_at_once
+from prslib.training.replay import Replay, stream, without_training
+from prslib.training.run import (
+    conditions,
+    initial_model,
+    make_learner,
+    run,
+    run_at_once,
+)
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
 
 @lru_cache
 def finished(method, dataset=TINY, batch_size=40):
-    return run(RunConfig(dataset=dataset, method=method, batch_size=batch_size))
+    return run(RunConfig(dataset, method, batch_size=batch_size))
 
 
 @pytest.mark.parametrize(
@@ -37,10 +44,55 @@ def test_same_configuration_same_numbers(method, dataset):
     assert not first.scores["value"].equals(other.scores["value"])
 
 
+def test_a_step_draws_trains_places_and_measures_in_this_order(monkeypatch):
+    events = []
+
+    def log(thing, name, text):
+        method = getattr(thing, name)
+        monkeypatch.setattr(
+            thing, name, lambda *a, **k: events.append(text) or method(*a, **k)
+        )
+
+    log(Replay, "draw", "draw")
+    log(Learner, "step", "step")
+    log(Replay, "place", "place")
+    monkeypatch.setattr(
+        "prslib.training.run.memory_variance",
+        lambda *_: events.append("measure") or 0.0,
+    )
+    config = RunConfig(ONE_LABEL, "CRS", batch_size=40, variance_points=2)
+    steps = len(run(config).gradient_variance) and events.count("step")
+    once = ["draw", "step", "place"]
+    half = round(steps / 2)
+    expected = [*once * half, "measure", *once * (steps - half), "measure"]
+    assert events == expected
+
+
+def test_replayed_rows_are_those_in_memory(monkeypatch):
+    """Every step trains on its new rows, and on rows that the memory held before it."""
+    dataset, joined = load_dataset(ONE_LABEL), []
+    join = Learner.join
+
+    def note(learner, inputs, labels, new, slots, replay):
+        rows = replay.memory.read(slots)["index"] if len(slots) else slots
+        inputs_and_targets = join(learner, inputs, labels, new, slots, replay)
+        joined.append((new, rows, inputs_and_targets[1]))
+        return inputs_and_targets
+
+    monkeypatch.setattr(Learner, "join", note)
+    run(RunConfig(ONE_LABEL, "CRS", batch_size=40))
+    shown = set()
+    for new, rows, targets in joined:
+        assert set(rows) <= shown and len(rows) == (10 if shown else 0)
+        both = dataset.train.labels[np.concatenate([new, rows])]
+        np.testing.assert_array_equal(targets.numpy(), both)
+        shown |= set(new)
+
+
 def test_scores_are_tidy_and_complete():
     scores = finished("PRS").scores
-    columns = "dataset method rho memory_size schedule seed trained_tasks task group metric value"
-    assert list(scores) == columns.split()
+    columns = "dataset method rho memory_size schedule seed trained_tasks task group"
+    assert list(scores) == [*columns.split(), "metric", "value"]
     assert scores.iloc[0, :6].tolist() == [TINY, "PRS", 0.0, 50, "0,3,1,2", 0]
     tasks = scores.groupby("trained_tasks")["task"].unique().map(set).to_dict()
     assert tasks == {
@@ -53,7 +105,7 @@ def test_scores_are_tidy_and_complete():
     assert scores["value"].dropna().between(0, 1).all()
     # after the first task the joined test sets are that task's own
     first = scores[scores["trained_tasks"] == 1].groupby("task")["value"]
-    np.testing.assert_array_equal(*(first.get_group(task) for task in ("seen", "0")))
+    np.testing.assert_array_equal(first.get_group("seen"), first.get_group("0"))
 
 
 def test_multitask_is_scored_once_on_all_tasks():
@@ -63,25 +115,59 @@ def test_multitask_is_scored_once_on_all_tasks():
     assert scores["rho"].isna().all()
 
 
+def test_runs_are_scored_on_their_own_test_set(monkeypatch):
+    dataset = load_dataset(TINY)
+    tests = dataset.tests
+    swapped = {"balanced": tests["imbalanced"], "imbalanced": tests["balanced"]}
+    balanced = RunConfig(TINY, "CRS", batch_size=40)
+    imbalanced = dataclasses.replace(balanced, test_set="imbalanced")
+    both = run_at_once([balanced, imbalanced])
+    alone = run(imbalanced).scores
+    pd.testing.assert_frame_equal(both[1].scores, alone, check_exact=True)
+    assert not both[0].scores["value"].equals(both[1].scores["value"])
+    monkeypatch.setattr(
+        "prslib.training.run.load_dataset",
+        lambda name: dataclasses.replace(dataset, tests=swapped),
+    )
+    for one, other in zip(both, run_at_once([imbalanced, balanced]), strict=True):
+        pd.testing.assert_frame_equal(one.scores, other.scores, check_exact=True)
+
+
+@pytest.mark.parametrize("dataset", [TINY, ONE_LABEL])
+def test_methods_of_one_seed_begin_with_the_same_weights(dataset):
+    """Else differences between methods would not be paired."""
+    data = load_dataset(dataset)
+    states = {}
+    for method in METHODS:
+        for seed in (0, 1):
+            config = RunConfig(dataset, method, seed, weights="none")
+            model = initial_model(config, data)
+            states[method, seed] = torch.cat([p.flatten() for p in model.parameters()])
+    for (_, seed), state in states.items():
+        assert torch.equal(state, states["PRS", seed])
+    assert not torch.equal(states["PRS", 0], states["PRS", 1])
+
+
 def test_finetune_forgets_and_the_net_learns():
-    learned, kept = [], []  # mAP of each task but the last: when just trained, and at the end
+    learned, kept = (
+        [],
+        [],
+    )  # mAP of each task but the last: just trained, and at the end
     for seed in range(3):
-        config = RunConfig(dataset=TINY, method="Finetune", seed=seed, weights="none")
-        scores = run(config).scores
-        own = scores[(scores["group"] == "overall") & (scores["metric"] == "mAP")]
-        own = own.set_index(["trained_tasks", "task"])["value"]
-        for trained, task in enumerate(scores["schedule"].iloc[0].split(",")[:-1], start=1):
-            learned.append(own[trained, task])
-            kept.append(own[4, task])
-    chance = 1 / 24
-    assert min(learned) > 1.5 * chance
+        scores = run(RunConfig(TINY, "Finetune", seed, weights="none")).scores
+        overall = (scores["group"] == "overall") & (scores["metric"] == "mAP")
+        by_task = scores[overall].set_index(["trained_tasks", "task"])["value"]
+        tasks = scores["schedule"].iloc[0].split(",")[:-1]
+        learned += [by_task[trained, task] for trained, task in enumerate(tasks, 1)]
+        kept += [by_task[4, task] for task in tasks]
+    assert min(learned) > 1.5 / 24  # chance
     assert np.mean(kept) < 0.85 * np.mean(learned)
 
 
-def test_plan_is_what_the_run_keeps():
-    kept = finished("PRS")
-    _, planned = plan(kept.config, load_dataset(TINY, images=False))
-    np.testing.assert_array_equal(planned, kept.memory_labels)
+def test_a_memory_without_training_is_what_the_run_keeps():
+    run = finished("PRS")
+    replay = without_training(run.config, load_dataset(TINY, images=False))
+    np.testing.assert_array_equal(replay.sampler.labels, run.memory_labels)
 
 
 @pytest.mark.parametrize(
@@ -90,56 +176,67 @@ def test_plan_is_what_the_run_keeps():
 def test_measuring_changes_nothing_else(dataset, method):
     first = finished(method, dataset)
     plain = first.config
-    second = run(dataclasses.replace(plain, variance_points=3, features_per_class=2))
-    pd.testing.assert_frame_equal(first.scores, second.scores, check_exact=True)
+    looks = {"variance_points": 3, "features_per_class": 2, "macro_auc": True}
+    second = run(dataclasses.replace(plain, **looks))
+    scores = second.scores[second.scores["metric"] != "AUC"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(first.scores, scores, check_exact=True)
     np.testing.assert_array_equal(first.memory_labels, second.memory_labels)
     assert first.gradient_variance is first.features is None
+    assert not (first.scores["metric"] == "AUC").any()
+    areas = second.scores[second.scores["metric"] == "AUC"]
+    assert areas.loc[areas["group"] == "overall", "value"].max() > 0.5
     rows = second.gradient_variance
     assert list(rows)[:6] == list(first.scores)[:6]
-    steps = sum(len(part.batches) for part in new_samples(plain, load_dataset(dataset)))
+    steps = sum(len(s.batches) for s in stream(plain, load_dataset(dataset)))
     assert rows["images"].tolist() == [40 * round(steps * i / 3) for i in (1, 2, 3)]
     assert (rows["samples"] <= plain.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
 
 
-def test_macro_auc_is_scored_where_it_is_asked_for():
-    plain = RunConfig(dataset="digits70tiny", method="CRS", batch_size=40)
-    with_area = dataclasses.replace(plain, macro_auc=True)
-    first, second = run_at_once([plain, with_area])
-    added = second.scores["metric"] == "AUC"
-    assert set(second.scores.loc[added, "task"]) > {"seen"} and added.sum() % 4 == 0
-    assert second.scores.loc[added & (second.scores["group"] == "overall"), "value"].max() > 0.5
-    others = second.scores[~added].reset_index(drop=True)
-    pd.testing.assert_frame_equal(first.scores, others, check_exact=True)
-    pd.testing.assert_frame_equal(first.scores, run(plain).scores, check_exact=True)
-    with pytest.raises(TypeError, match="macro_auc must be True or False, got 1"):
-        dataclasses.replace(plain, macro_auc=1)
+def test_runs_of_one_training_get_what_each_gets_alone():
+    plain = finished("ExStream", ONE_LABEL).config
+    looks = [{}, {"variance_points": 2}, {"features_per_class": 1, "macro_auc": True}]
+    configs = [dataclasses.replace(plain, **fields) for fields in looks]
+    for together, config in zip(run_at_once(configs), configs, strict=True):
+        alone = run(config)
+        pd.testing.assert_frame_equal(together.scores, alone.scores, check_exact=True)
+        np.testing.assert_array_equal(together.memory_labels, alone.memory_labels)
+        for field in ("features", "gradient_variance"):
+            one, other = getattr(together, field), getattr(alone, field)
+            assert (one is None) == (other is None)
+            if one is not None:
+                pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other))
+    with pytest.raises(ValueError, match=r"runs that train alike .* got 2 trainings"):
+        run_at_once([plain, dataclasses.replace(plain, seed=1)])
 
 
 def test_a_method_without_a_memory_measures_nothing():
-    config = dataclasses.replace(finished("Finetune", ONE_LABEL).config, variance_points=3)
-    assert run(config).gradient_variance is None
+    plain = finished("Finetune", ONE_LABEL).config
+    assert run(dataclasses.replace(plain, variance_points=3)).gradient_variance is None
 
 
-def test_float32_products_are_set_for_a_run_and_set_back(monkeypatch):
-    knobs = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
-    before = [knob.fp32_precision for knob in knobs]
-    for name, products in {"fp32": "ieee", "tf32": "tf32", "bf16": "tf32"}.items():
-        monkeypatch.setattr(
-            "prslib.training.run._run", lambda *_: [[knob.fp32_precision for knob in knobs]]
-        )
-        assert run(RunConfig(dataset=TINY, precision=name)) == [products] * 3
-    with pytest.raises(KeyError), Precision("tf32").in_force():
+def test_a_run_sets_its_conditions_and_sets_them_back():
+    backends = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)
+    before = [backend.fp32_precision for backend in backends]
+    threads = torch.get_num_threads()
+    products = {"fp32": "ieee", "tf32": "tf32", "bf16": "tf32"}
+    for name, expected in products.items():
+        with conditions(RunConfig(TINY, precision=name)):
+            assert [b.fp32_precision for b in backends] == [expected] * 2
+            assert torch.get_num_threads() == 1
+    with pytest.raises(KeyError), conditions(RunConfig(TINY, precision="tf32")):
         raise KeyError
-    assert [knob.fp32_precision for knob in knobs] == before
+    assert [backend.fp32_precision for backend in backends] == before
+    assert torch.get_num_threads() == threads
 
 
-def test_learners_of_earlier_runs_have_left_the_gpu_when_the_next_begins(monkeypatch):
-    emptied = []
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
-    config = RunConfig(dataset=TINY)
-    learner = weakref.ref(make_learner(config, load_dataset(TINY)))
-    assert learner() is not None  # a cycle: nothing else holds it
-    with conditions(config):
-        assert learner() is None and emptied
+def test_a_learner_leaves_the_device_with_its_last_reference():
+    """No cycle keeps it: the next run finds the GPU's memory free."""
+    gc.disable()
+    try:
+        learner = make_learner(RunConfig(TINY, "EWC"), load_dataset(TINY))
+        gone = weakref.ref(learner)
+        del learner
+        assert gone() is None
+    finally:
+        gc.enable()

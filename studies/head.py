@@ -1,12 +1,13 @@
-"""Choose the head on frozen features, and measure what a run of it costs.
+"""Which head learns best on frozen features, and what does a run of it cost?
 
-Run ``python bench/head.py``. It chooses width, step size and optimiser on the training stream of
-cocoseq-mini alone: a fifth of its images is held out as a test set, the seeds are none of the
-report's, and the score is the mAP of Multitask and CRS, averaged. The best is one setting for all
-methods; it writes figures/bench/head_choice.csv. Wider heads, whose steps cost more, are left out.
-Then it times whole runs of every method, beside the bare steps of PyTorch (forward, backward, Adam)
-on the same batches: figures/bench/head.csv. One thread, the contestants taking turns; the clock
-counts that thread's own time.
+Run ``python studies/head.py``. It chooses width, step size and optimiser on the training
+stream of cocoseq-mini alone: a fifth of its images is held out as a test set, the seeds
+are none of the report's, and the score is the mAP of Multitask and CRS, averaged. The
+best is one setting for all methods; it writes figures/studies/head_choice.csv. Wider
+heads, whose steps cost more, are left out. Then it times whole runs of every method,
+beside the bare steps of PyTorch (forward, backward, Adam) on the same batches:
+figures/studies/head.csv. One thread, the contestants taking turns; the clock counts
+that thread's own time.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from prslib import METHODS, RunConfig, load_dataset, run
 from prslib.datasets import DATASETS, Entry, SequentialDataset
 from prslib.models import MODELS, networks
 from prslib.paths import figures_dir
-from prslib.training.replay import plan
+from prslib.training.replay import make_replay, stream
 from prslib.training.run import make_learner
 
 DATA = "cocoseq-mini"
@@ -43,18 +44,23 @@ def choice() -> pd.DataFrame:
     """Return the mean mAP of every setting on what is held out, the best first."""
     recipe = dataclasses.replace(DATASETS[DATA].recipe, test_resamples=0)
     rows = []
-    settings = [(w, name, lr) for w in WIDTHS for name, steps in STEPS.items() for lr in steps]
+    settings = [
+        (w, name, lr) for w in WIDTHS for name, steps in STEPS.items() for lr in steps
+    ]
     for width, optimizer, step in tqdm(settings, desc="settings", unit="setting"):
         networks.tried = partial(networks.MLP, widths=(width,))
         MODELS["tried"] = dataclasses.replace(MODELS["head"], made_by="networks:tried")
-        own = dataclasses.replace(recipe, model="tried", optimizer=optimizer, learning_rate=step)
+        own = dataclasses.replace(
+            recipe, model="tried", optimizer=optimizer, learning_rate=step
+        )
         DATASETS["held-out"] = Entry(partial(held_out, DATA), own)
         scores = {}
         for method in JUDGES:
             found = [run(RunConfig("held-out", method, seed)).scores for seed in SEEDS]
             ends = [s[(s["trained_tasks"] == s["trained_tasks"].max())] for s in found]
             cells = [
-                s.query("task == 'seen' and group == 'overall' and metric == 'mAP'") for s in ends
+                s.query("task == 'seen' and group == 'overall' and metric == 'mAP'")
+                for s in ends
             ]
             scores[method] = 100 * np.mean([cell["value"].item() for cell in cells])
         row = {"width": width, "optimizer": optimizer, "learning_rate": step, **scores}
@@ -67,12 +73,18 @@ def choice() -> pd.DataFrame:
 def bare_steps(config: RunConfig, dataset: SequentialDataset) -> None:
     """Take the steps of a run with PyTorch alone: no clipping, no memory, no scores."""
     model = make_learner(config, dataset).model
-    optimizer = torch.optim.Adam(model.parameters(), lr=config.resolved["learning_rate"])
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=config.resolved["learning_rate"]
+    )
     images = torch.from_numpy(dataset.train.images)
     labels = torch.from_numpy(dataset.train.labels).float()
-    for part in plan(config, dataset)[0]:
-        for batch in part.batches:
-            rows = torch.from_numpy(batch)
+    replay = make_replay(config, dataset)
+    for segment in stream(config, dataset):
+        for batch in segment.batches:
+            slots = replay.draw()
+            replayed = replay.memory.read(slots)["index"] if len(slots) else slots
+            replay.place(batch, dataset.train.labels[batch])
+            rows = torch.from_numpy(np.concatenate([batch, replayed]))
             loss = torch.nn.functional.multilabel_soft_margin_loss(
                 model(images[rows]), labels[rows]
             )
@@ -85,7 +97,9 @@ def times() -> pd.DataFrame:
     """Return the seconds of whole runs, scores included, and of the bare steps of one."""
     dataset = load_dataset(DATA)
     contestants = {name: partial(run, RunConfig(DATA, name)) for name in METHODS}
-    contestants["bare steps of CRS"] = partial(bare_steps, RunConfig(DATA, "CRS"), dataset)
+    contestants["bare steps of CRS"] = partial(
+        bare_steps, RunConfig(DATA, "CRS"), dataset
+    )
     rows = []
     for repetition in range(-1, REPETITIONS):  # the first warms up
         for name, take in contestants.items():
@@ -94,14 +108,19 @@ def times() -> pd.DataFrame:
             if repetition >= 0:
                 rows.append((name, time.process_time() - start))
     found = pd.DataFrame(rows, columns=["contestant", "seconds"])
-    return found.groupby("contestant", sort=False)["seconds"].median().round(3).reset_index()
+    return (
+        found.groupby("contestant", sort=False)["seconds"]
+        .median()
+        .round(3)
+        .reset_index()
+    )
 
 
 def main() -> None:
     """Choose, measure, print and write both tables."""
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     torch.set_num_threads(1)
-    folder = figures_dir("bench")
+    folder = figures_dir("studies")
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in {"head_choice": choice(), "head": times()}.items():
         print(table.to_string(index=False))

@@ -1,9 +1,10 @@
-"""Choose EWC's strength where nothing is reported: on other seeds and on held-out training images.
+"""Which strength of EWC's penalty suits a network that the paper does not have?
 
-Run ``python bench/ewc_strength.py [DATASET ...]``; it takes about two minutes a data set and writes
-figures/bench/ewc_strength.csv, in which other data sets keep their rows. A random fifth of the
-training images is held out and serves as the test set. The strength with the highest mean of
-overall C-F1, O-F1 and mAP is the `Recipe.ewc_lambda` of the data set.
+Run ``python studies/ewc_strength.py [DATASET ...]``; it takes about two minutes a data
+set and writes figures/studies/ewc_strength.csv, in which other data sets keep their
+rows. It chooses where nothing is reported: on other seeds, and on a random fifth of the
+training images, held out as the test set. The strength with the highest mean of overall
+C-F1, O-F1 and mAP is the `Recipe.ewc_lambda` of the data set.
 """
 
 import argparse
@@ -24,7 +25,14 @@ from prslib.datasets import Entry, SequentialDataset, Split
 from prslib.paths import figures_dir
 from prslib.report.tables import final, scores_of
 
-STRENGTHS = [0.15, 1.5, 15.0, 150.0, 1500.0, 15000.0]  # five orders of magnitude, as in the paper
+STRENGTHS = [
+    0.15,
+    1.5,
+    15.0,
+    150.0,
+    1500.0,
+    15000.0,
+]  # five orders of magnitude, as in the paper
 SEEDS = [100, 101, 102]  # no profile reports them
 SHARE = 5  # one image of so many is held out
 SPLIT_SEED = 20200825
@@ -36,13 +44,17 @@ def held_out(name: str, images: bool) -> SequentialDataset:
     data = load_dataset(name, images)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(data.train))
     cut = len(order) // SHARE
-    test, train = (rows_of(data.train, np.sort(part)) for part in np.split(order, [cut]))
+    test, train = (
+        rows_of(data.train, np.sort(part)) for part in np.split(order, [cut])
+    )
     return replace(data, train=train, tests={DATASETS[name].recipe.test_set: test})
 
 
 def rows_of(split: Split, rows: np.ndarray) -> Split:
     pixels = None if split.images is None else split.images[rows]
-    return replace(split, images=pixels, labels=split.labels[rows], task=split.task[rows])
+    return replace(
+        split, images=pixels, labels=split.labels[rows], task=split.task[rows]
+    )
 
 
 def tried(name: str, strength: float, seed: int, device: str) -> pd.DataFrame:
@@ -63,7 +75,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dataset", nargs="*", default=["digits70seq", "digits49seq"])
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--workers", type=int, default=-1, help="processes (one for each core)")
+    parser.add_argument(
+        "--workers", type=int, default=-1, help="processes (one for each core)"
+    )
     options = parser.parse_args()
     work = [
         delayed(tried)(name, strength, seed, options.device)
@@ -72,7 +86,7 @@ def main() -> None:
         for seed in SEEDS
     ]
     found = pd.concat(Parallel(n_jobs=options.workers)(work), ignore_index=True)
-    path = figures_dir("bench") / "ewc_strength.csv"
+    path = figures_dir("studies") / "ewc_strength.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file():
         before = pd.read_csv(path)
@@ -82,7 +96,9 @@ def main() -> None:
     means["mean"] = means.mean(axis=1)
     print(means.round(1))
     for name, best in means["mean"].groupby("dataset", sort=False).idxmax().items():
-        print(f"{name}: {best[1]:g}, its recipe has {DATASETS[name].recipe.ewc_lambda:g}")
+        print(
+            f"{name}: {best[1]:g}, its recipe has {DATASETS[name].recipe.ewc_lambda:g}"
+        )
 
 
 if __name__ == "__main__":
