@@ -12,10 +12,14 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.paths import known_notebooks
 from prslib.report import notebook
-from prslib.report import observations as observed
-from prslib.report.claims import CLAIMS
-from prslib.report.observations import SETTING, Claim, observe, published_observations
-from prslib.report.statistics import holm
+from prslib.report.claims import CLAIMS, Claim, Scores
+from prslib.report.observations import (
+    RELATIONS,
+    SETTING,
+    observe,
+    published_observations,
+)
+from prslib.report.statistics import VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
@@ -37,8 +41,8 @@ VERDICT_STYLES = {  # colour and what to look for without colours
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
 HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
-    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "majority"),
-    *("schedules_crs", "rho_best"),
+    *("tail_crs", "tail_crs_lost", "prs_balances", "above_crs", "best", "crs_majority"),
+    *("majority", "schedules_crs", "rho_ends"),
 )
 FLOOR = -30  # percent: of forgetting, which has no lower end
 
@@ -75,10 +79,10 @@ def _alike(varied: str) -> bool:
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each data set: the paper's own, then parts of these, then stand-ins."""
-    rank = rows["data"].map(observed.KINDS.index)
+    rank = rows["data"].map(RELATIONS.index)
     rows = rows.assign(rank=rank.groupby(rows["dataset"]).transform("max"))  # the humblest
     rows = rows.drop_duplicates("dataset").sort_values("rank", kind="stable")
-    data = [observed.KINDS[number] for number in rows["rank"]]
+    data = [RELATIONS[number] for number in rows["rank"]]
     return rows.assign(data=data)[["stands_for", "dataset", "data"]]
 
 
@@ -90,7 +94,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         scores = run[run["measure"] == "score"]
         found = rank_correlations(scores)
         row = {"table": name, "cells": len(part), "run": len(run)}
-        row["stand_ins"] = int((run["data"] == observed.KINDS[-1]).sum())
+        row["stand_ins"] = int((run["data"] == RELATIONS[-1]).sum())
         row["mean_difference"] = scores["difference"].abs().mean()
         row["rank_correlation"] = np.mean(found) if found else np.nan
         table.append(row | {"columns": len(found)})
@@ -138,32 +142,30 @@ def gather(
 
 def decide(
     observations: pd.DataFrame,
-    wanted: Sequence[RunConfig],
     level: float = 0.95,
     claims: dict[str, Claim] = CLAIMS,
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    printed = published_observations().drop_duplicates(MATCH)  # the main table comes first
-    printed = dict(list(printed.groupby("stands_for")))
-    ours, rows = dict(list(observations.groupby("dataset"))), []
-    turns = dict(list(in_turn(observations).groupby("stands_for", sort=False)))
-    nowhere = pd.DataFrame([{"dataset": "", "data": ""}])
+    theirs = published_observations().drop_duplicates(MATCH)  # the main table comes first
+    printed = {name: Scores(rows) for name, rows in theirs.groupby("stands_for")}
+    ours = {name: Scores(rows) for name, rows in observations.groupby("dataset")}
+    order, nothing, rows = in_turn(observations), Scores(observations.iloc[:0]), []
     for name, claim in claims.items():
-        needed = claim.needs(wanted)
         for paper in claim.on:
-            said = {"claim": name, "statement": claim.statement, "source": claim.source}
-            said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
-            said["published"] = claim.interval(printed[paper]).effect
-            for dataset, data in turns.get(paper, nowhere)[["dataset", "data"]].to_numpy():
-                found = claim.interval(ours.get(dataset, observations.iloc[:0]), level)
-                runs = sum(config.dataset == dataset for config in needed)
-                origin = {"dataset": dataset, "data": data, "runs": runs}
-                rows.append(said | vars(found) | {"alone": found.verdict} | origin)
+            head = {"claim": name, "statement": claim.statement, "source": claim.source}
+            head |= {"test": claim.test, "unit": claim.unit, "over": claim.over}
+            head |= {"stands_for": paper}
+            head["published"] = claim.decide(printed[paper], level)["effect"]
+            datasets = order.loc[order["stands_for"] == paper, ["dataset", "data"]]
+            found = [
+                head | {"dataset": dataset, "data": data} | claim.decide(ours[dataset], level)
+                for dataset, data in datasets.to_numpy()
+            ]
+            run = [row for row in found if row["alone"] != "not run"]
+            nowhere = head | {"dataset": "", "data": ""} | claim.decide(nothing, level)
+            rows += run or found[:1] or [nowhere]
     decided = pd.DataFrame(rows)
-    there, whose = decided["alone"] != "not run", [decided["claim"], decided["stands_for"]]
-    missing = ~there.groupby(whose).transform("any") & ~decided.duplicated(["claim", "stands_for"])
-    decided = decided[there | missing].reset_index(drop=True)
-    lost = (holm(decided["p"]) >= 1 - level) & (decided["alone"] != "not run")
+    lost = (holm(decided["p"]) >= 1 - level) & decided["alone"].isin(list(WORDS))
     return decided.assign(verdict=decided["alone"].mask(lost, "undecided"))
 
 
@@ -194,7 +196,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
 def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
     """Lay out some claims, each decided by itself on a notebook's own runs, as Markdown."""
     claims = {name: CLAIMS[name] for name in names}
-    decided = decide(observe(runs, wanted), wanted, claims=claims)
+    decided = decide(observe(runs, wanted), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
     table = table.assign(verdict=table["by itself"])
     return as_markdown(table[["claim", "data", "effect", "paper", "verdict"]])
@@ -207,9 +209,9 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def _data(row) -> str:
-    if row.data in ("", observed.KINDS[0]):
+    if row.data in ("", RELATIONS[0]):
         return row.stands_for
-    part = "part of " if row.data == observed.KINDS[1] else ""
+    part = "part of " if row.data == RELATIONS[1] else ""
     return f"{row.dataset} [{part}{row.stands_for}]"
 
 
@@ -228,7 +230,7 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     looks = looks_of(frame["method"])
     for method, look in looks.items():
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == observed.KINDS[-1] else look["color"]
+            fill = "none" if data == RELATIONS[-1] else look["color"]
             style = {"edgecolors": look["color"], "facecolors": fill, "zorder": look["zorder"]}
             ax.scatter(
                 rows["theirs"], rows["ours"], s=16, linewidths=0.9, marker=look["marker"], **style
@@ -283,7 +285,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def _letter(row) -> str:
     letter = row.stands_for.removeprefix("Imbal-")[0]
-    return letter.lower() if row.data == observed.KINDS[-1] else letter
+    return letter.lower() if row.data == RELATIONS[-1] else letter
 
 
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:

@@ -9,7 +9,7 @@ from pandas.io.formats.style import Styler
 
 from prslib import datasets, published
 from prslib.datasets import load_dataset
-from prslib.metrics import anytime_average, cumulative_average, forgetting
+from prslib.metrics import class_draws, forgetting
 from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -19,9 +19,8 @@ METRICS = ("C-F1", "O-F1", "mAP")
 MEASURES = {
     "score": "Scores",
     "forget": "Forgetting",
-    "anytime": "Anytime averages",
-    "cumulative": "Cumulative averages",
 }
+POOLED = ("O-P", "O-R", "O-F1")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
@@ -38,9 +37,26 @@ def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
 
 
 def with_draws(run: Run) -> pd.DataFrame:
-    """Return a run's scores, and beside them those under resamples of the test images, if any."""
-    found = run.resampled
-    return run.scores if found is None else run.scores.merge(found, "left", _CELL[:4])
+    """Return a run's scores and, of few test images, those under resamples: `draws`.
+
+    Scores that average over classes resample the classes (`class_draws`); O-P, O-R and
+    O-F1 on all tasks seen pool the images, and have weights of the images.
+    """
+    draws = run.config.resolved["test_resamples"]
+    if not draws:
+        return run.scores
+    dataset = load_dataset(run.config.dataset, images=False)
+    positives = dataset.tests[run.config.resolved["test_set"]].labels.sum(axis=0)
+    of_classes = class_draws(
+        run.scores, dataset.class_names, dataset.class_group, positives, draws
+    )
+    rows = run.scores.merge(of_classes, "left", _CELL[:4])
+    if run.resampled is not None:
+        of_images = rows[_CELL[:4]].merge(run.resampled, "left", _CELL[:4])["draws"]
+        pooled = rows["metric"].isin(POOLED) & of_images.notna()
+        of_images = of_images.map(np.asarray, na_action="ignore")
+        rows["draws"] = rows["draws"].mask(pooled, of_images)
+    return rows
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -51,7 +67,6 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
 def final(
     scores: pd.DataFrame,
     metrics: Sequence[str] = METRICS,
-    measures: Sequence[str] = ("score", "forget"),  # keys of `MEASURES`
 ) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
     run = run_columns(scores)
@@ -60,23 +75,8 @@ def final(
     both = [scored.assign(measure="score")]
     online = scores[scores["schedule"] != ""]  # Multitask has no earlier tasks to forget
     if len(online):
-        online = online.drop(columns="draws", errors="ignore")
         both.append(forgetting(online).assign(measure="forget"))
-        over = {"anytime": anytime_average, "cumulative": cumulative_average}
-        for name in [name for name in over if name in measures]:
-            both.append(over[name](_with_samples(online)).assign(measure=name))
     return _percent(pd.concat(both, ignore_index=True), [*run, "measure"], metrics)
-
-
-def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
-    """Add how many samples of the stream a run had seen at each evaluation."""
-    seen = {}
-    for name, schedule in set(zip(scores["dataset"], scores["schedule"], strict=True)):
-        sizes = np.bincount(load_dataset(name, images=False).train.task)
-        parts = [sizes[list(map(int, part.split("+")))].sum() for part in schedule.split(",")]
-        seen |= {(name, schedule, k): n for k, n in enumerate(np.cumsum(parts), 1)}
-    keys = scores[["dataset", "schedule", "trained_tasks"]].itertuples(index=False, name=None)
-    return scores.assign(samples=[seen[key] for key in keys])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:

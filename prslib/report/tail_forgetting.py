@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
-from prslib.datasets import load_dataset
+from prslib.datasets import GROUPS, load_dataset
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
 from prslib.report.style import COLOURS, in_order
@@ -15,52 +15,90 @@ from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
 METRICS = ("AP", "F1")
-MEASURES = {"normalised": True, "absolute": False}  # the paper's, and that of Chaudhry et al.
+MEASURES = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
 TASK_GAP = 1.5  # bars' widths between two tasks
 
 
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
-    """Measure the forgetting of every class of all tasks but the last in percent."""
+    """Measure the forgetting of every class of all tasks but the last, by both `MEASURES`.
+
+    In percent of the best score, or in points; NaN where a class was never learned.
+    """
     return pd.concat([_forgetting_of(run) for run in runs], ignore_index=True)
 
 
 def _forgetting_of(run: Run) -> pd.DataFrame:
-    """Measure one run; tasks in the order of the schedule, their classes from large to small."""
+    """Measure one run; tasks in the order of the schedule, classes from large to small."""
     scores, config = run.scores, run.config
     if (scores["schedule"] == "").any():
         raise ValueError(
-            f"expected runs that see one task after the other, got {config.method}; leave it out"
+            "expected runs that see one task after the other, got "
+            f"{config.method}; leave it out"
         )
-    dataset, turn = load_dataset(config.dataset, images=False), config.resolved["schedule"].index
+    dataset = load_dataset(config.dataset, images=False)
+    turn = config.resolved["schedule"].index
     sizes = class_statistics(dataset).drop(columns="dataset")
     sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
-    rows = scores[scores["metric"].isin(METRICS) & scores["group"].isin(dataset.class_names)]
+    in_order = sizes["class"].tolist()
+    of_classes = scores["group"].isin(dataset.class_names)
+    rows = scores[scores["metric"].isin(METRICS) & of_classes]
     measured = pd.concat(
         [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
-    ).dropna(subset="value")
-    measured = measured.rename(columns={"group": "class"}).assign(value=100 * measured["value"])
-    rows = sizes.rename(columns={"group": "class_group"}).merge(measured, on="class", sort=False)
-    return rows.assign(place=rows["class"].map(sizes["class"].tolist().index))
+    ).dropna(subset="unlearned")
+    measured = measured.rename(columns={"group": "class"})
+    measured = measured.assign(value=100 * measured["value"])
+    sizes = sizes.rename(columns={"group": "class_group"})
+    rows = sizes.merge(measured, on="class", sort=False)
+    return rows.assign(place=rows["class"].map(in_order.index))
 
 
-def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    """Correlate forgetting with class size by rank (Spearman), task by task; NaN without a rank."""
+def size_correlations(
+    rows: pd.DataFrame, weights: np.ndarray | None = None
+) -> pd.DataFrame:
+    """Correlate forgetting with class size by rank (Spearman), task by task.
+
+    NaN without a rank. With weights (draws, C) of the classes the column draws has the
+    correlation under each.
+    """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
-    for key, part in rows.groupby(keys, sort=False):
-        alike = part["value"].nunique() < 2 or part["images"].nunique() < 2
-        correlation = np.nan if alike else float(spearmanr(part["images"], part["value"]).statistic)
-        table.append(dict(zip(keys, key, strict=True)) | {"correlation": correlation})
+    for key, part in rows.dropna(subset="value").groupby(keys, sort=False):
+        row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
+        if part["value"].nunique() > 1 and part["images"].nunique() > 1:
+            ranks = rankdata(part[["images", "value"]], axis=0).T  # (2, classes)
+            row["correlation"] = float(_correlation(ranks, np.ones((1, len(part))))[0])
+            if weights is not None:
+                names = load_dataset(key[0], images=False).class_names
+                chosen = weights[:, [names.index(name) for name in part["class"]]]
+                row["draws"] = _correlation(ranks, chosen)
+        table.append(row)
     return pd.DataFrame(table)
 
 
+def _correlation(pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the correlation of two rows (2, n) under weights (draws, n)."""
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    mean = weights @ pair.T  # (draws, 2)
+    square = weights @ (pair**2).T - mean**2
+    product = weights @ pair.prod(axis=0) - mean.prod(axis=1)
+    return product / np.sqrt(square.prod(axis=1))
+
+
+def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of classes, in percent, that were never learned, by group."""
+    keys = ["dataset", "method", "metric", "class_group"]
+    shares = rows[rows["measure"] == "normalised"].groupby(keys, sort=False)["unlearned"]
+    table = (100 * shares.mean()).unstack("class_group")
+    return table.reindex(columns=list(GROUPS)).reset_index()
+
+
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Average the rank correlations over tasks and then over seeds, with a sentence for each."""
+    """Average the rank correlations over tasks, then over seeds, with a sentence each."""
     keys = ["dataset", "method", "metric", "measure"]
     rank = {"key": lambda column: column.map(list(METHODS).index), "kind": "stable"}
     correlations = correlations.sort_values("method", **rank)
     by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
-    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="size")
+    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="count")
     each = correlations.groupby(keys, sort=False)["correlation"]
     table["negative"] = each.agg(lambda values: int((values < 0).sum()))
     table["cells"] = each.count()  # one a task and seed
@@ -72,11 +110,11 @@ def _sentence(row) -> str:
     """Say one row of `tail_table`."""
     head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
     if not row.cells:
-        return f"{head}: every class of a task is forgotten alike; there is no order to correlate."
+        return f"{head}: no task has an order to correlate."
     spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
     return (
-        f"{head}: {row.mean:+.2f} ({spread}); small classes are forgotten more in {row.negative} "
-        f"of {row.cells} tasks, each seed counted."
+        f"{head}: rank correlation {row.mean:+.2f} ({spread}); small classes are forgotten "
+        f"more in {row.negative} of {row.cells} tasks, each seed counted."
     )
 
 
