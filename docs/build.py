@@ -15,7 +15,7 @@ from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
 from prslib.report.build import executed_file
-from prslib.report.committed import ORDER
+from prslib.report.readme import ORDER
 
 DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(r"\[([^]]*)\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")

@@ -126,7 +126,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
 
 def renew_readme(_options: argparse.Namespace) -> None:
     """Write the numbers of figures/seeds into README and docs."""
-    from prslib.report.committed import renew
+    from prslib.report.readme import renew
 
     renew()
 
@@ -161,7 +161,7 @@ def show_plan(options: argparse.Namespace) -> None:
 
 def verify_results(options: argparse.Namespace) -> int:
     """Print how far results are from the committed ones; 1 beyond the limit."""
-    from prslib.report.committed import verify
+    from prslib.report.verify import verify
 
     _notebooks(options)
     lines, within = verify(options.profile)

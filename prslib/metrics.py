@@ -244,27 +244,27 @@ def class_draws(
     cell = ["trained_tasks", "task"]
     of_class = scores[scores["group"].isin(list(class_names))]
     table = of_class.pivot(index=cell, columns=["metric", "group"], values="value")
-    pooled = scores[scores["metric"] == "O-P"].set_index([*cell, "group"])["value"]
+    precision, recall, area = (
+        table[metric].reindex(columns=class_names).to_numpy()
+        for metric in ("P", "R", "AP")
+    )
+    pooled = scores[scores["metric"] == "O-P"].pivot(
+        index=cell, columns="group", values="value"
+    )
+    pooled = pooled.reindex(table.index)
     rows = []
-    for index, values in table.iterrows():
-        per_class = [
-            values[k].reindex(class_names).to_numpy(float) for k in ("P", "R", "AP")
-        ]
-        present = ~np.isnan(per_class[2])
-        for group, mask in members.items():
-            used = mask & present
-            if not used.any():
-                continue
-            found = _class_draws(
-                *(part[used] for part in per_class),
-                positives[used],
-                weights[:, used],
-                pooled[(*index, group)],
-            )
-            rows += [
-                (*index, group, *pair)
-                for pair in zip(GROUP_METRICS, found, strict=True)
-            ]
+    for group, mask in members.items():
+        for number, index in enumerate(table.index):
+            used = mask & ~np.isnan(area[number])
+            if used.any():
+                found = _class_draws(
+                    *(part[number, used] for part in (precision, recall, area)),
+                    positives[used],
+                    weights[:, used],
+                    pooled[group].to_numpy()[number],
+                )
+                cells = zip(GROUP_METRICS, found, strict=True)
+                rows += [(*index, group, *pair) for pair in cells]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 
 

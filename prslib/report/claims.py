@@ -1,32 +1,42 @@
 """List the claims that the paper makes in words, and the number that decides each.
 
-A claim is a function of scores: `s("PRS", "mAP")` is PRS's overall mAP, a number a seed. It
-returns a number a seed for each of its cells, above 0 where the claim is right.
+A claim is a function of scores: `s("PRS", "mAP")` is PRS's overall mAP, a number a seed.
+It returns a number a seed for each of its cells, above 0 where the claim is right. The
+words of the claims are in `claims.toml`.
 """
 
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from prslib.report.statistics import Interval, interval
+from prslib.report.statistics import SMALL, Interval, interval
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
-RIVALS = ("CRS", "GSS", "ExStream")  # that the text names where it says "all the baselines"
+RIVALS = (
+    "CRS",
+    "GSS",
+    "ExStream",
+)  # that the text names where it says "all the baselines"
 ALL = ("Finetune", "EWC", *RIVALS)
 ATTENTION = {
     name: f"model={name}" for name in ("Attention Consistency", "RNN-Attention")
 }
 PLAIN = "frozen_stages"  # the architecture table freezes a stage of the plain network
+HALF, MORE = "memory_size=0.5", "memory_size=1.5"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
-ALIKE = 2.0  # points of memory by which two memories may differ and still be alike
+# differences so small that an interval within them says "no difference"
+MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
+ALIKE = MARGINS["points of memory"]  # of two memories
 LEVELS = {"memory_size": "memory", "schedule": "schedule", "rho": "power"} | {
     "model": "architecture"
 }
@@ -42,7 +52,9 @@ class Scores:
         self.cells: dict[tuple, dict[int, np.ndarray]] = defaultdict(dict)
         self.rho: dict[str, float] = {}
         draws = rows["draws"] if "draws" in rows else [np.nan] * len(rows)
-        settings = [_setting(*row) for row in _columns(rows, "varied", *LEVELS.values())]
+        settings = [
+            _setting(*row) for row in _columns(rows, "varied", *LEVELS.values())
+        ]
         names = ["method", "trained_tasks", "task", "group", "measure", "metric"]
         for key, setting, last, seed, value, drawn in zip(
             _columns(rows, *names),
@@ -118,7 +130,9 @@ def _columns(rows: pd.DataFrame, *names: str) -> Iterable[tuple]:
     return zip(*(rows[name] for name in names), strict=True)
 
 
-def _setting(varied: str, memory: float, schedule: str, power: str, network: str) -> str:
+def _setting(
+    varied: str, memory: float, schedule: str, power: str, network: str
+) -> str:
     """Name how a run differs from the standard: "memory_size=0.5", "rho=0.5;test_set"."""
     names = set(filter(None, varied.split(",")))
     if "model" in names:  # which may come with a step size and frozen stages
@@ -132,20 +146,26 @@ def _setting(varied: str, memory: float, schedule: str, power: str, network: str
 class Claim:
     """A claim, its place in the paper, and the numbers that decide it."""
 
-    statement: str
-    source: str  # section, table or figure of the paper
-    test: str  # what is measured, in words; above 0 speaks for the claim
     cells: Callable[[Scores, Sequence[str]], Cells]
     on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
     over: str = "every"  # cell, of which the weakest counts, or their "mean"
     metrics: tuple[str, ...] = METRICS
     unit: str = "points"
+    statement: str = ""
+    source: str = ""  # section, table or figure of the paper
+    test: str = ""  # what is measured, in words; above 0 speaks for the claim
+    question: str = ""  # that it and those after it answer
+    printed: dict[str, float] = field(
+        default_factory=dict
+    )  # effects in the paper's text
 
     def decide(self, scores: Scores, level: float = 0.95) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
         found, cells, dropped = self._of(scores, self.metrics, level)
-        verdict = "undecided" if found.seeds and dropped else found.verdict
-        row = vars(found) | {"alone": verdict, "dropped": dropped, "cells": len(cells)}
+        row = vars(found) | {"alone": found.verdict_within(MARGINS.get(self.unit, 0))}
+        row |= {"dropped": dropped, "cells": len(cells)}
+        if dropped:  # those seeds were not like the others
+            row |= {"alone": "undecided", "p": np.nan}
         means = {name: values[:, 0].mean() for name, values in cells.items()}
         clear = [interval([values], level=level).verdict for values in cells.values()]
         row |= {"above": clear.count("holds"), "below": clear.count("does not hold")}
@@ -153,10 +173,13 @@ class Claim:
         weakest = min(means, key=means.get) if several else ("", "")
         row["weakest"] = " ".join(filter(None, weakest))
         shown = METRICS if set(self.metrics) <= set(METRICS) else ()
+        unknown = (None, {}, 0)
         for metric in METRICS:
-            one = self._of(scores, [metric], level)[0] if metric in shown else None
+            one, _, gone = (
+                self._of(scores, [metric], level) if metric in shown else unknown
+            )
             for name in ("effect", "low", "high"):
-                row[f"{metric} {name}"] = getattr(one, name, np.nan)
+                row[f"{metric} {name}"] = np.nan if gone else getattr(one, name, np.nan)
         return row
 
     def _of(
@@ -178,17 +201,21 @@ def _overall(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
 
 def _schedules(scores: Scores, *methods: str) -> list[tuple[str, dict]]:
     levels = scores.levels("schedule", *methods)
-    return [(f"schedule {n or 'of Table 1'}", {"setting": s}) for n, s in levels.items()]
+    return [
+        (f"schedule {n or 'of Table 1'}", {"setting": s}) for n, s in levels.items()
+    ]
 
 
 def _sizes(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
-    sizes = {"half": "memory_size=0.5", "whole": "", "one and a half": "memory_size=1.5"}
+    sizes = {"half": HALF, "whole": "", "one and a half": MORE}
     return [(f"{name} memory", {"setting": setting}) for name, setting in sizes.items()]
 
 
 def _later(scores: Scores, first: str, *_others: str) -> list[tuple[str, dict]]:
     # all methods keep the same of a first task that fits into the memory
-    return [(f"after {time} tasks", {"after": time}) for time in scores.times(first)[1:]]
+    return [
+        (f"after {time} tasks", {"after": time}) for time in scores.times(first)[1:]
+    ]
 
 
 def _networks(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
@@ -205,19 +232,9 @@ def _in(*groups: str) -> Callable:
 
 
 IMBALANCED = {"setting": "test_set", "power": "0.5"}
-ON_TEST_SET = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
-MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
 
 
-def leads(
-    statement: str,
-    source: str,
-    first: str,
-    *others: str,
-    at: Callable = _overall,
-    place: str = "overall",
-    **fields: object,
-) -> Claim:
+def leads(first: str, *others: str, at: Callable = _overall, **fields: object) -> Claim:
     """Return the claim that one method is above others in every cell."""
 
     def cells(s: Scores, metrics: Sequence[str]) -> Cells:
@@ -230,104 +247,74 @@ def leads(
             for metric in metrics
         }
 
-    metrics = ", ".join(fields.get("metrics", METRICS))
-    least = "mean" if fields.get("over") == "mean" else "least"
-    test = f"{least} lead of {first} over {', '.join(others)} in {metrics}; {place}"
-    return Claim(statement, source, test, cells, **fields)
+    return Claim(cells, **fields)
 
 
-def differs(
-    statement: str, source: str, test: str, number: Callable, **fields: object
-) -> Claim:
-    """Return the claim that one number is above 0: `number(scores, metric)` for a metric."""
-
-    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
-        return {("", metric): number(s, metric) for metric in metrics}
-
-    return Claim(statement, source, test, cells, **{"over": "mean"} | fields)
+def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
+    """Return the claim that one number a metric, averaged over metrics, is above 0."""
+    cells = lambda s, metrics: {("", metric): of(s, metric) for metric in metrics}  # noqa: E731
+    return Claim(cells, **{"over": "mean"} | fields)
 
 
-def forgets_the_tail(method: str, measure: str) -> Claim:
-    """Return the claim that a method forgets the rare classes more (Figure 1)."""
-    words = {"forget": "as a share of what it knew", "lost": "in points"}[measure]
-    return differs(
-        f"{method} forgets the minority more than the majority, {words}",
-        "Sec. 2, Fig. 1; Table 1",
-        f"forgetting of mAP {words}, of the minority less that of the majority",
-        lambda s, metric: (
-            s(method, metric, group="minority", measure=measure)
-            - s(method, metric, group="majority", measure=measure)
-        ),
-        metrics=("mAP",),
+def less(first: dict, second: dict, **fields: object) -> Claim:
+    """Return the claim that the score of one place is above that of another."""
+    return number(
+        lambda s, metric: s(metric=metric, **first) - s(metric=metric, **second),
+        **fields,
     )
 
 
-def forgets_the_small(method: str, metric: str, measure: str) -> Claim:
+def tail(method: str, measure: str) -> Claim:
+    """Return the claim that a method forgets the rare classes more, in mAP (Figure 1)."""
+    place = {"method": method, "measure": measure}
+    return less(
+        place | {"group": "minority"}, place | {"group": "majority"}, metrics=("mAP",)
+    )
+
+
+def small(method: str, metric: str, measure: str) -> Claim:
     """Return the claim that a method forgets small classes more, task by task (Figure 1)."""
-    words = {"order": "as a share of the best", "order lost": "in points"}[measure]
     setting = "memory_size=0.5" if METHODS[method].sampler else ""
-    return differs(
-        f"{method} forgets small classes more than large ones, in {metric}, {words}",
-        "Sec. 2, Fig. 1",
-        f"rank correlation of a class's size with its forgetting of {metric} {words}, mean "
-        "over tasks, sign reversed; half the memory",
-        lambda s, metric: -s(method, metric, measure=measure, setting=setting),
-        on=(COCO,),
-        metrics=(metric,),
-        unit="rank correlation",
-    )
+    of = lambda s, metric: -s(method, metric, measure=measure, setting=setting)  # noqa: E731
+    return number(of, on=(COCO,), metrics=(metric,), unit="rank correlation")
 
 
-def nearer_to(
-    statement: str, source: str, method: str, aim: str, other: str, **fields: object
-) -> Claim:
+def nearer(method: str, aim: str, other: str, on: tuple = (COCO,)) -> Claim:
     """Return the claim that a memory is nearer to one mix than to another (Figure 5)."""
-    return differs(
-        statement,
-        source,
-        f"total variation distance of {method}'s memory {other} less that {aim}",
-        lambda s, _: s(method, other, measure="share") - s(method, aim, measure="share"),
-        **MEMORY | fields,
+    return number(
+        lambda s, _: _share(s, method, other) - _share(s, method, aim),
+        **MEMORY | {"on": on},
     )
 
 
-def more_memory(statement: str, method: str, than: str, group: str) -> Claim:
-    """Return the claim that a group has more of one method's memory than of another's."""
-    return differs(
-        statement,
-        FIGURE_5,
-        f"share of the memory that the {group} classes have, {method} less {than}",
-        lambda s, metric: (
-            s(method, metric, group=group, measure="share")
-            - s(than, metric, group=group, measure="share")
-        ),
+def more_memory(first: str, group: str, second: str, other: str) -> Claim:
+    """Return the claim that a group has more of a memory than a group of another memory."""
+    place = {"measure": "share"}
+    return less(
+        place | {"method": first, "group": group},
+        place | {"method": second, "group": other},
         **MEMORY,
     )
 
 
-def more_varied_than(method: str, on: tuple = (COCO, MNIST)) -> Claim:
-    """Return the claim that PRS has a higher gradient variance than another method."""
-    metric = "gradient variance"
-    return differs(
-        f"PRS keeps a higher {metric} than {method}",
-        "Appendix, Gradient Variance",
-        f"the memory's {metric} (geometric mean over the stream), PRS's over {method}'s, "
-        "less 100 %",
-        lambda s, _: 100 * (_variance(s, "PRS") / _variance(s, method) - 1),
-        on=on,
-        metrics=(metric,),
-        unit="%",
-    )
+def _share(s: Scores, method: str, metric: str, **place: str) -> np.ndarray:
+    return s(method, metric, measure="share", **place)
 
 
-def _variance(s: Scores, method: str) -> np.ndarray:
-    return s(method, "gradient variance", measure="variance")
+def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
+    """Return the claim that PRS has a higher gradient variance, in percent."""
+
+    def of(s: Scores, metric: str) -> np.ndarray:
+        pair = [s(name, metric, measure="variance") for name in ("PRS", method)]
+        return 100 * (pair[0] / pair[1] - 1)
+
+    return number(of, on=on, metrics=("gradient variance",), unit="%")
 
 
-def steadier_than(method: str) -> Claim:
+def steadier(method: str) -> Claim:
     """Return the claim that PRS depends less on the schedule than another (Table 2)."""
 
-    def number(s: Scores, metric: str) -> np.ndarray:
+    def of(s: Scores, metric: str) -> np.ndarray:
         settings = s.levels("schedule", "PRS", method).values()
         both = [
             np.stack([s(name, metric, setting=setting) for setting in settings], axis=1)
@@ -335,14 +322,7 @@ def steadier_than(method: str) -> Claim:
         ]
         return by_seed(schedule_variance, both[0]) - by_seed(schedule_variance, both[1])
 
-    return differs(
-        f"PRS varies less from schedule to schedule than {method}",
-        PERMUTED,
-        f"variance over schedules of {method} less that of PRS, the seeds' noise left out "
-        "of ours; mean of C-F1, O-F1 and mAP, overall",
-        number,
-        unit="square points",
-    )
+    return number(of, unit="square points")
 
 
 def schedule_variance(scores: np.ndarray) -> np.ndarray:
@@ -356,7 +336,9 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
     return total / pairs / (schedules - 1)
 
 
-def by_seed(statistic: Callable[[np.ndarray], np.ndarray], scores: np.ndarray) -> np.ndarray:
+def by_seed(
+    statistic: Callable[[np.ndarray], np.ndarray], scores: np.ndarray
+) -> np.ndarray:
     """Return a statistic of all seeds as a number a seed: the jackknife's pseudo-values."""
     count, whole = len(scores), statistic(scores)
     if count == 1:
@@ -372,7 +354,8 @@ def rho_steps(s: Scores, metrics: Sequence[str]) -> Cells:
     sides.append(sorted((r for r in settings if r <= 0), reverse=True))
     return {
         (f"rho {a:g} to {b:g}", metric): (
-            s("PRS", metric, setting=settings[a]) - s("PRS", metric, setting=settings[b])
+            s("PRS", metric, setting=settings[a])
+            - s("PRS", metric, setting=settings[b])
         )
         for side in sides
         for a, b in pairwise(side)
@@ -404,27 +387,42 @@ def same_memory(s: Scores, _metrics: Sequence[str]) -> Cells:
     return {("no more", "memory"): ALIKE - gap, ("no less", "memory"): ALIKE + gap}
 
 
-def plain_ahead(method: str, setting: str) -> Callable[[Scores, Sequence[str]], Cells]:
-    """Return the leads of the plain network, in a setting, over both attention nets."""
-    return lambda s, metrics: {
-        (f"over {name}", metric): (
-            s(method, metric, setting=setting) - s(method, metric, setting=network)
-        )
-        for name, network in ATTENTION.items()
-        for metric in metrics
-    }
+def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
+    """Return the claim that the plain network is above both attention nets."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {
+            (f"over {name}", metric): (
+                s(method, metric, setting=setting) - s(method, metric, setting=network)
+            )
+            for name, network in ATTENTION.items()
+            for metric in metrics
+        }
+
+    return Claim(cells, on=on)
 
 
-def harder_when_balanced(
-    **networks: str,
-) -> Callable[[Scores, Sequence[str]], Cells]:
-    """Return Multitask's leads on the imbalanced over the balanced test set."""
-    return lambda s, metrics: {
-        (name.replace("_", " "), metric): (
-            s("Multitask", metric, setting=f"{network};test_set")
-            - s("Multitask", metric, setting=network)
-        )
-        for name, network in networks.items()
+def harder_when_balanced(networks: dict[str, str]) -> Claim:
+    """Return the claim that Multitask is above its balanced score on the other test set."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {
+            (name, metric): (
+                s("Multitask", metric, setting=f"{network};test_set")
+                - s("Multitask", metric, setting=network)
+            )
+            for name, network in networks.items()
+            for metric in metrics
+        }
+
+    return Claim(cells)
+
+
+def above_floor(s: Scores, metrics: Sequence[str]) -> Cells:
+    """Return the leads of all other methods over Finetune."""
+    return {
+        (f"of {other}", metric): s(other, metric) - s("Finetune", metric)
+        for other in (*ALL[1:], "PRS")
         for metric in metrics
     }
 
@@ -447,331 +445,106 @@ def _gain(s: Scores, metric: str, low: str, high: str) -> np.ndarray:
     return s("PRS", metric, setting=high) - s("PRS", metric, setting=low)
 
 
-FIGURE_5 = "Sec. 6.2, Fig. 5"
-INTRA_TASK = "Sec. 6.2, Intra-task Imbalance"
-PERMUTED = "Sec. 6.2, Table 2; Appendix, permuted schedules"
-SIZES = "Sec. 6.2, Table 2; Appendix, memory sizes"
-NUS_SIZES = "Appendix, Different Memory Sizes"
-PROGRESSION = "Appendix, Task Progression Results"
-IMBALANCED_TEST = "Appendix, Imbalanced test-set"
-NETWORKS = "Appendix, Base Architectures"
-BASELINES = "Sec. 6.1, Baselines"
-SINGLE = "Appendix, Single-Labeled Classification"
-MEAN = "mean of C-F1, O-F1 and mAP"
-TAIL = {"at": _in("moderate", "minority"), "place": "moderate and minority"}
-SMALLEST = {"at": _at(task="3"), "place": "task 3 at the end", "on": (NUS,)}
-PERMUTATIONS = {"at": _schedules, "place": "each schedule"}
-MEMORIES = {"at": _sizes, "place": "half, whole and one and a half times the memory"}
-LATER = {"at": _later, "place": "after each task but the first"}
-EVERY_NETWORK = {"at": _networks, "place": "plain net, both attention nets", "on": (COCO,)}
-UNBALANCED = {"at": _at(**IMBALANCED), "place": "overall", "on": (COCO,)}
-TEST_SET = ON_TEST_SET | {"at": _at(task="all"), "place": "whole test set"}
-AFTER_FOUR = {"at": _at(task="all", after=4), "place": "whole test set after task 4"}
+MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
+LABELS = {"metrics": ("memory",), "unit": "points of the labels"}
+ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
+TAIL = {"at": _in("moderate", "minority")}
+SMALLEST = {"at": _at(task="3"), "on": (NUS,)}
+NETWORKS = {"at": _networks, "on": (COCO,)}
+UNBALANCED = {"at": _at(**IMBALANCED), "on": (COCO,)}
+UNBALANCED_MAJORITY = {"at": _at(**IMBALANCED, group="majority"), "on": (COCO,)}
+WITH_AC = {"at": _at(setting=ATTENTION["Attention Consistency"]), "on": (COCO,)}
+WHOLE_TEST_SET = ACCURACY | {"at": _at(task="all")}
+AFTER_FOUR = ACCURACY | {"at": _at(task="all", after=4)}
+FEATURES = {"group": "minority", "measure": "features"}
+NEAREST = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST)}
+FROZEN, FREE = "frozen_stages;pretrained_stages", "pretrained_stages"
 
-# a claim, and the question that it and those after it in `CLAIMS` answer
-QUESTIONS = {
-    "tail_crs": "Are the rare classes forgotten first?",
-    "crs_follows": "What is in the memory?",
-    "best": "Who has the best scores?",
-    "majority": "Who gains, and who pays?",
-    "steadier_crs": "Does the order of the tasks matter?",
-    "memory_crs": "Does the size of the memory matter?",
-    "rho_ends": "Is balance best?",
-    "features": "What do features and gradients show?",
-    "single_crs": "Does it hold with one label an image?",
-    "any_time_crs": "Does it hold at any time?",
-    "imbalanced_crs": "Does it hold on unbalanced test images?",
-    "architectures_crs": "Does it hold with other networks?",
-}
-CLAIMS: dict[str, Claim] = {
-    "tail_crs": forgets_the_tail("CRS", "forget"),
-    "tail_crs_lost": forgets_the_tail("CRS", "lost"),
-    "tail_ewc": forgets_the_tail("EWC", "forget"),
-    "tail_ewc_lost": forgets_the_tail("EWC", "lost"),
-    "order_crs_ap": forgets_the_small("CRS", "AP", "order"),
-    "order_crs_ap_lost": forgets_the_small("CRS", "AP", "order lost"),
-    "order_crs_f1": forgets_the_small("CRS", "F1", "order"),
-    "order_crs_f1_lost": forgets_the_small("CRS", "F1", "order lost"),
-    "order_ewc_ap": forgets_the_small("EWC", "AP", "order"),
-    "order_ewc_ap_lost": forgets_the_small("EWC", "AP", "order lost"),
-    "order_ewc_f1": forgets_the_small("EWC", "F1", "order"),
-    "order_ewc_f1_lost": forgets_the_small("EWC", "F1", "order lost"),
-    "crs_follows": nearer_to(
-        "CRS's memory is as long-tailed as the stream",
-        "Sec. 3.2; Sec. 6.2, Fig. 5",
-        *("CRS", "to stream", "to equal"),
-        on=(COCO, NUS),
+_CLAIMS: dict[str, Claim] = {
+    "tail_crs": tail("CRS", "forget"),
+    "tail_crs_lost": tail("CRS", "lost"),
+    "tail_ewc": tail("EWC", "forget"),
+    "tail_ewc_lost": tail("EWC", "lost"),
+    "order_crs_ap": small("CRS", "AP", "order"),
+    "order_crs_ap_lost": small("CRS", "AP", "order lost"),
+    "order_crs_f1": small("CRS", "F1", "order"),
+    "order_crs_f1_lost": small("CRS", "F1", "order lost"),
+    "order_ewc_ap": small("EWC", "AP", "order"),
+    "order_ewc_ap_lost": small("EWC", "AP", "order lost"),
+    "order_ewc_f1": small("EWC", "F1", "order"),
+    "order_ewc_f1_lost": small("EWC", "F1", "order lost"),
+    "crs_follows": nearer("CRS", "to stream", "to equal", on=(COCO, NUS)),
+    "crs_head": more_memory("CRS", "majority", "CRS", "minority"),
+    "largest_fifth": number(
+        lambda s, _: _share(s, "CRS", "largest fifth of stream") - 50, **LABELS
     ),
-    "crs_head": differs(
-        "CRS fills its memory with the majority",
-        FIGURE_5,
-        "share of CRS's memory that the majority has, less that of the minority",
-        lambda s, metric: (
-            s("CRS", metric, group="majority", measure="share")
-            - s("CRS", metric, group="minority", measure="share")
-        ),
-        **MEMORY,
-    ),
-    "largest_fifth": differs(
-        "The largest fifth of the classes has most of the data",
-        "Sec. 5.2",
-        "share of the stream's labels that they have, less 50 %",
-        lambda s, _: s("CRS", "largest fifth of stream", measure="share") - 50,
-        **MEMORY | {"unit": "points of the labels", "on": (COCO, NUS)},
-    ),
-    "largest_fifth_memory": differs(
-        "PRS gives the largest fifth of the classes less of the memory than CRS",
-        FIGURE_5,
-        "share of the memory that they have, CRS less PRS",
+    "largest_fifth_memory": number(
         lambda s, _: (
-            s("CRS", "largest fifth", measure="share")
-            - s("PRS", "largest fifth", measure="share")
+            _share(s, "CRS", "largest fifth") - _share(s, "PRS", "largest fifth")
         ),
         **MEMORY,
     ),
-    "rho_one": Claim(
-        "With rho 1 PRS's memory is as near to the stream as CRS's",
-        "Sec. 3.4",
-        f"total variation distance to the stream: it differs by less than {ALIKE:g} points",
-        same_memory,
-        **MEMORY,
-    ),
-    "prs_balances": nearer_to(
-        "PRS's memory is balanced without task information",
-        *(FIGURE_5, "PRS", "to equal", "to stream"),
-    ),
-    "exstream_balances": nearer_to(
-        "ExStream's memory is balanced, with the classes known in advance",
-        *(FIGURE_5, "ExStream", "to equal", "to stream"),
-    ),
-    "gss_moderate": more_memory(
-        "GSS keeps more of the moderate classes than CRS", "GSS", "CRS", "moderate"
-    ),
-    "gss_minority": more_memory(
-        "GSS keeps too little of the minority, PRS enough", "PRS", "GSS", "minority"
-    ),
-    "best": leads("PRS is best of all", "Table 1", "PRS", *ALL),
-    "above_crs": leads("PRS outperforms CRS", "Sec. 6.2, Table 1", "PRS", "CRS"),
-    "above_gss": leads("PRS outperforms GSS", "Sec. 6.2, Table 1", "PRS", "GSS"),
-    "above_exstream": leads(
-        "PRS outperforms ExStream, which knows the classes",
-        *("Sec. 6.2, Table 1", "PRS", "ExStream"),
-    ),
-    "lower_bound": Claim(
-        "Finetune is the lower bound",
-        BASELINES,
-        "least lead of any other method over Finetune in C-F1, O-F1, mAP; overall",
-        lambda s, metrics: {
-            (f"of {other}", metric): s(other, metric) - s("Finetune", metric)
-            for other in (*ALL[1:], "PRS")
-            for metric in metrics
-        },
-    ),
-    "ewc_frozen": differs(
-        "EWC works poorly unless the network is frozen up to its last layer",
-        BASELINES,
-        "least lead of EWC with only the last layer in training over EWC with all layers "
-        "in training, in C-F1, O-F1, mAP; overall; one strength of the penalty",
-        lambda s, metric: (
-            s("EWC", metric, setting="frozen_stages;pretrained_stages")
-            - s("EWC", metric, setting="pretrained_stages")
-        ),
+    "rho_one": Claim(same_memory, **MEMORY),
+    "prs_balances": nearer("PRS", "to equal", "to stream"),
+    "exstream_balances": nearer("ExStream", "to equal", "to stream"),
+    "gss_moderate": more_memory("GSS", "moderate", "CRS", "moderate"),
+    "gss_minority": more_memory("PRS", "minority", "GSS", "minority"),
+    "best": leads("PRS", *ALL),
+    "above_crs": leads("PRS", "CRS"),
+    "above_gss": leads("PRS", "GSS"),
+    "above_exstream": leads("PRS", "ExStream"),
+    "lower_bound": Claim(above_floor),
+    "ewc_frozen": less(
+        {"method": "EWC", "setting": FROZEN},
+        {"method": "EWC", "setting": FREE},
         on=(COCO,),
         over="every",
     ),
-    "upper_bound": leads(
-        "Multitask is the upper bound", f"{BASELINES}; Table 1", "Multitask", "PRS"
+    "upper_bound": leads("Multitask", "PRS"),
+    "majority": leads("PRS", "EWC", "GSS", "ExStream", at=_in("majority")),
+    "crs_majority": leads("CRS", "PRS", at=_in("majority"), over="mean"),
+    "crs_sacrifices": leads("PRS", "CRS", **TAIL),
+    "best_on_tail": leads("PRS", *ALL, **TAIL),
+    "head_and_tail": number(_head_and_tail),
+    "smallest_task_crs": leads("PRS", "CRS", **SMALLEST),
+    "smallest_task": leads("PRS", *ALL, **SMALLEST),
+    "steadier_crs": steadier("CRS"),
+    "steadier_gss": steadier("GSS"),
+    "steadier_exstream": steadier("ExStream"),
+    "schedules_crs": leads("PRS", "CRS", at=_schedules),
+    "schedules": leads("PRS", *RIVALS, at=_schedules),
+    "memory_crs": leads("PRS", "CRS", at=_sizes),
+    "memory": leads("PRS", *RIVALS, at=_sizes),
+    "memory_jump": number(lambda s, m: _gain(s, m, HALF, ""), on=(NUS,)),
+    "memory_flattens": number(
+        lambda s, m: _gain(s, m, HALF, "") - _gain(s, m, "", MORE), on=(NUS,)
     ),
-    "majority": leads(
-        "On the majority only CRS is ahead of PRS",
-        *(INTRA_TASK, "PRS", "EWC", "GSS", "ExStream"),
-        at=_in("majority"),
-        place="majority",
+    "rho_ends": Claim(rho_ends, on=(COCO,)),
+    "rho_declines": Claim(rho_steps, on=(COCO,)),
+    "features": less(
+        {"method": "PRS"} | FEATURES, {"method": "CRS"} | FEATURES, **NEAREST
     ),
-    "crs_majority": leads(
-        "CRS may be better than PRS on the majority",
-        "Sec. 6.2, Memory Distribution; Table 1",
-        *("CRS", "PRS"),
-        at=_in("majority"),
-        place="majority",
-        over="mean",
-    ),
-    "crs_sacrifices": leads(
-        "CRS pays for it on the moderate and minority classes",
-        "Sec. 6.2, Memory Distribution",
-        *("PRS", "CRS"),
-        **TAIL,
-    ),
-    "best_on_tail": leads(
-        "PRS is best on the moderate and the minority classes",
-        *(INTRA_TASK, "PRS", *ALL),
-        **TAIL,
-    ),
-    "head_and_tail": differs(
-        "PRS keeps the knowledge of head and tail balanced",
-        "Abstract; Sec. 7",
-        f"majority less minority under CRS, less the same under PRS, {MEAN}",
-        _head_and_tail,
-    ),
-    "smallest_task_crs": leads(
-        "PRS is better than CRS on the smallest task",
-        *("Sec. 6.2, Fig. 4", "PRS", "CRS"),
-        **SMALLEST,
-    ),
-    "smallest_task": leads(
-        "PRS is the best of all on the smallest task",
-        *("Sec. 6.2, Fig. 4", "PRS", *ALL),
-        **SMALLEST,
-    ),
-    "steadier_crs": steadier_than("CRS"),
-    "steadier_gss": steadier_than("GSS"),
-    "steadier_exstream": steadier_than("ExStream"),
-    "schedules_crs": leads(
-        "PRS outperforms CRS in every schedule", PERMUTED, "PRS", "CRS", **PERMUTATIONS
-    ),
-    "schedules": leads(
-        "PRS outperforms all in every schedule", PERMUTED, "PRS", *RIVALS, **PERMUTATIONS
-    ),
-    "memory_crs": leads(
-        "PRS outperforms CRS with every size of memory", SIZES, "PRS", "CRS", **MEMORIES
-    ),
-    "memory": leads(
-        "PRS outperforms all with every size of memory", SIZES, "PRS", *RIVALS, **MEMORIES
-    ),
-    "memory_jump": differs(
-        "From half to the whole memory PRS gains much",
-        NUS_SIZES,
-        f"PRS with the whole memory less PRS with half of it, {MEAN}; overall",
-        lambda s, metric: _gain(s, metric, "memory_size=0.5", ""),
-        on=(NUS,),
-    ),
-    "memory_flattens": differs(
-        "More memory helps less and less",
-        NUS_SIZES,
-        "gain of PRS from half to the whole memory less that from there to one and a half, "
-        f"{MEAN}; overall",
-        lambda s, metric: (
-            _gain(s, metric, "memory_size=0.5", "")
-            - _gain(s, metric, "", "memory_size=1.5")
-        ),
-        on=(NUS,),
-    ),
-    "rho_ends": Claim(
-        "rho near balance is better than rho far from it",
-        "Sec. 6.1; Sec. 6.2, Fig. 6",
-        "least lead, in C-F1, O-F1, mAP, of the mean over rho within [-0.2, 0.2] over the "
-        "lowest and the highest rho",
-        rho_ends,
-        on=(COCO,),
-    ),
-    "rho_declines": Claim(
-        "With each step away from balance the performance declines",
-        "Sec. 6.2, Fig. 6",
-        "least loss, in C-F1, O-F1, mAP, of any step of rho away from 0",
-        rho_steps,
-        on=(COCO,),
-    ),
-    "features": differs(
-        "PRS's features tell the minority classes apart better than CRS's",
-        "Sec. 6.2, Feature Analysis, Fig. 7",
-        "k-nearest-neighbour accuracy on the minority's test images, PRS less CRS",
-        lambda s, metric: (
-            s("PRS", metric, group="minority", measure="features")
-            - s("CRS", metric, group="minority", measure="features")
-        ),
-        on=(COCO, MNIST),
-        metrics=("kNN accuracy",),
-    ),
-    "variance_crs": more_varied_than("CRS"),
-    "variance_gss": more_varied_than("GSS"),
-    "variance_exstream": more_varied_than("ExStream", on=(COCO,)),
-    "single_crs": leads(
-        "With one label an image PRS is above CRS too", SINGLE, "PRS", "CRS", **TEST_SET
-    ),
-    "single_gss": leads(
-        "With one label an image PRS is above GSS too", SINGLE, "PRS", "GSS", **TEST_SET
-    ),
-    "after_four": leads(
-        "With one label an image PRS is ahead of CRS after four tasks",
-        *(PROGRESSION, "PRS", "CRS"),
-        **ON_TEST_SET | AFTER_FOUR,
-    ),
-    "any_time_crs": leads(
-        "PRS is ahead of CRS at any point of the training",
-        *(PROGRESSION, "PRS", "CRS"),
-        **LATER,
-    ),
-    "any_time": leads(
-        "PRS is ahead of all at any point of the training",
-        *(PROGRESSION, "PRS", *ALL),
-        **LATER,
-    ),
-    "lead_grows": differs(
-        "PRS becomes more effective with the number of tasks",
-        PROGRESSION,
-        f"lead of PRS over CRS at the end less that after the first task, {MEAN}",
-        _lead_grows,
-    ),
-    "imbalanced_crs": leads(
-        "With rho 0.5 PRS is above CRS on the imbalanced test set",
-        *(IMBALANCED_TEST, "PRS", "CRS"),
-        **UNBALANCED,
-    ),
-    "imbalanced": leads(
-        "With rho 0.5 PRS is above all on the imbalanced test set",
-        *(IMBALANCED_TEST, "PRS", *RIVALS),
-        **UNBALANCED,
-    ),
-    "imbalanced_majority": leads(
-        "With rho 0.5 only CRS is ahead of PRS on the majority",
-        *(IMBALANCED_TEST, "PRS", "GSS", "ExStream"),
-        at=_at(**IMBALANCED, group="majority"),
-        place="majority",
-        on=(COCO,),
-    ),
-    "architectures_crs": leads(
-        "PRS is above CRS on every architecture", NETWORKS, "PRS", "CRS", **EVERY_NETWORK
-    ),
-    "architectures": leads(
-        "PRS is above ExStream on every architecture",
-        *(NETWORKS, "PRS", "ExStream"),
-        **EVERY_NETWORK,
-    ),
-    "architectures_gss": leads(
-        "PRS is above GSS with Attention Consistency",
-        *(NETWORKS, "PRS", "GSS"),
-        at=_at(setting=ATTENTION["Attention Consistency"]),
-        on=(COCO,),
-    ),
-    "plain_multitask": Claim(
-        "In one offline epoch the plain network is the best architecture",
-        NETWORKS,
-        "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; "
-        "Multitask",
-        plain_ahead("Multitask", PLAIN),
-    ),
-    "plain_online": Claim(
-        "In the online stream the plain network is the best architecture",
-        NETWORKS,
-        "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; PRS",
-        plain_ahead("PRS", ""),
-        on=(COCO,),
-    ),
-    "balanced_is_harder": Claim(
-        "After one epoch a balanced test set is harder than one as it comes, for the plain "
-        "network",
-        NETWORKS,
-        "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1, mAP",
-        harder_when_balanced(plain_net=PLAIN),
-    ),
-    "balanced_is_harder_for_all": Claim(
-        "After one epoch a balanced test set is harder than one as it comes, for all "
-        "architectures",
-        NETWORKS,
-        "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1, mAP",
-        harder_when_balanced(
-            plain_net=PLAIN,
-            **{name.replace(" ", "_"): setting for name, setting in ATTENTION.items()},
-        ),
+    "variance_crs": varied("CRS"),
+    "variance_gss": varied("GSS"),
+    "variance_exstream": varied("ExStream", on=(COCO,)),
+    "single_crs": leads("PRS", "CRS", **WHOLE_TEST_SET),
+    "single_gss": leads("PRS", "GSS", **WHOLE_TEST_SET),
+    "after_four": leads("PRS", "CRS", **AFTER_FOUR),
+    "any_time_crs": leads("PRS", "CRS", at=_later),
+    "any_time": leads("PRS", *ALL, at=_later),
+    "lead_grows": number(_lead_grows),
+    "imbalanced_crs": leads("PRS", "CRS", **UNBALANCED),
+    "imbalanced": leads("PRS", *RIVALS, **UNBALANCED),
+    "imbalanced_majority": leads("PRS", "GSS", "ExStream", **UNBALANCED_MAJORITY),
+    "architectures_crs": leads("PRS", "CRS", **NETWORKS),
+    "architectures": leads("PRS", "ExStream", **NETWORKS),
+    "architectures_gss": leads("PRS", "GSS", **WITH_AC),
+    "plain_multitask": plain_ahead("Multitask", PLAIN),
+    "plain_online": plain_ahead("PRS", "", on=(COCO,)),
+    "balanced_is_harder": harder_when_balanced({"plain net": PLAIN}),
+    "balanced_is_harder_for_all": harder_when_balanced(
+        {"plain net": PLAIN} | ATTENTION
     ),
 }
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CLAIMS = {name: replace(claim, **_WORDS[name]) for name, claim in _CLAIMS.items()}

@@ -25,12 +25,12 @@ import numpy as np
 import pandas as pd
 
 from prslib import published
-from prslib.datasets import DATASETS, GROUPS, SequentialDataset, load_dataset
+from prslib.datasets import DATASETS, GROUPS
 from prslib.metrics import class_weights, forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import labelled_images, neighbour_hits
-from prslib.report.tables import with_draws
+from prslib.report.tables import labels_of, with_draws
 from prslib.report.tail_forgetting import class_forgetting, size_correlations
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
@@ -41,9 +41,27 @@ RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
 FIGURE_1 = ("CRS", "EWC")
 FORGETTING = {"forget": True, "lost": False}  # measure, and whether it is normalised
 SETTING = [
-    *("stands_for", "method", "architecture", "memory", "schedule", "epochs", "test_set")
+    *(
+        "stands_for",
+        "method",
+        "architecture",
+        "memory",
+        "schedule",
+        "epochs",
+        "test_set",
+    )
 ]
-COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied", "seed", "run"]
+COLUMNS = [
+    "dataset",
+    "data",
+    *SETTING,
+    "frozen",
+    "rho",
+    "power",
+    "varied",
+    "seed",
+    "run",
+]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
@@ -65,7 +83,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
     varied = {k for k in identity if k not in EXTRAS and identity[k] != usual.get(k)}
     if model != usual_model:
         varied.add("model")
-    stands_for = _labels(config.dataset).stands_for
+    stands_for = labels_of(config.dataset).stands_for
     small = model != recipe.model and MODELS[model].default_weights == NONE
     architecture = MODELS[model].stands_for or model
     if model == recipe.model:
@@ -81,7 +99,8 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
         "data": RELATIONS[-1] if small else relation(config.dataset),
         "method": config.method,
         "architecture": architecture,
-        "memory": np.round(20 * memory) / 20,  # a third or half of an odd size is rounded
+        "memory": np.round(20 * memory)
+        / 20,  # a third or half of an odd size is rounded
         "schedule": "" if drawn else ",".join(map(str, identity.get("schedule", ()))),
         "epochs": identity.get("epochs", 1),
         "test_set": identity["test_set"],
@@ -98,17 +117,12 @@ def relation(name: str) -> str:
     """Return what a data set is to the paper's, one of `RELATIONS`."""
     if hasattr(DATASETS[name], "relation"):
         return DATASETS[name].relation
-    dataset = _labels(name)
+    dataset = labels_of(name)
     if dataset.part_of_it:
         return "part"
     plain = name.removesuffix("-features").replace("-", "")
     same = plain == str(dataset.stands_for).lower().replace("-", "")
     return "paper's" if same else "stand-in"
-
-
-@cache
-def _labels(name: str) -> SequentialDataset:
-    return load_dataset(name, images=False)
 
 
 @cache
@@ -127,7 +141,12 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
     frames = [_scores(by_hash)]
     for name, run in by_hash.items():
         trained = run.scores["trained_tasks"].max()
-        at_the_end = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
+        at_the_end = {
+            "task": "seen",
+            "last": True,
+            "trained_tasks": trained,
+            "run": name,
+        }
         for measured in (_memory(run), _order(run), _features(run), _variance(run)):
             if measured is not None:
                 frames.append(measured.assign(**at_the_end))
@@ -139,7 +158,8 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     rows = pd.concat(
-        [with_draws(run).assign(run=name) for name, run in runs.items()], ignore_index=True
+        [with_draws(run).assign(run=name) for name, run in runs.items()],
+        ignore_index=True,
     )
     kept = ["run", "schedule", "trained_tasks", "task", "group", "metric", "value"]
     rows = rows[rows["group"].isin([*GROUPS, "overall"])]
@@ -164,7 +184,7 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
 def _memory(run: Run) -> pd.DataFrame | None:
     if len(run.memory_labels) == 0:
         return None
-    dataset = _labels(run.config.dataset)
+    dataset = labels_of(run.config.dataset)
     counts = run.memory_labels.sum(axis=0)
     memory = 100 * counts / counts.sum()
     stream = 100 * dataset.class_freq / dataset.class_freq.sum()
@@ -178,27 +198,36 @@ def _memory(run: Run) -> pd.DataFrame | None:
     ]
     groups = np.array(dataset.class_group)
     rows += [(group, "memory", memory[groups == group].sum()) for group in GROUPS]
-    return pd.DataFrame(rows, columns=["group", "metric", "value"]).assign(measure="share")
+    return pd.DataFrame(rows, columns=["group", "metric", "value"]).assign(
+        measure="share"
+    )
 
 
 def _order(run: Run) -> pd.DataFrame | None:
     """Correlate forgetting with class size for the methods of Figure 1."""
     if run.config.method not in FIGURE_1 or run.config.resolved["tasks_at_once"] > 1:
         return None
-    rows = size_correlations(class_forgetting([run]), _weights(run))
+    weights = _weights(run)
+    rows = size_correlations(class_forgetting([run]), weights)
     names = {"normalised": "order", "plain": "order lost"}
     means = rows.groupby(["measure", "metric"])["correlation"].mean().rename("value")
-    if _weights(run) is not None:
-        draws = rows.dropna(subset="correlation").groupby(["measure", "metric"])["draws"]
-        means = means.to_frame().join(draws.apply(lambda part: np.mean(list(part), axis=0)))
+    if weights is not None:
+        draws = rows.dropna(subset="correlation").groupby(["measure", "metric"])[
+            "draws"
+        ]
+        means = means.to_frame().join(
+            draws.apply(lambda part: np.mean(list(part), axis=0))
+        )
     table = means.reset_index().assign(group="overall")
     return table.assign(measure=table["measure"].map(names))
 
 
-def _weights(run: Run) -> np.ndarray | None:
-    """Return the resamples of the classes where a data set has few test images."""
+def _weights(run: Run) -> pd.DataFrame | None:
+    """Return resamples of the classes (columns) where there are few test images."""
     draws = run.config.resolved["test_resamples"]
-    return class_weights(_labels(run.config.dataset).class_group, draws) if draws else None
+    dataset = labels_of(run.config.dataset)
+    weights = class_weights(dataset.class_group, draws)
+    return pd.DataFrame(weights, columns=dataset.class_names) if draws else None
 
 
 def _features(run: Run) -> pd.DataFrame | None:
@@ -215,7 +244,7 @@ def _features(run: Run) -> pd.DataFrame | None:
             continue
         row = {"group": group, "value": hits[used].mean()}
         if (weights := _weights(run)) is not None:
-            weights = weights[:, classes[used]]  # (draws, images)
+            weights = weights.to_numpy()[:, classes[used]]  # (draws, images)
             row["draws"] = weights @ hits[used] / weights.sum(axis=1)
         rows.append(row)
     return pd.DataFrame(rows).assign(metric="kNN accuracy", measure="features")
@@ -254,7 +283,8 @@ def published_observations() -> pd.DataFrame:
         power=np.where(halved, "0.5", np.where(reads["rho"], "own", "")),
     )
     usual = {
-        name: cells[name] == standard[name] for name in ("epochs", "schedule", "test_set")
+        name: cells[name] == standard[name]
+        for name in ("epochs", "schedule", "test_set")
     }
     usual["memory_size"] = cells["memory"].isna() | (cells["memory"] == 1)
     usual["model"] = cells["architecture"] == standard["architecture"]

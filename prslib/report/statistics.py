@@ -117,7 +117,9 @@ def interval(
         drawn = None
     low, high, p = map(float, ends(seeds, drawn, level))
     effect = float(seeds.mean(axis=0).min())
-    return Interval(effect, low, high, p if count >= DECIDING else unknown, count, level)
+    return Interval(
+        effect, low, high, p if count >= DECIDING else unknown, count, level
+    )
 
 
 def ends(
@@ -141,7 +143,9 @@ def ends(
     error, tail = np.sqrt(variance), (1 - level) / 2
     low = (mean - error * student.isf(tail, freedom)).min(axis=-1)
     high = (mean + error * student.isf(tail / cells, freedom)).min(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # all seeds alike: certain, or 0
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # all seeds alike: certain, or 0
         size = np.where(mean == 0, 0.0, mean / error)
     above = student.sf(size, freedom).max(axis=-1)
     below = cells * student.cdf(size, freedom).min(axis=-1)
@@ -162,7 +166,9 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
         found = interval([with_draws(part)])
         clearly = WORDS.get(found.verdict, "")
         sd = part["value"].std()
-        rows.append((*key, found.effect, sd, found.low, found.high, found.seeds, clearly))
+        rows.append(
+            (*key, found.effect, sd, found.low, found.high, found.seeds, clearly)
+        )
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
@@ -184,7 +190,9 @@ def spread(row: pd.Series | dict, digits: int = 1) -> str:
     return f"95 % interval {low} to {high}, {row['seeds']} seeds"
 
 
-def compared(row: pd.Series | dict, method: str, than: str, unit: str = "points") -> str:
+def compared(
+    row: pd.Series | dict, method: str, than: str, unit: str = "points"
+) -> str:
     """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
     gap, size = row["difference"], f"{abs(row['difference']):.1f} {unit}"
     way = "above" if gap > 0 else "below"

@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy.stats import rankdata
 
-from prslib.datasets import GROUPS, load_dataset
+from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
+from prslib.report.tables import labels_of
 from prslib.report.style import COLOURS, in_order
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -35,7 +36,7 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
             "expected runs that see one task after the other, got "
             f"{config.method}; leave it out"
         )
-    dataset = load_dataset(config.dataset, images=False)
+    dataset = labels_of(config.dataset)
     turn = config.resolved["schedule"].index
     sizes = class_statistics(dataset).drop(columns="dataset")
     sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
@@ -53,11 +54,11 @@ def _forgetting_of(run: Run) -> pd.DataFrame:
 
 
 def size_correlations(
-    rows: pd.DataFrame, weights: np.ndarray | None = None
+    rows: pd.DataFrame, weights: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Correlate forgetting with class size by rank (Spearman), task by task.
 
-    NaN without a rank. With weights (draws, C) of the classes the column draws has the
+    NaN without a rank. With weights of the classes, a column each, the column draws has the
     correlation under each.
     """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
@@ -68,9 +69,7 @@ def size_correlations(
             ranks = rankdata(part[["images", "value"]], axis=0).T  # (2, classes)
             row["correlation"] = float(_correlation(ranks, np.ones((1, len(part))))[0])
             if weights is not None:
-                names = load_dataset(key[0], images=False).class_names
-                chosen = weights[:, [names.index(name) for name in part["class"]]]
-                row["draws"] = _correlation(ranks, chosen)
+                row["draws"] = _correlation(ranks, weights[part["class"]].to_numpy())
         table.append(row)
     return pd.DataFrame(table)
 
@@ -87,7 +86,9 @@ def _correlation(pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the share of classes, in percent, that were never learned, by group."""
     keys = ["dataset", "method", "metric", "class_group"]
-    shares = rows[rows["measure"] == "normalised"].groupby(keys, sort=False)["unlearned"]
+    shares = rows[rows["measure"] == "normalised"].groupby(keys, sort=False)[
+        "unlearned"
+    ]
     table = (100 * shares.mean()).unstack("class_group")
     return table.reindex(columns=list(GROUPS)).reset_index()
 
@@ -111,7 +112,9 @@ def _sentence(row) -> str:
     head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
     if not row.cells:
         return f"{head}: no task has an order to correlate."
-    spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
+    spread = (
+        "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
+    )
     return (
         f"{head}: rank correlation {row.mean:+.2f} ({spread}); small classes are forgotten "
         f"more in {row.negative} of {row.cells} tasks, each seed counted."
@@ -120,12 +123,16 @@ def _sentence(row) -> str:
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one method's forgetting of every class as bars."""
-    (method,) = in_order(frame["method"])  # which gives a method of a user's own a colour
+    (method,) = in_order(
+        frame["method"]
+    )  # which gives a method of a user's own a colour
     values = _placed(frame, ax).groupby("x")["value"]
     means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
     ax.bar(means.index, means, width=0.85, color=COLOURS[method])
     if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
-        ax.vlines(middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds")
+        ax.vlines(
+            middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds"
+        )
         ax.legend()
     ax.axhline(0, color="0.35", linewidth=0.8)
     ax.set_ylabel(f"{method}:\nforgetting (%)")
@@ -148,7 +155,10 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     """Return the classes with their place `x` on an axis, which gets their names."""
-    turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
+    turn = {
+        task: number
+        for number, task in enumerate(frame.sort_values("place")["task"].unique())
+    }
     frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
