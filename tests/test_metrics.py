@@ -7,11 +7,11 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support, roc_auc_score
 
 from prslib.metrics import (
-    anytime_average,
     average_precision,
     class_auc,
+    class_draws,
     class_scores,
-    cumulative_average,
+    class_weights,
     evaluate,
     forgetting,
     image_weights,
@@ -177,8 +177,9 @@ def test_forgetting_of_a_worked_example():
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ([0, 0, 0], [0.5, 0.5], (1 + 0) / 2),  # best and end both 0
-        ([0, 0, 0.3], [0.5, 0.25], (-0.3 + 0.5) / 2),  # only the best is 0
+        ([0, 0, 0], [0.5, 0.2], 0.6),  # never learned: left out
+        ([0, 0, 0.3], [0.5, 0.2], 0.6),
+        ([0, 0, 0], [0, 0], NAN),
         ([NAN, NAN, NAN], [0.5, 0.2], 0.6),  # the group is absent from one task
         ([0.5, 0.5, 0], [0.5, 0], 1.0),
         ([NAN] * 3, [NAN] * 2, NAN),  # absent from every earlier task
@@ -195,7 +196,8 @@ def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():
     frames = [frame(other, method="CRS", rho=NAN, seed=seed) for seed in (0, 1)]
     frames += [frame(cells), frame(other, group="minority"), frame(cells, metric="O-F1")]
     result = forgetting(pd.concat(frames).sample(frac=1, random_state=0))
-    assert set(result) == {"method", "rho", "schedule", "seed", "group", "metric", "value"}
+    columns = {"method", "rho", "schedule", "seed", "group", "metric", "value"}
+    assert set(result) == columns | {"unlearned"}
     values = result.set_index(["method", "seed", "group", "metric"])["value"].to_dict()
     expected = {
         ("PRS", 0, "overall", "mAP"): 0.5,
@@ -267,16 +269,69 @@ def test_auc_equals_scikit_learn_and_leaves_classes_without_positives_out(levels
     assert np.isnan(macro_auc([[0.5]], [[1]], ["majority"])[0][2])
 
 
-def test_averages_over_the_stream_weigh_each_evaluation():
-    rows = [(k, n, m, v) for m, values in (("mAP", [0.9, 0.6, 0.3]), ("AUC", [0.5, 0.5, 0.8]))
-            for (k, n), v in zip([(1, 10), (2, 40), (3, 50)], values, strict=True)]  # fmt: skip
-    scores = pd.DataFrame(rows, columns=["trained_tasks", "samples", "metric", "value"])
-    scores = scores.assign(seed=0, rho=np.nan, task="seen", group="overall").iloc[::-1]
-    scores = pd.concat([scores, scores.assign(task="0", value=9.0)])
-    found = anytime_average(scores).set_index("metric")["value"]
-    assert found["mAP"] == pytest.approx((0.9 * 10 + 0.6 * 30 + 0.3 * 10) / 50)
-    assert found["AUC"] == pytest.approx((0.5 * 40 + 0.8 * 10) / 50)
-    plain = cumulative_average(scores.drop(columns="samples")).set_index("metric")["value"]
-    assert plain.to_dict() == pytest.approx({"mAP": 0.6, "AUC": 0.6})
-    with pytest.raises(ValueError, match=r"\['samples'\] missing"):
-        anytime_average(scores.drop(columns="samples"))
+def test_what_was_never_learned_is_left_out_of_the_share_and_counted():
+    scores = frame(three_tasks([0, 0, 0], [0.5, 0.2]))
+    (share,) = forgetting(scores).itertuples()
+    assert (share.value, share.unlearned) == (pytest.approx(0.6), 0.5)
+    (plain,) = forgetting(scores, normalised=False).itertuples()
+    assert plain.value == pytest.approx((0 + 0.3) / 2)
+
+
+def test_forgetting_is_measured_under_every_resample():
+    scores = frame(three_tasks([0.6, 0.8, 0.4], [0.5, 0.6]))
+    scores["draws"] = [np.array([value, value / 2, 0.3]) for value in scores["value"]]
+    (row,) = forgetting(scores, normalised=False).itertuples()
+    np.testing.assert_allclose(row.draws, [0.15, 0.075, 0])
+
+
+def test_class_weights_give_a_mean_its_variance():
+    """Of 3 and of 12 values: s^2 / n, where a plain Bayesian bootstrap has half for 3."""
+    rng = np.random.default_rng(1)
+    for count in (3, 12):
+        values, weights = rng.normal(size=count), class_weights(["minority"] * count, 20_000)
+        np.testing.assert_allclose(weights.mean(axis=1), 1)
+        drawn = (weights @ values / count).var()
+        assert drawn == pytest.approx(values.var(ddof=1) / count, rel=0.05)
+
+
+def test_class_draws_with_equal_weights_are_the_scores(monkeypatch):
+    probabilities, labels, groups = random_case(2, levels=20)
+    probabilities[:, 0] *= 0.5  # a class that is never predicted
+    names = [f"class {c}" for c in range(9)]
+    rows = evaluate(probabilities, labels, names, groups).assign(trained_tasks=1, task="seen")
+    monkeypatch.setattr("prslib.metrics.class_weights", lambda g, draws: np.ones((draws, 9)))
+    found = class_draws(rows, names, groups, labels.sum(axis=0), 2)
+    both = found.merge(rows, on=["trained_tasks", "task", "group", "metric"])
+    assert len(both) == 28
+    for row in both.itertuples():
+        np.testing.assert_allclose(row.draws, row.value, err_msg=f"{row.group} {row.metric}")
+
+
+def test_intervals_cover_with_three_test_images_a_class():
+    """Two methods on redrawn test sets: the true difference lies inside in 95 of 100.
+
+    Weights of the images, as before, cover it in far fewer.
+    """
+    rng, classes, sets = np.random.default_rng(0), 45, 80
+    names, groups = [f"class {c}" for c in range(classes)], [GROUPS[c % 3] for c in range(classes)]
+    labels = np.repeat(np.eye(classes, dtype=bool), 3, axis=0)
+    quality = rng.normal(1.0, 0.7, (2, classes))
+    weights = image_weights(len(labels), 100)
+    gaps, of_classes, of_images = [], [], []
+    for _ in range(sets):
+        noise = rng.normal(size=labels.shape)  # of the images: common to both methods
+        values, by_class, by_image = [], [], []
+        for level in quality:
+            logits = 2.5 * labels * level + noise + 0.5 * rng.normal(size=labels.shape) - 1.5
+            pair = 1 / (1 + np.exp(-logits)), labels
+            rows = evaluate(*pair, names, groups).assign(trained_tasks=1, task="seen")
+            values.append(rows["value"].to_numpy()[[2, 6]])  # overall C-F1 and mAP
+            draws = class_draws(rows, names, groups, labels.sum(axis=0), 100)["draws"]
+            by_class.append([draws[2], draws[6]])
+            by_image.append(resampled(*pair, groups, weights)[[2, 6]])
+        gaps.append(values[1] - values[0])
+        of_classes.append(np.std(np.subtract(by_class[1], by_class[0]), axis=1, ddof=1))
+        of_images.append(np.std(by_image[1] - by_image[0], axis=1, ddof=1))
+    off = np.abs(gaps - np.mean(gaps, axis=0))
+    assert ((off < 1.96 * np.array(of_classes)).mean(axis=0) > 0.92).all()
+    assert ((off < 1.96 * np.array(of_images)).mean(axis=0) < 0.9).any()
