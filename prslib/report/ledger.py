@@ -238,7 +238,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     return account(run[several])[
-        ["claim", "data", "effect", "paper", "seeds", "by itself"]
+        ["claim", "data", "effect", "paper", "seeds", "uncorrected"]
     ]
 
 

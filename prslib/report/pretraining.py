@@ -60,7 +60,7 @@ def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
     for weights in dict.fromkeys(map(beginning, wanted)):
         asked = [config for config in wanted if beginning(config) == weights]
         found = observe([run for run in runs if beginning(run.config) == weights], asked)
-        parts.append(ledger.decide(found, asked, level).assign(weights=weights))
+        parts.append(ledger.decide(found, level).assign(weights=weights))
     decided = pd.concat(parts, ignore_index=True)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
 
@@ -68,9 +68,9 @@ def decide(runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
 def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims whose verdict differs between weights: effect, interval and verdict."""
     account = ledger.account(decided)
-    cells = account["effect"] + ": " + account["verdict"]
+    cells = account["effect"] + ": " + account["after Holm"]
     rows = account.assign(weights=decided["weights"], cell=cells)
-    several = rows.groupby(["claim", "data"])["verdict"].transform("nunique") > 1
+    several = rows.groupby(["claim", "data"])["after Holm"].transform("nunique") > 1
     wide = rows[several].pivot_table(
         index=["claim", "data", "paper"], columns="weights", values="cell", aggfunc="first",
         sort=False,

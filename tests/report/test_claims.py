@@ -3,9 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from prslib import RunConfig, run
 from prslib.datasets import GROUPS, load_dataset
 from prslib.report.claims import CLAIMS, METRICS, Scores, by_seed, schedule_variance
+from prslib.report.observations import observe
+from prslib.report.tables import with_draws
 
 LEVEL = {"Multitask": 60, "PRS": 50, "CRS": 45, "ExStream": 44, "GSS": 43, "EWC": 30}
 GROUP = {  # how far a group is from the overall score
@@ -137,6 +141,33 @@ def test_a_row_whose_seeds_drop_out_is_not_decided():
     found = decide(more)
     assert (found["alone"], found["seeds"], found["dropped"]) == ("undecided", 5, 1)
     assert np.isnan(found["p"])
+
+
+def test_the_chance_of_the_test_images_widens_the_interval():
+    """PRS moves by 10 points with the test images, CRS not at all: an s.d. of 10 more."""
+    rows = in_all_metrics(FIVE)
+    moves = [10.0 * (method == "PRS") for method in rows["method"]]
+    draws = [v + m * np.array([-1, 0, 1]) for v, m in zip(rows["value"], moves, strict=True)]
+    found = decide(rows.assign(draws=draws), "above_crs")
+    assert decide(rows, "above_crs")["high"] == pytest.approx(2)
+    assert found["high"] == pytest.approx(2 + 10 * stats.t.isf(0.025 / 3, 2))
+    assert found["alone"] == "undecided"
+
+
+def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
+    config = RunConfig(dataset="cocoseq-tiny", method="CRS", seed=0)
+    done = run(config)
+    count = config.resolved["test_resamples"]
+    rows = with_draws(done).set_index(["trained_tasks", "task", "group", "metric"])
+    stored = done.resampled.set_index(["trained_tasks", "task", "group", "metric"])
+    pooled, average = (4, "seen", "overall", "O-F1"), (4, "seen", "overall", "mAP")
+    np.testing.assert_array_equal(rows.loc[pooled, "draws"], stored.loc[pooled, "draws"])
+    assert np.std(rows.loc[average, "draws"]) != np.std(stored.loc[average, "draws"])
+    found = observe([done], [config])
+    found = found[found["value"].notna() & ~found["measure"].isin(["share", "unlearned"])]
+    found = found[~found["metric"].eq("AUC")]
+    assert set(found["measure"]) >= {"score", "forget", "lost", "order"}
+    assert all(len(draws) == count for draws in found["draws"])
 
 
 def test_a_number_a_seed_of_the_variance_leaves_the_seeds_noise_out():

@@ -1,8 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
-from prslib.datasets import load_dataset
+from prslib.datasets import GROUPS, load_dataset
 from prslib.report import tail_forgetting as tail
 from prslib.training.config import Run, RunConfig
 
@@ -38,9 +39,9 @@ def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
     assert shown["class_group"].iloc[0] == DATASET.class_group[index]
 
 
-def test_normalised_is_a_share_of_the_best_and_absolute_is_in_points():
+def test_normalised_is_a_share_of_the_best_and_plain_is_in_points():
     rows = tail.class_forgetting([run_of(lambda size: 0.2)]).groupby("measure")["value"]
-    assert rows.mean().round(6).to_dict() == {"normalised": 25, "absolute": 20}
+    assert rows.mean().round(6).to_dict() == {"normalised": 25, "plain": 20}
 
 
 def test_the_correlation_has_the_sign_of_who_forgets_more():
@@ -57,7 +58,27 @@ def test_where_all_is_forgotten_alike_there_is_no_order():
     table = tail.tail_table(tail.size_correlations(rows))
     assert table["cells"].tolist() == [0, 0]
     assert table["mean"].isna().all()
-    assert "no order to correlate" in table["sentence"].iloc[0]
+    assert "no task has an order to correlate" in table["sentence"].iloc[0]
+
+
+def test_classes_never_learned_are_left_out_and_counted():
+    rows = tail.class_forgetting([run_of(lambda size: 0.2)])
+    never = (rows["class_group"] == "minority") & (rows["measure"] == "normalised")
+    rows["value"] = rows["value"].mask(never)
+    rows["unlearned"] = rows["unlearned"].mask(never, 1.0)
+    (shares,) = tail.unlearned_table(rows).to_dict("records")
+    assert [shares[group] for group in GROUPS] == [0, 0, 100]
+    assert tail.size_correlations(rows)["correlation"].isna().all()
+
+
+def test_weighted_correlations_are_spearmans_with_equal_weights():
+    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size**0.5)])
+    weights = pd.DataFrame(np.ones((2, 70)), columns=DATASET.class_names)
+    for row in tail.size_correlations(rows, weights).itertuples():
+        part = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
+        theirs = spearmanr(part["images"], part["value"]).statistic
+        assert row.draws == pytest.approx([theirs] * 2)
+        assert row.correlation == pytest.approx(theirs)
 
 
 def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
