@@ -19,9 +19,9 @@ def score(
 ) -> list[tuple[str, str, float]]:
     """Score predictions over all classes and over each class group, as in the main table.
 
-    A label is predicted where its probability is greater than 0.5. C-P and C-R are means over
-    classes, C-F1 is the harmonic mean of those two; O-P, O-R and O-F1 pool the decisions of all
-    classes; mAP is the mean average precision.
+    A label is predicted where its probability is greater than 0.5. C-P and C-R are
+    means over classes, C-F1 is the harmonic mean of those two; O-P, O-R and O-F1 pool
+    the decisions of all classes; mAP is the mean average precision.
 
     Parameters
     ----------
@@ -35,20 +35,20 @@ def score(
     Returns
     -------
     list of (group, metric, value)
-        "overall" and the three groups times the seven metrics, values in [0, 1]; NaN for a group
-        with no class present.
+        "overall" and the three groups times the seven metrics, values in [0, 1]; NaN
+        for a group with no class present.
 
     Raises
     ------
     ValueError
-        If shapes disagree, nothing is to be evaluated, a probability is NaN or outside [0, 1], a
-        label is neither 0 nor 1, a value is masked, or a group is unknown.
+        If shapes disagree, nothing is to be evaluated, a probability is NaN or outside
+        [0, 1], a label is neither 0 nor 1, a value is masked, or a group is unknown.
 
     Notes
     -----
-    A class with no positive among the N images is left out of every metric, its false alarms
-    included. A class's precision or recall is 0 where it is undefined. The paper states neither;
-    both follow from its tables.
+    A class with no positive among the N images is left out of every metric, its false
+    alarms included. A class's precision or recall is 0 where it is undefined. The paper
+    states neither; both follow from its tables.
 
     Examples
     --------
@@ -85,13 +85,14 @@ def evaluate(
 ) -> pd.DataFrame:
     """Put the scores of the groups and of every class into one tidy frame, as in the main table.
 
-    Parameters and errors are those of `score`; the names are distinct and none is a group's.
+    Parameters and errors are those of `score`; the names are distinct and none is a
+    group's.
 
     Returns
     -------
     DataFrame
-        Columns group, metric, value: the rows of `score`, then P, R, F1 and AP of every class
-        with the class's name in the column `group`.
+        Columns group, metric, value: the rows of `score`, then P, R, F1 and AP of every
+        class with the class's name in the column `group`.
 
     Examples
     --------
@@ -120,8 +121,8 @@ def image_weights(images: int, draws: int) -> np.ndarray:
     Returns
     -------
     ndarray of float, (draws, images)
-        Exponential with mean 1: as in resampling with replacement, but no image and so no class
-        is ever left out (Rubin 1981).
+        Exponential with mean 1: as in resampling with replacement, but no image and so
+        no class is ever left out (Rubin 1981).
     """
     return np.random.default_rng(IMAGE_SEED).exponential(size=(draws, images))
 
@@ -211,14 +212,16 @@ def class_draws(
 ) -> pd.DataFrame:
     """Score one run again under resamples of the classes, from its scores of every class.
 
-    With few positives a class's score is mostly chance, and no weights of its few images
-    show it: a precision of one prediction is 0 or 1 in every resample. The classes of a
-    group stand for each other instead, and their spread has the chance of the images.
+    With few positives a class's score is mostly chance, and no weights of its few
+    images show it: a precision of one prediction is 0 or 1 in every resample. The
+    classes of a group stand for each other instead, and their spread has the chance of
+    the images.
 
     Parameters
     ----------
     scores : DataFrame
-        Columns trained_tasks, task, group, metric, value: rows of `evaluate` by evaluation.
+        Columns trained_tasks, task, group, metric, value: rows of `evaluate` by
+        evaluation.
     class_names, class_group : sequence of str, (C,)
         As in `evaluate`.
     positives : array_like of int, (C,)
@@ -234,10 +237,11 @@ def class_draws(
 
     Notes
     -----
-    On 200 test sets redrawn from COCO's images the variance of PRS minus CRS under these
-    resamples was 1.0 to 1.5 times the true one in mAP and 1.2 to 2.8 times in C-F1, since
-    the classes' true scores differ, too. In O-F1 it was up to 5 times, and weights of the
-    images (`resampled`) were right, 0.8 to 1.3; they had 0.14 to 0.41 times in C-F1.
+    On 200 test sets redrawn from COCO's images the variance of PRS minus CRS under
+    these resamples was 1.0 to 1.5 times the true one in mAP and 1.2 to 2.8 times in
+    C-F1, since the classes' true scores differ, too. In O-F1 it was up to 5 times, and
+    weights of the images (`resampled`) were right, 0.8 to 1.3; they had 0.14 to 0.41
+    times in C-F1.
     """
     weights, positives = class_weights(class_group, draws), np.asarray(positives)
     members = _members(class_group, len(class_names))
@@ -297,8 +301,9 @@ def _class_draws(
 def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     """Compute the share of single-label images whose most probable class is right.
 
-    It is the "overall performance" in the tables of Imbal-MNISTseq and Imbal-SVHNseq. Parameters
-    and errors are those of `score`; every image has one label, and the first class wins a tie.
+    It is the "overall performance" in the tables of Imbal-MNISTseq and Imbal-SVHNseq.
+    Parameters and errors are those of `score`; every image has one label, and the first
+    class wins a tie.
 
     Examples
     --------
@@ -318,8 +323,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
 def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Compute each class's average precision, equal to scikit-learn's `average_precision_score`.
 
-    It is the mean over positives of this share: the positives among the images that score at least
-    as high, ties included.
+    It is the mean over positives of this share: the positives among the images that
+    score at least as high, ties included.
 
     Parameters
     ----------
@@ -354,7 +359,7 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
 
 
 def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Compute each class's area under the ROC curve; NaN where all or none are positive."""
+    """Compute each class's area under the ROC curve."""
     scores, labels = _checked(probabilities, labels, unit=False)
     result = np.full(labels.shape[1], np.nan)
     for index in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):
@@ -372,13 +377,14 @@ def macro_auc(
 ) -> list[tuple[str, str, float]]:
     """Average the area under the ROC curve over all classes and each group; not in the paper.
 
-    Parameters and errors are those of `score`, but the probabilities may be scores of any range.
+    Parameters and errors are those of `score`, but the probabilities may be scores of
+    any range.
 
     Returns
     -------
     list of (group, metric, value)
-        "overall" and the three groups, "AUC" in [0, 1]; NaN for a group without a class that has
-        both positives and negatives.
+        "overall" and the three groups, "AUC" in [0, 1]; NaN for a group without a class
+        that has both positives and negatives.
 
     Examples
     --------
@@ -397,7 +403,7 @@ def macro_auc(
 def _checked(
     probabilities: ArrayLike, labels: ArrayLike, unit: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return arrays, labels as bool, or raise ValueError; `unit` asks for scores in [0, 1]."""
+    """Return arrays, labels as bool, or raise ValueError."""
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
         raise ValueError(
             "expected values for all images and classes, some are masked; fill them"
@@ -447,7 +453,7 @@ def _members(class_group: Sequence[str], num_classes: int) -> dict[str, np.ndarr
 def _counts_and_areas(
     probabilities: ArrayLike, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count every class's true positives, predictions and positives, (3, C); add its precision."""
+    """Count every class's true positives, predictions and positives, (3, C)."""
     probabilities, labels = _checked(probabilities, labels)
     predicted = probabilities > THRESHOLD
     counts = np.stack([(predicted & labels).sum(0), predicted.sum(0), labels.sum(0)])
@@ -512,35 +518,36 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric, value
-        in [0, 1]; every other column (dataset, method, rho, memory_size, seed, ...) tells
-        runs apart. Rows whose task is "seen" or "all" do not enter. A column draws, arrays
-        of one length or NaN, has the same scores under resamples.
+        Columns schedule (task ids, "0,3,1,2"), trained_tasks, task, group, metric,
+        value in [0, 1]; every other column (dataset, method, rho, memory_size, seed,
+        ...) tells runs apart. Rows whose task is "seen" or "all" do not enter. A column
+        draws, arrays of one length or NaN, has the same scores under resamples.
     normalised : bool
-        Whether to divide by the best value; without, it is the measure of Chaudhry et al.
-        that the paper cites beside Figure 1, in the unit of the values.
+        Whether to divide by the best value; without, it is the measure of Chaudhry et
+        al. that the paper cites beside Figure 1, in the unit of the values.
 
     Returns
     -------
     DataFrame
-        The columns that tell runs apart, group, metric, value as a fraction, unlearned, and
-        draws where the scores have them: a row for every run, group and metric. `value` is
-        NaN where no earlier task counts, and for a run that was evaluated only once, such
-        as Multitask. `unlearned` is the share of the earlier tasks whose best value is 0.
+        The columns that tell runs apart, group, metric, value as a fraction, unlearned,
+        and draws where the scores have them: a row for every run, group and metric.
+        `value` is NaN where no earlier task counts, and for a run that was evaluated
+        only once, such as Multitask. `unlearned` is the share of the earlier tasks
+        whose best value is 0.
 
     Raises
     ------
     ValueError
-        If a column is missing, only "seen" rows are there, a row is there twice, a task is
-        not in its schedule, or a task lacks a value at the end or before it.
+        If a column is missing, only "seen" rows are there, a row is there twice, a task
+        is not in its schedule, or a task lacks a value at the end or before it.
 
     Notes
     -----
-    A task's value is its best before the end less the end, divided by the best; the mean is
-    over the earlier tasks. A task whose best is 0 was never learned: the normalised measure
-    leaves it out. The paper counts it as 1 ("forget 100.0" beside a score of 0.0). Tasks
-    where the group has no class (NaN) are skipped. "Before the end" starts when the task
-    has been trained.
+    A task's value is its best before the end less the end, divided by the best; the
+    mean is over the earlier tasks. A task whose best is 0 was never learned: the
+    normalised measure leaves it out. The paper counts it as 1 ("forget 100.0" beside a
+    score of 0.0). Tasks where the group has no class (NaN) are skipped. "Before the
+    end" starts when the task has been trained.
 
     Examples
     --------
@@ -598,7 +605,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
 
 
 def _with_draws(rows: pd.DataFrame) -> np.ndarray:
-    """Return value and draws as one array (rows, 1 + draws); NaN where there are none."""
+    """Return value and draws as one array (rows, 1 + draws)."""
     values = rows["value"].to_numpy(float)[:, None]
     if "draws" not in rows or not rows["draws"].notna().any():
         return values

@@ -1,8 +1,8 @@
 """List the claims that the paper makes in words, and the number that decides each.
 
-A claim is a function of scores: `s("PRS", "mAP")` is PRS's overall mAP, a number a seed.
-It returns a number a seed for each of its cells, above 0 where the claim is right. The
-words of the claims are in `claims.toml`.
+A claim is a function of scores: `s("PRS", "mAP")` is PRS's overall mAP, a number a
+seed. It returns a number a seed for each of its cells, above 0 where the claim is
+right. The words of the claims are in `claims.toml`.
 """
 
 import re
@@ -86,7 +86,7 @@ class Scores:
         after: int | str = "end",  # trained tasks
         power: str = "",  # of a method with one
     ) -> np.ndarray:
-        """Return a score as (seeds, 1 + draws); LookupError where it was not measured."""
+        """Return a score as (seeds, 1 + draws)."""
         if power and "rho" in METHODS[method].reads:
             setting = ";".join(sorted([f"rho={power}", *filter(None, [setting])]))
         key = (method, setting, after, task, group, measure, metric)
@@ -99,7 +99,7 @@ class Scores:
         return np.stack([found.get(seed, empty)[:width] for seed in self.seeds])
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
-        """Return the values of a field that all methods were run with, and their settings."""
+        """Return the values of a field that all methods were run with."""
         of_methods = [
             {key[1] for key in self.cells if key[0] == method} for method in methods
         ]
@@ -192,7 +192,8 @@ class Claim:
         return interval(list(cells.values()), self.over, level), cells, dropped
 
 
-# Places: what a claim about several looks at, a name and the keywords of `Scores` for each.
+# Places: what a claim about several looks at, a name and the keywords of `Scores` for
+# each.
 
 
 def _overall(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
@@ -265,7 +266,7 @@ def less(first: dict, second: dict, **fields: object) -> Claim:
 
 
 def tail(method: str, measure: str) -> Claim:
-    """Return the claim that a method forgets the rare classes more, in mAP (Figure 1)."""
+    """Return the claim that a method forgets the rare classes more, in mAP."""
     place = {"method": method, "measure": measure}
     return less(
         place | {"group": "minority"}, place | {"group": "majority"}, metrics=("mAP",)
@@ -273,14 +274,14 @@ def tail(method: str, measure: str) -> Claim:
 
 
 def small(method: str, metric: str, measure: str) -> Claim:
-    """Return the claim that a method forgets small classes more, task by task (Figure 1)."""
+    """Return the claim that a method forgets small classes more, task by task."""
     setting = "memory_size=0.5" if METHODS[method].sampler else ""
     of = lambda s, metric: -s(method, metric, measure=measure, setting=setting)  # noqa: E731
     return number(of, on=(COCO,), metrics=(metric,), unit="rank correlation")
 
 
 def nearer(method: str, aim: str, other: str, on: tuple = (COCO,)) -> Claim:
-    """Return the claim that a memory is nearer to one mix than to another (Figure 5)."""
+    """Return the claim that a memory is nearer to one mix than to another."""
     return number(
         lambda s, _: _share(s, method, other) - _share(s, method, aim),
         **MEMORY | {"on": on},
@@ -288,7 +289,7 @@ def nearer(method: str, aim: str, other: str, on: tuple = (COCO,)) -> Claim:
 
 
 def more_memory(first: str, group: str, second: str, other: str) -> Claim:
-    """Return the claim that a group has more of a memory than a group of another memory."""
+    """Claim that a group has more of a memory than a group of another memory."""
     place = {"measure": "share"}
     return less(
         place | {"method": first, "group": group},
@@ -339,7 +340,7 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
 def by_seed(
     statistic: Callable[[np.ndarray], np.ndarray], scores: np.ndarray
 ) -> np.ndarray:
-    """Return a statistic of all seeds as a number a seed: the jackknife's pseudo-values."""
+    """Return a statistic as a number a seed: the jackknife's pseudo-values."""
     count, whole = len(scores), statistic(scores)
     if count == 1:
         return whole[None]
@@ -403,7 +404,7 @@ def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
 
 
 def harder_when_balanced(networks: dict[str, str]) -> Claim:
-    """Return the claim that Multitask is above its balanced score on the other test set."""
+    """Claim that Multitask is above its balanced score on the other test set."""
 
     def cells(s: Scores, metrics: Sequence[str]) -> Cells:
         return {

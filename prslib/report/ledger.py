@@ -50,7 +50,8 @@ MATCH = [
     "task",
 ]
 OWN = "ledger"  # the notebook that asks for nothing but what the others want
-# the notebooks of the standard settings: the first run of a data set is what others vary
+# the notebooks of the standard settings: the first run of a data set is what others
+# vary
 FIRST = ("main_results", "precision_recall", "single_label")
 VERDICT_STYLES = {  # colour and what to look for without colours
     "holds": ("#0072B2", "o"),
@@ -106,7 +107,7 @@ def _alike(varied: str) -> bool:
 
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each data set: the paper's own, then parts of these, then stand-ins."""
+    """Return a row for each data set."""
     rank = rows["data"].map(RELATIONS.index)
     rows = rows.assign(
         rank=rank.groupby(rows["dataset"]).transform("max")
@@ -117,7 +118,7 @@ def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up every table of `cells`: how much was run, how far off, and in which order."""
+    """Sum up every table of `cells`."""
     table = []
     for name, part in rows.groupby("table", sort=False):
         run = part[part["status"] == "run"]
@@ -144,7 +145,7 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
 
 
 def all_wanted(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
-    """Return the runs of all other notebooks, each once, and why others were left out."""
+    """Return the runs of all other notebooks, each once."""
     known = [name for name in known_notebooks(profile) if name != OWN]
     found, left_out = [], {}
     for name in sorted(known, key=lambda name: name not in FIRST):
@@ -166,7 +167,7 @@ def gather(
     store: Store | None = None,
     device: str = "cpu",
 ) -> pd.DataFrame:
-    """Load the runs that are stored, train the others if `missing` is "train", and observe."""
+    """Load the runs that are stored, train the others if `missing` is "train"."""
     store = store or Store()
     if missing == "train":
         return observe(run_all(wanted, store, device=device), wanted)
@@ -174,9 +175,7 @@ def gather(
 
 
 def decide(
-    observations: pd.DataFrame,
-    level: float = 0.95,
-    claims: dict[str, Claim] = CLAIMS,
+    observations: pd.DataFrame, level: float = 0.95, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
     theirs = published_observations().drop_duplicates(
@@ -243,7 +242,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
-    """Lay out some claims, each decided by itself on a notebook's own runs, as Markdown."""
+    """Lay out some claims, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
     decided = decide(observe(runs, wanted), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
@@ -318,7 +317,7 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw ours of `cells` that were run over the paper's; marks of stand-ins are open."""
+    """Draw ours of `cells` that were run over the paper's."""
     if below := int((frame["ours"] < FLOOR).sum()):
         ax.text(
             103,

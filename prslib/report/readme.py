@@ -25,8 +25,8 @@ ORDER = (
     *("pretraining", "single_label", "deviations", "datasets", "ledger"),
 )
 BESIDE = ("CBRS", "ExStream", "OCDM")  # samplers that balance the memory, too
-# rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends with
-# ", one piece" where Avalanche gets the whole stream
+# rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends
+# with ", one piece" where Avalanche gets the whole stream
 CONTESTANTS = {
     "CRS": ("CRS", "Avalanche reservoir"),
     "PRS": ("PRS", "PRS as an Avalanche buffer"),
@@ -49,7 +49,7 @@ def _numbers(folder: str, name: str) -> pd.DataFrame:
 
 
 def main_table() -> str:
-    """Return overall scores and each group's mAP: mean ± s.d. over seeds [the paper's number]."""
+    """Return overall scores and each group's mAP."""
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["measure"] == "score"]
     columns = [*product(["overall"], METRICS), *product(GROUPS[:-1], ["mAP"])]
@@ -71,7 +71,7 @@ def main_table() -> str:
 
 
 def small_table() -> str:
-    """Return each group's mAP on the first data set, of real images; the best is bold."""
+    """Return each group's mAP on the first data set, of real images."""
     cells = _numbers(REPORTED, "main_results_table")
     cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
     cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
@@ -317,7 +317,7 @@ def speeds() -> str:
 
 
 def paper_cost() -> str:
-    """Count the runs and training steps of the paper profile; runs trained as one count once."""
+    """Count the runs and training steps of the paper profile."""
     runs, steps = set(), {True: Counter(), False: Counter()}
     with blanks_for_missing():
         for name in known_notebooks("paper"):

@@ -1,4 +1,4 @@
-"""Measure differences with t intervals over seeds and test images; say them in words."""
+"""Measure differences with t intervals over seeds and test images."""
 
 import math
 from collections.abc import Sequence
@@ -65,9 +65,9 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> In
     Returns
     -------
     Interval
-        effect (the mean of a less b), low, high, p, seeds and level. `verdict` is "holds"
-        where a is above b, "does not hold" where it is below, "no difference" where the
-        interval lies within 2 points of 0, and else "undecided".
+        effect (the mean of a less b), low, high, p, seeds and level. `verdict` is
+        "holds" where a is above b, "does not hold" where it is below, "no difference"
+        where the interval lies within 2 points of 0, and else "undecided".
 
     Raises
     ------
@@ -127,7 +127,8 @@ def ends(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return both ends of the interval of the least cell's mean, and its p value.
 
-    `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under resamples.
+    `seeds` are (S, ..., K) for K cells, `images` (B, ..., K): the means under
+    resamples.
     """
     count, cells = len(seeds), seeds.shape[-1]
     mean = np.round(seeds.mean(axis=0), EXACT)
@@ -138,8 +139,8 @@ def ends(
         variance = of_seeds + of_images
         parts = of_seeds**2 / (count - 1) + of_images**2 / (len(images) - 1)
         freedom = np.divide(variance**2, parts, out=freedom, where=parts > 0)
-    # "every" needs no correction, as each cell must pass (intersection-union); that one of
-    # K cells is below 0 is tested at a share of the level (Bonferroni)
+    # "every" needs no correction, as each cell must pass (intersection-union); that one
+    # of K cells is below 0 is tested at a share of the level (Bonferroni)
     error, tail = np.sqrt(variance), (1 - level) / 2
     low = (mean - error * student.isf(tail, freedom)).min(axis=-1)
     high = (mean + error * student.isf(tail / cells, freedom)).min(axis=-1)
@@ -195,7 +196,8 @@ def compared(
 ) -> str:
     """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
     gap, size = row["difference"], f"{abs(row['difference']):.1f} {unit}"
-    way = "above" if gap > 0 else "below"
+    words = ("above", "below") if row["clearly"] else ("ahead of", "behind")
+    way = words[int(gap < 0)]
     if row["clearly"] or row["seeds"] < DECIDING:
         if round(gap, 1) == 0:
             return f"{method} is level with {than} ({spread(row)})"

@@ -1,4 +1,4 @@
-"""Measure forgetting class by class, its correlation with class size, and draw it (Figure 1)."""
+"""Measure forgetting class by class, its correlation with class size, and draw it."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from scipy.stats import rankdata
 from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
-from prslib.report.tables import labels_of
 from prslib.report.style import COLOURS, in_order
+from prslib.report.tables import labels_of
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
@@ -58,8 +58,8 @@ def size_correlations(
 ) -> pd.DataFrame:
     """Correlate forgetting with class size by rank (Spearman), task by task.
 
-    NaN without a rank. With weights of the classes, a column each, the column draws has the
-    correlation under each.
+    NaN without a rank. With weights of the classes, a column each, the column draws has
+    the correlation under each.
     """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
@@ -140,7 +140,7 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 
 def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the number of training images of every class, for the panel above its forgetting."""
+    """Draw training images of every class, for the panel above its forgetting."""
     rows = _placed(frame, ax).drop_duplicates("x")
     ax.plot(rows["x"], rows["images"], ".", color="0.2")
     for task, part in rows.groupby("task", sort=False):

@@ -33,7 +33,7 @@ LIMIT = 2.0  # points, root mean square: as far as other versions may move a run
 
 
 def verify(profile: str) -> tuple[list[str], bool]:
-    """Check tables, runs, claims and README; return lines, of which the last sums up."""
+    """Check tables, runs, claims and README; the last line sums up."""
     here = {file.stem: file.read_text() for file in figures_dir(profile).glob("*.csv")}
     committed = _committed_tables(profile)
     other = _other_versions(committed.get("ledger_versions", ""))
@@ -74,7 +74,7 @@ def chosen(profile: str) -> list[RunConfig]:
 
 
 def run_faults(run: Run, tables: dict[str, pd.DataFrame], allowed: float) -> list[str]:
-    """Say in which tables a run trained anew has other scores, by more than `allowed`."""
+    """Say in which tables a run trained anew has other scores."""
     rows = _rows(run)
     label = f"{run.config.method} on {run.config.dataset}, trained anew"
     compared, faults = 0, []

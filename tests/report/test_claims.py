@@ -1,4 +1,6 @@
-"""Every claim's sign, on numbers made by hand, and how scores become a claim's cells."""
+"""Every claim's sign, on numbers made by hand."""
+
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -37,13 +39,17 @@ SETTINGS = {"memory_size=0.5": -6, "memory_size=1.5": 2, "pretrained_stages": -2
 SETTINGS |= {"test_set": 5, "frozen_stages;test_set": 5}
 SETTINGS |= {f"model={name}": -3 for name in ("Attention Consistency", "RNN-Attention")}
 SETTINGS |= {f"{name};test_set": 2 for name in SETTINGS if name.startswith("model")}
-SCHEDULES = {"0,3,1,2": "", "0,1,3,2": "schedule=0,1,3,2", "2,3,0,1": "schedule=2,3,0,1"}
+SCHEDULES = {
+    "0,3,1,2": "",
+    "0,1,3,2": "schedule=0,1,3,2",
+    "2,3,0,1": "schedule=2,3,0,1",
+}
 
 
 class PaperIsRight:
     """Scores, one seed, of a world in which every claim of the paper is true."""
 
-    rho = {"rho=-1": -1.0, "": 0.0, "rho=0.5": 0.5, "rho=1": 1.0}
+    rho: ClassVar = {"rho=-1": -1.0, "": 0.0, "rho=0.5": 0.5, "rho=1": 1.0}
 
     def levels(self, name, *_methods):
         return SCHEDULES if name == "schedule" else {s: s for s in self.rho}
@@ -52,7 +58,14 @@ class PaperIsRight:
         return [1, 2, 3, 4]
 
     def __call__(
-        self, method, metric, group="overall", setting="", measure="score", after="end", **_
+        self,
+        method,
+        metric,
+        group="overall",
+        setting="",
+        measure="score",
+        after="end",
+        **_,
     ):
         return np.array([[self.value(method, metric, group, setting, measure, after)]])
 
@@ -69,7 +82,9 @@ class PaperIsRight:
             return {"PRS": 60.0, "CRS": 50.0}[method]
         if measure == "variance":
             return {"PRS": 2.0}.get(method, 1.0)
-        value = LEVEL.get(method, 10) + GROUP.get(method, {"minority": -20}).get(group, 0)
+        value = LEVEL.get(method, 10) + GROUP.get(method, {"minority": -20}).get(
+            group, 0
+        )
         value += SETTINGS.get(setting, 0) - 10 * abs(self.rho.get(setting, 0))
         if setting.startswith("schedule"):
             value += (1 if method == "PRS" else 4) * (-1) ** len(setting.split("0")[0])
@@ -96,13 +111,20 @@ def test_every_claim_says_what_it_is():
 def rows_of(table, **columns):
     """Observations of {(method, seed): value}, in the standard setting."""
     usual = {"varied": "", "memory": 1.0, "schedule": "0,1", "power": "own", "rho": 0.0}
-    usual |= {"architecture": "ResNet101", "trained_tasks": 2, "last": True, "task": "seen"}
+    usual |= {
+        "architecture": "ResNet101",
+        "trained_tasks": 2,
+        "last": True,
+        "task": "seen",
+    }
     usual |= {"group": "overall", "measure": "score", "metric": "mAP"} | columns
     rows = [{"method": m, "seed": s, "value": v} | usual for (m, s), v in table.items()]
     return pd.DataFrame(rows)
 
 
-FIVE = {("PRS", s): 50.0 + s for s in range(5)} | {("CRS", s): 48.0 + s for s in range(5)}
+FIVE = {("PRS", s): 50.0 + s for s in range(5)} | {
+    ("CRS", s): 48.0 + s for s in range(5)
+}
 
 
 def decide(rows, name="crs_majority"):
@@ -137,17 +159,21 @@ def test_a_row_whose_seeds_drop_out_is_not_decided():
     assert decide(rows)["alone"] == "holds"
     lost = rows.assign(value=rows["value"].mask(rows["seed"].eq(4)))
     assert (decide(lost)["alone"], decide(lost)["seeds"]) == ("undecided", 4)
-    more = pd.concat([lost, in_all_metrics({("PRS", 5): 1.0, ("CRS", 5): 20.0}, group="majority")])
+    more = pd.concat(
+        [lost, in_all_metrics({("PRS", 5): 1.0, ("CRS", 5): 20.0}, group="majority")]
+    )
     found = decide(more)
     assert (found["alone"], found["seeds"], found["dropped"]) == ("undecided", 5, 1)
     assert np.isnan(found["p"])
 
 
 def test_the_chance_of_the_test_images_widens_the_interval():
-    """PRS moves by 10 points with the test images, CRS not at all: an s.d. of 10 more."""
+    """PRS moves by 10 points with the test images, CRS not at all."""
     rows = in_all_metrics(FIVE)
     moves = [10.0 * (method == "PRS") for method in rows["method"]]
-    draws = [v + m * np.array([-1, 0, 1]) for v, m in zip(rows["value"], moves, strict=True)]
+    draws = [
+        v + m * np.array([-1, 0, 1]) for v, m in zip(rows["value"], moves, strict=True)
+    ]
     found = decide(rows.assign(draws=draws), "above_crs")
     assert decide(rows, "above_crs")["high"] == pytest.approx(2)
     assert found["high"] == pytest.approx(2 + 10 * stats.t.isf(0.025 / 3, 2))
@@ -161,10 +187,14 @@ def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
     rows = with_draws(done).set_index(["trained_tasks", "task", "group", "metric"])
     stored = done.resampled.set_index(["trained_tasks", "task", "group", "metric"])
     pooled, average = (4, "seen", "overall", "O-F1"), (4, "seen", "overall", "mAP")
-    np.testing.assert_array_equal(rows.loc[pooled, "draws"], stored.loc[pooled, "draws"])
+    np.testing.assert_array_equal(
+        rows.loc[pooled, "draws"], stored.loc[pooled, "draws"]
+    )
     assert np.std(rows.loc[average, "draws"]) != np.std(stored.loc[average, "draws"])
     found = observe([done], [config])
-    found = found[found["value"].notna() & ~found["measure"].isin(["share", "unlearned"])]
+    found = found[
+        found["value"].notna() & ~found["measure"].isin(["share", "unlearned"])
+    ]
     found = found[~found["metric"].eq("AUC")]
     assert set(found["measure"]) >= {"score", "forget", "lost", "order"}
     assert all(len(draws) == count for draws in found["draws"])
@@ -176,7 +206,9 @@ def test_a_number_a_seed_of_the_variance_leaves_the_seeds_noise_out():
     assert schedule_variance(scores) == 1 * 3
     assert schedule_variance(scores[:1]) == 1
     many = np.random.default_rng(0).normal(size=(6, 4, 1))
-    assert by_seed(schedule_variance, many).mean() == pytest.approx(schedule_variance(many)[0])
+    assert by_seed(schedule_variance, many).mean() == pytest.approx(
+        schedule_variance(many)[0]
+    )
 
 
 def test_majority_classes_of_real_images_are_the_large_ones():

@@ -24,18 +24,28 @@ def asked():
     seeds, both = list(range(DECIDING)), [TINY, "digits49tiny"]
     single = ["imbal-digits-tiny", "imbal-colour-digits-tiny"]
     memories = {TINY: (25, 75), "digits49tiny": (16, 50)}
-    attention = [f"convnet_{name}" for name in ("attention_consistency", "rnn_attention")]
+    attention = [
+        f"convnet_{name}" for name in ("attention_consistency", "rnn_attention")
+    ]
     some, four = ["CRS", "PRS"], ["CRS", "GSS", "ExStream", "PRS"]
     wanted = configs(dataset=both, method=list(METHODS)[:7], seed=seeds)
-    wanted += configs(dataset=single, method=["Finetune", "CRS", "GSS", "PRS"], seed=seeds)
+    wanted += configs(
+        dataset=single, method=["Finetune", "CRS", "GSS", "PRS"], seed=seeds
+    )
     wanted += configs(dataset=TINY, method=four, schedule=ORDERS, seed=seeds)
     orders = [(3, 1, 0, 5, 4, 2), (0, 1, 2, 3, 4, 5)]
     wanted += configs(dataset="digits49tiny", method=four, schedule=orders, seed=seeds)
     for name, sizes in memories.items():
-        wanted += configs(dataset=name, method=four, memory_size=list(sizes), seed=seeds)
+        wanted += configs(
+            dataset=name, method=four, memory_size=list(sizes), seed=seeds
+        )
     wanted += configs(dataset=TINY, method="PRS", rho=[-1.0, 1.0], seed=seeds)
     wanted += configs(
-        dataset=both, method="EWC", pretrained_stages=0, frozen_stages=[0, 3], seed=seeds
+        dataset=both,
+        method="EWC",
+        pretrained_stages=0,
+        frozen_stages=[0, 3],
+        seed=seeds,
     )
     imbalanced = {"dataset": TINY, "test_set": "imbalanced", "seed": seeds}
     wanted += configs(**imbalanced, method=["Multitask", *four[:3]])
@@ -50,12 +60,21 @@ def asked():
     return list({config.hash: config for config in reversed(wanted)}.values())[::-1]
 
 
-BASE = {"Finetune": 0.1, "EWC": 0.2, "GSS": 0.25, "ExStream": 0.3, "CRS": 0.35, "PRS": 0.4}
+BASE = {
+    "Finetune": 0.1,
+    "EWC": 0.2,
+    "GSS": 0.25,
+    "ExStream": 0.3,
+    "CRS": 0.35,
+    "PRS": 0.4,
+}
 
 
 def made(config, sign=1.0):
     """Make a run in which PRS leads and the order of the methods is the paper's, or reversed."""
-    level = 0.5 + sign * (BASE.get(config.method, 0.45) - 0.35 + 0.05 * (config.frozen_stages == 3))
+    level = 0.5 + sign * (
+        BASE.get(config.method, 0.45) - 0.35 + 0.05 * (config.frozen_stages == 3)
+    )
     shift = 0.005 * (config.seed - 1)
 
     def value(cells):
@@ -100,22 +119,37 @@ def cell(rows, table, method, group, metric, **filters):
 def test_settings_say_what_is_varied():
     grid = {"dataset": TINY, "method": "PRS"}
     rows = configs(**grid)
-    rows += configs(**grid, memory_size=25) + configs(**grid, rho=0.5, test_set="imbalanced")
+    rows += configs(**grid, memory_size=25) + configs(
+        **grid, rho=0.5, test_set="imbalanced"
+    )
     rows += configs(dataset=TINY, method="CRS", schedule=ORDERS[1], variance_points=3)
-    rows += configs(**grid, model="convnet_rnn_attention") + configs(**grid, learning_rate=0.1)
+    rows += configs(**grid, model="convnet_rnn_attention") + configs(
+        **grid, learning_rate=0.1
+    )
     table = settings_of(rows)
     varied = ["", "memory_size", "rho,test_set", "schedule", "model", "learning_rate"]
     assert table["varied"].tolist() == varied
     assert table["memory"].tolist() == [1, 0.5, 1, 1, 1, 1]
     assert table["power"].tolist() == ["own", "own", "0.5", "", "own", "own"]
-    assert table["architecture"].tolist() == ["ResNet101"] * 4 + ["RNN-Attention", "ResNet101"]
+    assert table["architecture"].tolist() == ["ResNet101"] * 4 + [
+        "RNN-Attention",
+        "ResNet101",
+    ]
     assert set(table["data"]) == {"stand-in"}
-    sizes = settings_of(configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50]))
+    sizes = settings_of(
+        configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50])
+    )
     assert sizes["memory"].tolist() == [1, 0.5, 1.5]  # odd sizes are rounded
-    single = {"dataset": "imbal-digits-tiny", "method": "CRS"}  # the paper's order is not known
+    single = {
+        "dataset": "imbal-digits-tiny",
+        "method": "CRS",
+    }  # the paper's order is not known
     other = configs(**single, schedule=tuple(range(10)))
     rows = settings_of(configs(**single, seed=[0, 1]) + other)
-    assert rows["schedule"].tolist()[:2] == ["", ""] and rows["varied"].iloc[2] == "schedule"
+    assert (
+        rows["schedule"].tolist()[:2] == ["", ""]
+        and rows["varied"].iloc[2] == "schedule"
+    )
 
 
 def test_the_papers_rows_in_the_same_terms():
@@ -151,12 +185,28 @@ def test_there_is_a_row_for_each_published_cell(cells):
         ("main", "PRS", "overall", "mAP", {"stands_for": "NUS-WIDEseq"}, 25.5, 55.5),
         ("coco_progression", "PRS", "overall", "mAP", {"trained_tasks": 1}, 65.4, 55.5),
         ("coco_memory", "GSS", "minority", "C-F1", {"memory_size": 1000}, 8.2, 35.5),
-        ("coco_schedules", "CRS", "overall", "mAP", {"schedule": "2,3,0,1"}, 48.2, 50.5),
+        (
+            "coco_schedules",
+            "CRS",
+            "overall",
+            "mAP",
+            {"schedule": "2,3,0,1"},
+            48.2,
+            50.5,
+        ),
         ("imbalanced_test", "PRS", "overall", "O-F1", {}, 60.4, 55.5),
         ("rnn_attention", "PRS", "majority", "O-F1", {}, 64.5, 55.5),
         ("coco_precision_recall", "EWC", "majority", "C-P", {}, 55.5, 35.5),
         # on the whole test set
-        ("mnist", "PRS", "overall", "accuracy", MNIST | {"trained_tasks": 5}, 68.45, 55.5),
+        (
+            "mnist",
+            "PRS",
+            "overall",
+            "accuracy",
+            MNIST | {"trained_tasks": 5},
+            68.45,
+            55.5,
+        ),
     ],
 )
 def test_matching(cells, table, method, group, metric, filters, theirs, ours):
@@ -170,18 +220,25 @@ def test_matching(cells, table, method, group, metric, filters, theirs, ours):
 def test_frozen_cells_are_filled_by_frozen_runs_alone():
     plain = {"architecture": "ResNet101", "epochs": 1, "test_set": "balanced"}
     for frozen, status in ((0, "not run"), (1, "run")):
-        rows = configs(dataset=TINY, method="Multitask", seed=[0], frozen_stages=[0, frozen])
+        rows = configs(
+            dataset=TINY, method="Multitask", seed=[0], frozen_stages=[0, frozen]
+        )
         found = ledger.cells(observe([made(config) for config in rows], rows), "smoke")
         row = cell(found, "architectures", "Multitask", "overall", "mAP", **plain)
         assert (row["theirs"], row["status"]) == (56.8, status)
         assert cell(found, "main", "Multitask", "overall", "mAP")["status"] == "run"
 
 
-@pytest.mark.parametrize("other", [{"learning_rate": 0.5}, {"rho": 1.0}, {"variant": "authors"}])
+@pytest.mark.parametrize(
+    "other", [{"learning_rate": 0.5}, {"rho": 1.0}, {"variant": "authors"}]
+)
 def test_other_settings_do_not_pass_for_the_papers(other):
     rows = configs(dataset=TINY, method=["PRS"], seed=[0])
     rows += configs(dataset=TINY, method=["PRS"], seed=[1], **other)
-    own = {"model": "convnet_rnn_attention", "learning_rate": 0.0005}  # which the paper has, too
+    own = {
+        "model": "convnet_rnn_attention",
+        "learning_rate": 0.0005,
+    }  # which the paper has, too
     rows += configs(dataset=TINY, method=["PRS"], seed=[0], **own)
     found = ledger.cells(observe([made(config) for config in rows], rows), "smoke")
     for table in ("main", "rnn_attention"):
@@ -193,19 +250,33 @@ def test_summary(cells):
     assert tables["cells"].sum() == 2220
     assert tables.loc["main", "run"] == tables.loc["main", "stand_ins"] == 312
     one = cells[(cells["table"] == "svhn") & (cells["status"] == "run")]
-    assert tables.loc["svhn", "mean_difference"] == pytest.approx(one["difference"].abs().mean())
+    assert tables.loc["svhn", "mean_difference"] == pytest.approx(
+        one["difference"].abs().mean()
+    )
 
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, 1), (-1, -1)])
 def test_rank_correlation_is_of_methods_within_a_column(sign, expected):
     theirs = pd.Series([18.0, 40.0, 47.0, 53.0])
-    column = {"table": "main", "stands_for": "COCOseq", "architecture": "ResNet101", "epochs": 1}
-    column |= {"test_set": "balanced", "trained_tasks": 4, "group": "overall", "metric": "mAP"}
+    column = {
+        "table": "main",
+        "stands_for": "COCOseq",
+        "architecture": "ResNet101",
+        "epochs": 1,
+    }
+    column |= {
+        "test_set": "balanced",
+        "trained_tasks": 4,
+        "group": "overall",
+        "metric": "mAP",
+    }
     column |= {"measure": "score", "memory_size": 2000, "schedule": "0,3,1,2"}
     rows = pd.DataFrame({"theirs": theirs, "ours": 50 + sign * theirs, **column})
     rows["method"] = ["Finetune", "EWC", "CRS", "PRS"]
     other = rows.assign(group="minority", ours=rows["ours"] + 500)
-    assert ledger.rank_correlations(pd.concat([rows, other])) == pytest.approx([expected] * 2)
+    assert ledger.rank_correlations(pd.concat([rows, other])) == pytest.approx(
+        [expected] * 2
+    )
     assert ledger.rank_correlations(rows.assign(ours=1.0)) == []
     assert ledger.rank_correlations(rows[:2]) == []
 
@@ -241,11 +312,16 @@ def test_verdicts_follow_the_numbers(wanted, observations):
 
 
 def test_every_data_set_is_decided_the_papers_own_first(wanted, observations):
-    """A part of the paper's images counts before a stand-in, and both have rows of their own."""
-    other = observations[observations["dataset"] == TINY].assign(dataset="mini", data="part")
+    """A part of the paper's images counts before a stand-in."""
+    other = observations[observations["dataset"] == TINY].assign(
+        dataset="mini", data="part"
+    )
     rows = decide_some(pd.concat([observations, other]), "above_crs")
     assert rows["dataset"].tolist() == ["mini", TINY]
-    assert ledger.account(rows)["data"].tolist() == ["mini [part of COCOseq]", f"{TINY} [COCOseq]"]
+    assert ledger.account(rows)["data"].tolist() == [
+        "mini [part of COCOseq]",
+        f"{TINY} [COCOseq]",
+    ]
     found = ledger.cells(pd.concat([observations, other]), "smoke")
     assert cell(found, "main", "PRS", "overall", "mAP")["dataset"] == "mini"
 
@@ -290,7 +366,9 @@ def test_account_says_what_was_decided(decided):
 
 
 def test_holm_takes_verdicts_back():
-    rows = pd.DataFrame({"alone": ["holds", "holds", "no difference"], "p": [0.04, 0.001, 0.5]})
+    rows = pd.DataFrame(
+        {"alone": ["holds", "holds", "no difference"], "p": [0.04, 0.001, 0.5]}
+    )
     verdicts = ["undecided", "holds", "no difference"]
     assert ledger.corrected(rows, 0.95).tolist() == verdicts
 
@@ -309,7 +387,9 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(tmp_path, monkeypatch):
     store.save(made(wanted[0]))
     left = ledger.gather(wanted, "leave", store)
     assert left["seed"].unique().tolist() == [0]
-    monkeypatch.setattr(ledger, "run_all", lambda asked, *_, **__: [made(c) for c in asked])
+    monkeypatch.setattr(
+        ledger, "run_all", lambda asked, *_, **__: [made(c) for c in asked]
+    )
     assert ledger.gather(wanted, "train", store)["seed"].nunique() == 2
 
 
@@ -323,7 +403,9 @@ def test_pictures(decided, cells):
     figure, axes = plt.subplots(1, 2)
     ledger.plot_claims(decided, axes[0])
     labels = [label.get_text() for label in axes[0].get_yticklabels()]
-    assert len(labels) == len(decided)  # a line for each data set, the claim at its first
+    assert len(labels) == len(
+        decided
+    )  # a line for each data set, the claim at its first
     assert sum(len(label) > 4 for label in labels) == len(CLAIMS)
     assert "holds" in [text.get_text() for text in axes[0].get_legend().texts]
     assert set(ledger.HEADLINES) <= set(CLAIMS)

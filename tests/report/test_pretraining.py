@@ -205,7 +205,7 @@ def test_shifts_say_how_far_a_distance_moves():
     (moved,) = pretraining.shifts(gaps, [("overall", "mAP")]).itertuples()
     assert (moved.weights, moved.difference, moved.seeds) == ("digits", 6.5, 2)
     assert moved.sd == pytest.approx(np.std([5, 8], ddof=1))
-    assert "digits is ahead of none, by +6.5 points" in moved.sentence
+    assert "digits is 6.5 points ahead of none" in moved.sentence
     assert "paper" not in moved.sentence
 
 

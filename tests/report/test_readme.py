@@ -44,7 +44,9 @@ def test_without_all_markers_and_no_others_nothing_is_written(checkout):
     page = checkout / "README.md"
     stale = readme.BLOCK.sub(r"\1stale\n\3", page.read_text())
     page.write_text(stale.replace("small table", "a table"))
-    with pytest.raises(ValueError, match="expected the markers <!-- a table: begin --> and"):
+    with pytest.raises(
+        ValueError, match="expected the markers <!-- a table: begin --> and"
+    ):
         readme.renew()
     page.write_text(stale + stale.replace("small table", "a table"))
     with pytest.raises(ValueError, match="<!-- a table: end --> in README"):
@@ -66,7 +68,8 @@ def test_without_figures_the_readme_is_left_alone(checkout, capsys, monkeypatch)
 def test_the_best_of_the_small_table_is_bold(monkeypatch):
     cells = [("CRS", 54.57, 0.61, 50.2), ("OCDM", 56.04, np.nan, np.nan)]
     cells = pd.DataFrame(
-        [*cells, ("Multitask", 80.0, np.nan, np.nan)], columns=["method", "mean", "sd", "published"]
+        [*cells, ("Multitask", 80.0, np.nan, np.nan)],
+        columns=["method", "mean", "sd", "published"],
     ).merge(pd.DataFrame({"group": GROUPS, "metric": "mAP"}), "cross")
     cells = cells.assign(dataset="digits70seq", measure="score")
     monkeypatch.setattr(readme, "_numbers", lambda *_: cells)
@@ -91,7 +94,10 @@ def test_findings_say_all_three_metrics_and_every_clear_loss(monkeypatch):
     of_crs += [rows_of([0, 0, 3]), rows_of([7, 4, 3], dataset="stand-in")]
     others = [rows_of([1, 1, -3], than=than) for than in readme.BESIDE]
     fewer = [rows_of([-3, 0, 0], dataset="real-25", images=500)]
-    tables = {"main_results_prs_minus_crs": of_crs, "main_results_prs_minus_others": others}
+    tables = {
+        "main_results_prs_minus_crs": of_crs,
+        "main_results_prs_minus_others": others,
+    }
     tables["main_results_by_images"] = fewer
     monkeypatch.setattr(readme, "_numbers", lambda _, name: pd.concat(tables[name]))
     buys, costs, *beside, images, stand_in = readme.findings().splitlines()
@@ -103,9 +109,14 @@ def test_findings_say_all_three_metrics_and_every_clear_loss(monkeypatch):
     assert "PRS loses 12.0 points of C-F1 on the majority classes against CRS" in costs
     assert "PRS loses 8.0 points of O-F1" in costs and "mAP (-3.0 to +1.0)" in costs
     for name, line in zip(readme.BESIDE, beside, strict=True):
-        assert line.startswith(f"- **Beside {name}.** PRS loses 3.0 points of mAP against")
+        assert line.startswith(
+            f"- **Beside {name}.** PRS loses 3.0 points of mAP against"
+        )
     assert "500 images, overall: PRS loses 3.0 points of C-F1 against CRS" in images
-    assert "On the stand-in `stand-in`.** PRS gains 7.0 points of C-F1 over CRS" in stand_in
+    assert (
+        "On the stand-in `stand-in`.** PRS gains 7.0 points of C-F1 over CRS"
+        in stand_in
+    )
 
 
 def test_the_headlines_are_claims_and_every_notebook_has_its_place():

@@ -28,7 +28,10 @@ def test_two_methods_are_compared_seed_by_seed():
     seeds = 100.0 * np.arange(5)
     found = compare(seeds + 1, seeds)
     assert (found.low, found.high, found.p) == pytest.approx((1, 1, 0))
-    assert (found.verdict, compare(seeds, seeds + 1).verdict) == ("holds", "does not hold")
+    assert (found.verdict, compare(seeds, seeds + 1).verdict) == (
+        "holds",
+        "does not hold",
+    )
     assert str(found) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
     with pytest.raises(ValueError, match=r"same order, got shapes \(5,\) and \(4,\)"):
         compare(seeds, seeds[1:])
@@ -100,7 +103,9 @@ def test_verdicts(gaps, verdict, seeds):
 
 def test_holm_by_hand():
     p = pd.Series([0.01, np.nan, 0.04, 0.03, 0.5])
-    assert holm(p).tolist() == pytest.approx([0.04, np.nan, 0.09, 0.09, 0.5], nan_ok=True)
+    assert holm(p).tolist() == pytest.approx(
+        [0.04, np.nan, 0.09, 0.09, 0.5], nan_ok=True
+    )
 
 
 REPEATS = 4000
@@ -133,7 +138,9 @@ def test_verdicts_are_false_as_seldom_as_they_say(seeds, cells, common):
 
 def test_draws_of_the_test_images_keep_the_level():
     rng, seeds, repeats = np.random.default_rng(3), 5, 1000
-    images = rng.normal(size=(repeats, 1))  # of a test set, common to seeds and resamples
+    images = rng.normal(
+        size=(repeats, 1)
+    )  # of a test set, common to seeds and resamples
     values = images + rng.normal(size=(seeds, repeats, 1))
     draws = values.mean(axis=0) + rng.normal(size=(100, repeats, 1))
     low, high, _ = ends(values, draws)
@@ -141,19 +148,36 @@ def test_draws_of_the_test_images_keep_the_level():
 
 
 def row(*values):
-    (found,) = over_seeds(pd.DataFrame({"metric": "mAP", "value": values}), ["metric"]).iloc
+    (found,) = over_seeds(
+        pd.DataFrame({"metric": "mAP", "value": values}), ["metric"]
+    ).iloc
     return found
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ((6, 8, 10, 8, 8), "PRS is 8.0 points above CRS (95 % interval 6.2 to 9.8, 5 seeds)"),
-        ((-6, -8, -10, -8, -8), "PRS is 8.0 points below CRS (95 % interval 6.2 to 9.8, 5"),
-        ((-1, 3, 10, 4, 4), "PRS and CRS are not told apart: +4.0 points (95 % interval -0.9"),
-        ((-1, 1, 2, -1, 1), "PRS and CRS score about the same: +0.4 points (95 % interval -1"),
-        ((6, 8, 10), "PRS is 8.0 points above CRS (95 % interval 3.0 to 13.0, 3 seeds)"),
-        ((-5,), "PRS is 5.0 points below CRS (one seed)"),
+        (
+            (6, 8, 10, 8, 8),
+            "PRS is 8.0 points above CRS (95 % interval 6.2 to 9.8, 5 seeds)",
+        ),
+        (
+            (-6, -8, -10, -8, -8),
+            "PRS is 8.0 points below CRS (95 % interval 6.2 to 9.8, 5",
+        ),
+        (
+            (-1, 3, 10, 4, 4),
+            "PRS and CRS are not told apart: +4.0 points (95 % interval -0.9",
+        ),
+        (
+            (-1, 1, 2, -1, 1),
+            "PRS and CRS score about the same: +0.4 points (95 % interval -1",
+        ),
+        (
+            (6, 8, 10),
+            "PRS is 8.0 points ahead of CRS (95 % interval 3.0 to 13.0, 3 seeds)",
+        ),
+        ((-5,), "PRS is 5.0 points behind CRS (one seed)"),
         ((0.01, -0.02), "PRS is level with CRS (95 % interval -0.2 to 0.2, 2 seeds)"),
     ],
 )

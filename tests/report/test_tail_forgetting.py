@@ -19,13 +19,26 @@ def run_of(loss, method="CRS", seed=0):
             for index in np.flatnonzero(DATASET.class_task == task):
                 end = trained == len(schedule)
                 value = 0.8 - loss(DATASET.class_freq[index]) if end else 0.8
-                rows.append((trained, str(task), DATASET.class_names[index], "AP", value))
+                rows.append(
+                    (trained, str(task), DATASET.class_names[index], "AP", value)
+                )
             rows.append((trained, str(task), "overall", "mAP", 0.5))
         rows.append((trained, "seen", DATASET.class_names[0], "AP", 0.1))
-    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
-    columns = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "memory_size": 50}
+    frame = pd.DataFrame(
+        rows, columns=["trained_tasks", "task", "group", "metric", "value"]
+    )
+    columns = {
+        "dataset": "digits70tiny",
+        "method": method,
+        "rho": np.nan,
+        "memory_size": 50,
+    }
     text = ",".join(map(str, schedule))
-    return Run(config, frame.assign(**columns, schedule=text, seed=seed), np.zeros((0, 70), bool))
+    return Run(
+        config,
+        frame.assign(**columns, schedule=text, seed=seed),
+        np.zeros((0, 70), bool),
+    )
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
@@ -45,12 +58,21 @@ def test_normalised_is_a_share_of_the_best_and_plain_is_in_points():
 
 
 def test_the_correlation_has_the_sign_of_who_forgets_more():
-    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")])
-    table = tail.tail_table(tail.size_correlations(rows)).set_index(["method", "measure"])
+    rows = tail.class_forgetting(
+        [run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")]
+    )
+    table = tail.tail_table(tail.size_correlations(rows)).set_index(
+        ["method", "measure"]
+    )
     assert table.loc[("CRS", "normalised"), "mean"] < -0.9
     assert table.loc[("CRS", "normalised"), ["negative", "cells"]].tolist() == [3, 3]
-    assert "forgotten more in 3 of 3 tasks" in table.loc[("CRS", "normalised"), "sentence"]
-    assert table.index.unique("method").tolist() == ["EWC", "CRS"]  # as in the main table
+    assert (
+        "forgotten more in 3 of 3 tasks" in table.loc[("CRS", "normalised"), "sentence"]
+    )
+    assert table.index.unique("method").tolist() == [
+        "EWC",
+        "CRS",
+    ]  # as in the main table
 
 
 def test_where_all_is_forgotten_alike_there_is_no_order():
@@ -100,8 +122,12 @@ def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
 
 def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     columns = {"task": [0, 0, 3], "class": ["a", "b", "c"], "place": [0, 1, 2]}
-    one = pd.DataFrame(columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0})
-    frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(method="CRS")
+    one = pd.DataFrame(
+        columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0}
+    )
+    frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(
+        method="CRS"
+    )
     assert tail.plot_tail_forgetting(frame, ax) is ax
     assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
     left = [bar.get_x() for bar in ax.patches]
@@ -112,4 +138,7 @@ def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     ax.clear()
     tail.plot_class_sizes(frame, ax)
     assert [list(line.get_ydata()) for line in ax.lines] == [[400, 40, 90]]
-    assert [text.get_text() for text in ax.texts] == ["task 0, 2 classes", "task 3, 1 classes"]
+    assert [text.get_text() for text in ax.texts] == [
+        "task 0, 2 classes",
+        "task 3, 1 classes",
+    ]

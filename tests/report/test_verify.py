@@ -19,7 +19,9 @@ TABLE = f"main_results_groups_{DATASET}"
 
 def made(config, level=0.5):
     lead = 0.05 * (config.method == "PRS")
-    return fake_run(config, lambda rows: np.full(len(rows), level + lead + 0.01 * config.seed))
+    return fake_run(
+        config, lambda rows: np.full(len(rows), level + lead + 0.01 * config.seed)
+    )
 
 
 def text(table):
@@ -83,7 +85,9 @@ def test_other_versions_may_round_otherwise_and_are_named(profile):
 
 def test_runs_that_differ_from_their_rows_are_a_fault(profile, monkeypatch):
     folder, _ = profile
-    monkeypatch.setattr(verify, "run_all", lambda asked, _: [made(c, 0.51) for c in asked])
+    monkeypatch.setattr(
+        verify, "run_all", lambda asked, _: [made(c, 0.51) for c in asked]
+    )
     said = faults(folder)
     assert f"CRS on {DATASET}, trained anew: up to 1 points from {TABLE}" in said
     monkeypatch.setattr(verify, "TRAINED", ("single_label",))
@@ -95,7 +99,9 @@ def test_claims_are_decided_again_from_the_tables(profile):
     folder, tables = profile
     claims = pd.read_csv(folder / "ledger_claims.csv")
     tables["ledger_claims"] = text(claims.assign(verdict="undecided"))
-    assert "claim above_crs on digits70tiny: undecided, decided again holds" in faults(folder)
+    assert "claim above_crs on digits70tiny: undecided, decided again holds" in faults(
+        folder
+    )
     tables["ledger_claims"] = text(claims.assign(effect=15.0))
     assert "15.000, from its scores 5.000" in faults(folder)
 
