@@ -285,9 +285,8 @@ def _class_draws(
     mean = [weights @ values / total for values in (precision, recall, area)]
     hits = recall * positives
     predicted = hits / np.where(precision > 0, precision, 1)
-    false = (
-        0.0  # alarms of classes without a hit, which only the group's precision shows
-    )
+    # alarms of classes without a hit, which only the group's precision shows
+    false = 0.0
     if pooled_precision > 0:
         false = hits.sum() / pooled_precision - predicted.sum()
     scale = total / len(positives)
