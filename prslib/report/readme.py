@@ -42,8 +42,8 @@ def _numbers(folder: str, name: str) -> pd.DataFrame:
     if not file.is_file():
         make = "make bench" if folder == "bench" else f"make figures PROFILE={folder}"
         raise FileNotFoundError(
-            f"expected {file}, from which README and docs take numbers, it is not there; run "
-            f"`{make}` first"
+            f"expected {file}, from which README and docs take numbers, it is not "
+            f"there; run `{make}` first"
         )
     return pd.read_csv(file)
 
@@ -100,9 +100,9 @@ def ledger_counts() -> str:
         _numbers(REPORTED, "ledger_cells"),
     )
     said = [
-        f"On {images}, of {row['rows']} rows {row['holds']} hold, {row['does not hold']} do "
-        f"not, {row['no difference']} show no difference of note and {row['undecided']} are "
-        "undecided."
+        f"On {images}, of {row['rows']} rows {row['holds']} hold, "
+        f"{row['does not hold']} do not, {row['no difference']} show no difference of note "
+        f"and {row['undecided']} are undecided."
         for images, row in counts(claims).iterrows()
     ]
     run = (cells["status"] == "run").sum()
@@ -328,8 +328,8 @@ def paper_cost() -> str:
                 )
     large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
-        f"In all the paper profile wants {len(runs)} runs: {large:.2f} million training steps of "
-        f"a ResNet-101 and {small:.2f} million of small networks."
+        f"In all the paper profile wants {len(runs)} runs: {large:.2f} million training "
+        f"steps of a ResNet-101 and {small:.2f} million of small networks."
     )
 
 
@@ -364,8 +364,8 @@ def renewed() -> dict[Path, str]:
     found = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
     if wrong := sorted(found ^ WRITTEN.keys()):
         raise ValueError(
-            f"expected the markers <!-- {wrong[0]}: begin --> and <!-- {wrong[0]}: end --> in "
-            f"README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
+            f"expected the markers <!-- {wrong[0]}: begin --> and "
+            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
         )
     written = {name: write() for name, write in WRITTEN.items()}
     fill = lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}"  # noqa: E731

@@ -135,7 +135,8 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
         )
         ax.legend()
     ax.axhline(0, color="0.35", linewidth=0.8)
-    ax.set_ylabel(f"{method}:\nforgetting (%)")
+    plain = "measure" in frame and (frame["measure"] == "plain").all()
+    ax.set_ylabel(f"{method}:\nforgetting ({'points' if plain else '%'})")
     return ax
 
 
