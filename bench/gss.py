@@ -1,13 +1,14 @@
 """Measure a training step with GSS, beside one with CRS and one with GSS in the plain way.
 
-Run ``python bench/gss.py``; it writes figures/bench/gss.csv and gss.png. By its rules GSS looks at
-10 memory batches of 10 and at 10 new samples, after a step on 20: 6.5 times what CRS looks at. Ours
-stops after two memory batches where these already turn the new samples away. The plain way takes
-one backward pass for each memory batch and one for each new sample, as the method's own code does.
-One thread, memory full, the contestants taking turns; the clock counts that thread's own time, so
-that other work on the machine matters little. Images are scored once beforehand, as in a run after
-its first task: from then on the allocator keeps large pieces of memory, where it gave them back to
-the system after every step and had to ask for them again.
+Run ``python bench/gss.py``; it writes figures/bench/gss.csv and gss.png. By its rules
+GSS looks at 10 memory batches of 10 and at 10 new samples, after a step on 20: 6.5
+times what CRS looks at. Ours stops after two memory batches where these already turn
+the new samples away. The plain way takes one backward pass for each memory batch and
+one for each new sample, as the method's own code does. One thread, memory full, the
+contestants taking turns; the clock counts that thread's own time, so that other work on
+the machine matters little. Images are scored once beforehand, as in a run after its
+first task: from then on the allocator keeps large pieces of memory, where it gave them
+back to the system after every step and had to ask for them again.
 """
 
 import argparse

@@ -1,28 +1,30 @@
 """Samples a second of every sampler, beside Avalanche's buffers and plain numpy.
 
-``make bench`` (or ``python bench/samplers.py``): a minute or two on a core. Prints a table and
-writes ``figures/bench/samplers.csv`` and ``.png``.
+``make bench`` (or ``python bench/samplers.py``): a minute or two on a core. Prints a
+table and writes ``figures/bench/samplers.csv`` and ``.png``.
 
-Streams of 70 classes: digits70seq (8741 samples) and, where the folder ``PRSLIB_DATA`` has
-COCOseq's labels, COCOseq (35072 samples, schedule 0, 3, 1, 2). A memory of 2000 is filled first and
-not timed; then come batches of 10: the rest of the stream for compiled samplers, its first 500
-samples for the slow. Five repetitions, in each of which the contestants take turns; medians.
-Avalanche (``pip install -e '.[bench]'``) keeps views of a data set, not labels alone, so PRS is
-timed as an Avalanche buffer too. "In one piece" gives the rest of the stream at once, as Avalanche
-does at the end of an experience. Its class-balanced buffer takes one label a sample
-and is given the first.
+Streams of 70 classes: digits70seq (8741 samples) and, where the folder ``PRSLIB_DATA``
+has COCOseq's labels, COCOseq (35072 samples, schedule 0, 3, 1, 2). A memory of 2000 is
+filled first and not timed; then come batches of 10: the rest of the stream for compiled
+samplers, its first 500 samples for the slow. Five repetitions, in each of which the
+contestants take turns; medians. Avalanche (``pip install -e '.[bench]'``) keeps views
+of a data set, not labels alone, so PRS is timed as an Avalanche buffer too. "In one
+piece" gives the rest of the stream at once, as Avalanche does at the end of an
+experience. Its class-balanced buffer takes one label a sample and is given the first.
 
-GSS and ExStream look at more than labels. What they look at is made of random numbers beforehand
-and given to them: features of the width that the quick profile's conv net has where ExStream
-freezes it; inner products of gradients in which every batch opposes the memory, so that GSS
-considers them all, its dearest case. Their rows are the sampler alone, without the network;
-`bench/gss.py` and `bench/replay_share.py` time them in training.
+GSS and ExStream look at more than labels. What they look at is made of random numbers
+beforehand and given to them: features of the width that the quick profile's conv net
+has where ExStream freezes it; inner products of gradients in which every batch opposes
+the memory, so that GSS considers them all, its dearest case. Their rows are the sampler
+alone, without the network; `bench/gss.py` and `bench/replay_share.py` time them in
+training.
 
-``--scale`` measures time and space against the size of the memory and the number of classes
-instead, and writes ``figures/bench/samplers_scale.csv`` and ``.png``: three labels a sample, of
-classes by Zipf's law; batches of 10 right after the memory is full, when most samples enter. Time
-is the processor's, as others may be at work on the machine. Of space both are given, the arrays of
-the sampler and what its process, one for each, grew by at most; ten minutes.
+``--scale`` measures time and space against the size of the memory and the number of
+classes instead, and writes ``figures/bench/samplers_scale.csv`` and ``.png``: three
+labels a sample, of classes by Zipf's law; batches of 10 right after the memory is full,
+when most samples enter. Time is the processor's, as others may be at work on the
+machine. Of space both are given, the arrays of the sampler and what its process, one
+for each, grew by at most; ten minutes.
 """
 
 import argparse
@@ -52,10 +54,23 @@ from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 
 SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
-WIDTH, POOL = 6144, 3000  # of ExStream's features; how many of them, used again and again
-SIZES, CLASSES = (500, 2000, 20_000, 100_000, 1_000_000), (10, 70, 300, 1000, 3000, 10_000)
-SCALED, LARGEST = 20_000, (1_000_000, 10_000)  # memory for CLASSES; memory and classes at most
-TIMED, ENOUGH, PLAIN_CELLS = 100_000, 1.0, 1_500_000  # samples, seconds; m C of the plain
+WIDTH, POOL = (
+    6144,
+    3000,
+)  # of ExStream's features; how many of them, used again and again
+SIZES, CLASSES = (
+    (500, 2000, 20_000, 100_000, 1_000_000),
+    (10, 70, 300, 1000, 3000, 10_000),
+)
+SCALED, LARGEST = (
+    20_000,
+    (1_000_000, 10_000),
+)  # memory for CLASSES; memory and classes at most
+TIMED, ENOUGH, PLAIN_CELLS = (
+    100_000,
+    1.0,
+    1_500_000,
+)  # samples, seconds; m C of the plain
 NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
 
 
@@ -79,7 +94,11 @@ class PlainCRS:
 
     def place(self, labels: np.ndarray) -> None:
         for label in labels:
-            slot = self.seen if self.seen < len(self.memory) else self.rng.integers(self.seen + 1)
+            slot = (
+                self.seen
+                if self.seen < len(self.memory)
+                else self.rng.integers(self.seen + 1)
+            )
             self.seen += 1
             if slot < len(self.memory):
                 self.memory[slot] = label
@@ -147,14 +166,25 @@ def on_views(make_buffer: Callable, one_label: bool = False) -> Callable:
 def contestants() -> list[Contestant]:
     """Return who takes part; without Avalanche a line says so."""
     options = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
-    plain = {"crs": PlainCRS, "prs": ReferencePRS, "cbrs": cbrs_twin.Twin, "ocdm": ocdm_twin.Twin}
+    plain = {
+        "crs": PlainCRS,
+        "prs": ReferencePRS,
+        "cbrs": cbrs_twin.Twin,
+        "ocdm": ocdm_twin.Twin,
+    }
     listed = [
-        Contestant(NAMES[key], NAMES[key], "ours", on_labels(SAMPLERS[key], **options.get(key, {})))
+        Contestant(
+            NAMES[key],
+            NAMES[key],
+            "ours",
+            on_labels(SAMPLERS[key], **options.get(key, {})),
+        )
         for key in NAMES
     ]
     authors = on_labels(SAMPLERS["prs"], rho=RHO, variant="authors")
     listed += [
-        listed[k]._replace(name=f"{listed[k].name}, one piece", batch=None) for k in range(3)
+        listed[k]._replace(name=f"{listed[k].name}, one piece", batch=None)
+        for k in range(3)
     ]
     listed += [
         Contestant("PRS, authors' variant", "PRS", "ours", authors),
@@ -163,18 +193,26 @@ def contestants() -> list[Contestant]:
     ]
     for key in NAMES:
         make = on_labels(plain[key], **options.get(key, {}))
-        listed.append(Contestant(f"{NAMES[key]} in plain numpy", NAMES[key], "plain", make, SLOW))
+        listed.append(
+            Contestant(f"{NAMES[key]} in plain numpy", NAMES[key], "plain", make, SLOW)
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from avalanche.training.storage_policy import ClassBalancedBuffer as Balanced
-            from avalanche.training.storage_policy import ReservoirSamplingBuffer as Reservoir
+            from avalanche.training.storage_policy import (
+                ClassBalancedBuffer as Balanced,
+            )
+            from avalanche.training.storage_policy import (
+                ReservoirSamplingBuffer as Reservoir,
+            )
 
             from prslib.adapters.avalanche import SamplerBuffer
     except ImportError:
         print("Avalanche: left out, not installed; pip install -e '.[bench]'")
         return listed
-    ours = on_views(lambda seed: SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO)))
+    ours = on_views(
+        lambda seed: SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO))
+    )
     reservoir, balanced = (
         on_views(lambda _: Reservoir(SIZE)),
         on_views(lambda _: Balanced(SIZE), True),
@@ -184,8 +222,12 @@ def contestants() -> list[Contestant]:
         Contestant("PRS as an Avalanche buffer", "PRS", "Avalanche", ours, SLOW),
         Contestant("Avalanche reservoir", "", "Avalanche", reservoir, SLOW),
         Contestant("Avalanche class-balanced", "", "Avalanche", balanced, SLOW),
-        Contestant("Avalanche reservoir, one piece", "", "Avalanche", reservoir, batch=None),
-        Contestant("Avalanche class-balanced, one piece", "", "Avalanche", balanced, batch=None),
+        Contestant(
+            "Avalanche reservoir, one piece", "", "Avalanche", reservoir, batch=None
+        ),
+        Contestant(
+            "Avalanche class-balanced, one piece", "", "Avalanche", balanced, batch=None
+        ),
     ]
 
 
@@ -212,7 +254,9 @@ def streams() -> dict[str, np.ndarray]:
             print(f"{name}: left out; {error}")
             continue
         schedule = DATASETS[name].recipe.schedule
-        order = [rng.permutation(np.flatnonzero(train.task == task)) for task in schedule]
+        order = [
+            rng.permutation(np.flatnonzero(train.task == task)) for task in schedule
+        ]
         found[name] = train.labels[np.concatenate(order)]
     return found
 
@@ -235,9 +279,16 @@ def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
         middle, low, high = np.median(own), own.min(), own.max()
         row = {"contestant": name, "kind": kind, "method": method}
         row |= {"samples_per_s": middle, "lowest": low, "highest": high}
-        plain, peer = column.get(f"{method} in plain numpy"), column.get("Avalanche reservoir")
-        row["times_plain"] = np.nan if plain is None else np.median(own / rates[:, plain])
-        row["times_avalanche"] = np.nan if peer is None else np.median(own / rates[:, peer])
+        plain, peer = (
+            column.get(f"{method} in plain numpy"),
+            column.get("Avalanche reservoir"),
+        )
+        row["times_plain"] = (
+            np.nan if plain is None else np.median(own / rates[:, plain])
+        )
+        row["times_avalanche"] = (
+            np.nan if peer is None else np.median(own / rates[:, peer])
+        )
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -246,7 +297,9 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw the median of each contestant as a dot and the range as a line, fastest on top."""
     names = table.groupby("stream", sort=False)
     axes = figure.subplots(1, len(names), squeeze=False, sharex=True, sharey=True)[0]
-    order = table[table["stream"] == table["stream"].iloc[0]].sort_values("samples_per_s")
+    order = table[table["stream"] == table["stream"].iloc[0]].sort_values(
+        "samples_per_s"
+    )
     markers = {"ours": "o", "plain": "s", "Avalanche": "D"}
     for ax, (stream, part) in zip(axes, names, strict=True):
         part = part.set_index("contestant").loc[order["contestant"]]
@@ -254,14 +307,22 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
             colour = COLOURS.get(row.method, "#666666")
             ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
             fill = colour if row.kind == "ours" else "white"
-            style = {"marker": markers[row.kind], "markerfacecolor": fill, "color": colour}
+            style = {
+                "marker": markers[row.kind],
+                "markerfacecolor": fill,
+                "color": colour,
+            }
             ax.plot(row.samples_per_s, y, **style, markersize=8)
             place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(f"{float(f'{row.samples_per_s:.2g}'):,.0f}", (row.highest, y), **place)
+            ax.annotate(
+                f"{float(f'{row.samples_per_s:.2g}'):,.0f}", (row.highest, y), **place
+            )
         ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
         ax.set_yticks(range(len(part)), part.index)
         ax.grid(axis="x")
-        ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())  # room for the numbers
+        ax.set_xlim(
+            table["lowest"].min() / 2, 60 * table["highest"].max()
+        )  # room for the numbers
 
 
 def zipf(length: int, num_classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -288,7 +349,10 @@ class AvalancheReservoir:
 
 
 SCALABLE = {name: SAMPLERS[key] for key, name in NAMES.items()}
-SCALABLE |= {"PRS in plain numpy": ReferencePRS, "Avalanche reservoir": AvalancheReservoir}
+SCALABLE |= {
+    "PRS in plain numpy": ReferencePRS,
+    "Avalanche reservoir": AvalancheReservoir,
+}
 
 
 def cost(name: str, size: int, classes: int) -> dict[str, float]:
@@ -306,9 +370,18 @@ def cost(name: str, size: int, classes: int) -> dict[str, float]:
             sampler.place(stream[start : start + BATCH])
             start += BATCH
         taken, spent = taken + start, spent + time.process_time() - begin
-    parts = [part if isinstance(part, tuple) else [part] for part in vars(sampler).values()]
-    held = sum(array.nbytes for part in parts for array in part if isinstance(array, np.ndarray))
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # kilobytes on Linux
+    parts = [
+        part if isinstance(part, tuple) else [part] for part in vars(sampler).values()
+    ]
+    held = sum(
+        array.nbytes
+        for part in parts
+        for array in part
+        if isinstance(array, np.ndarray)
+    )
+    most = (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    )  # kilobytes on Linux
     spent = {"us_per_sample": 1e6 * spent / taken, "process_grew_megabytes": most / 1e3}
     return spent | {"megabytes": held / 1e6 if held else np.nan}
 
@@ -316,7 +389,11 @@ def cost(name: str, size: int, classes: int) -> dict[str, float]:
 def measure_scale() -> pd.DataFrame:
     """Return one row for each sampler, size of the memory and number of classes."""
     rows, alone = [], multiprocessing.get_context("spawn")  # a process each
-    sizes = [*((m, c) for c in (70, 1000) for m in SIZES), *((SCALED, c) for c in CLASSES), LARGEST]
+    sizes = [
+        *((m, c) for c in (70, 1000) for m in SIZES),
+        *((SCALED, c) for c in CLASSES),
+        LARGEST,
+    ]
     for size, classes in dict.fromkeys(sizes):
         names = [*NAMES.values()]
         names += ["PRS in plain numpy"] * (size * classes < PLAIN_CELLS)
@@ -332,18 +409,31 @@ def measure_scale() -> pd.DataFrame:
 def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw time against memory and classes, and space against memory, a line a sampler."""
     looks = looks_of(NAMES.values())
-    looks["PRS in plain numpy"] = looks["PRS"] | {"linestyle": "--", "markerfacecolor": "white"}
-    looks["Avalanche reservoir"] = {"color": "#666666", "marker": "D", "markerfacecolor": "white"}
+    looks["PRS in plain numpy"] = looks["PRS"] | {
+        "linestyle": "--",
+        "markerfacecolor": "white",
+    }
+    looks["Avalanche reservoir"] = {
+        "color": "#666666",
+        "marker": "D",
+        "markerfacecolor": "white",
+    }
     panels = [("classes", 70, "us_per_sample"), ("classes", 1000, "us_per_sample")]
     panels += [("memory", SCALED, "us_per_sample"), ("classes", 1000, "megabytes")]
     labels = {"us_per_sample": "processor time (µs/sample)", "megabytes": "state (MB)"}
     for ax, (same, value, y) in zip(figure.subplots(2, 2).flat, panels, strict=True):
         x = "memory" if same == "classes" else "classes"
         for name, look in looks.items():
-            part = table[(table[same] == value) & (table["sampler"] == name)].sort_values(x)
+            part = table[
+                (table[same] == value) & (table["sampler"] == name)
+            ].sort_values(x)
             if len(part) > 1:
                 ax.plot(part[x], part[y], label=name, **look)
-        title = f"{value:,} classes" if same == "classes" else f"memory of {value:,} samples"
+        title = (
+            f"{value:,} classes"
+            if same == "classes"
+            else f"memory of {value:,} samples"
+        )
         title += ", space" if y == "megabytes" else ""
         x = {"memory": "memory (samples)"}.get(x, x)
         ax.set(xscale="log", yscale="log", xlabel=x, ylabel=labels[y], title=title)
@@ -364,16 +454,24 @@ def save(table: pd.DataFrame, name: str, drawing: Callable, height: float) -> No
 def main() -> None:
     """Measure, print the table, write it and draw it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", action="store_true", help="time and space against size instead")
+    parser.add_argument(
+        "--scale", action="store_true", help="time and space against size instead"
+    )
     if parser.parse_args().scale:
         return save(measure_scale(), "samplers_scale", draw_scale, 7)
     taking_part, tables = contestants(), []
     for name, stream in streams().items():
         table = measure(taking_part, stream)
         tables.append(table.assign(stream=name))
-        print(f"\n{name}: {len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}")
+        print(
+            f"\n{name}: {len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}"
+        )
         shown = table.drop(columns=["kind", "method"]).set_index("contestant")
-        print(shown.to_string(float_format=lambda v: f"{v:,.1f}" if v < 100 else f"{v:,.0f}"))
+        print(
+            shown.to_string(
+                float_format=lambda v: f"{v:,.1f}" if v < 100 else f"{v:,.0f}"
+            )
+        )
     save(pd.concat(tables, ignore_index=True), "samplers", draw, 5)
 
 

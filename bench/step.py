@@ -1,14 +1,16 @@
 """Measure what a training step costs, and the least that the machine allows.
 
-Run ``python bench/step.py --device cuda``: a step of ResNet-101 on 10 new and 10 replayed images of
-256x256, in float32, TF32 and bfloat16; it writes figures/bench/step_<device>.csv and .png. Without
-a GPU it measures a small network on small images: ``python bench/step.py``.
+Run ``python bench/step.py --device cuda``: a step of ResNet-101 on 10 new and 10
+replayed images of 256x256, in float32, TF32 and bfloat16; it writes
+figures/bench/step_<device>.csv and .png. Without a GPU it measures a small network on
+small images: ``python bench/step.py``.
 
-All contestants take turns in one process, on random images. A step's parts come from timing it up
-to the loss, up to the gradients, and whole; what fetches its images and what the sampler needs are
-timed alone. The floors beside it: the step's multiplications and additions over the rate of a large
-matrix product, and the bytes that its operations read and write, each once, over the rate of a
-large copy. No fusion of operations is assumed in the second one.
+All contestants take turns in one process, on random images. A step's parts come from
+timing it up to the loss, up to the gradients, and whole; what fetches its images and
+what the sampler needs are timed alone. The floors beside it: the step's multiplications
+and additions over the rate of a large matrix product, and the bytes that its operations
+read and write, each once, over the rate of a large copy. No fusion of operations is
+assumed in the second one.
 """
 
 import argparse

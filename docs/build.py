@@ -1,6 +1,7 @@
 """Build the documentation site of a profile: ``python docs/build.py --profile quick``.
 
-The notebooks are not executed again: what `make figures` left in the cache becomes articles.
+The notebooks are not executed again: what `make figures` left in the cache becomes
+articles.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
 from prslib.report.build import executed_file
-from prslib.report.committed import ORDER
+from prslib.report.readme import ORDER
 
 DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(r"\[([^]]*)\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
@@ -41,7 +42,9 @@ def build(profile: str) -> Path:
     source, pages = place / "docs", place / "html"
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab"))
+    shutil.copytree(
+        DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab")
+    )
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     found = {name: file for name in ORDER if (file := executed(profile, name))}
@@ -62,9 +65,13 @@ def build(profile: str) -> Path:
     listed = ARTICLES.format(profile=profile, names="\n".join(found))
     (articles / "index.md").write_text(listed, encoding="utf-8")
     for name, file in found.items():
-        nbformat.write(article(nbformat.read(file, 4), articles, name, found), articles / file.name)
+        nbformat.write(
+            article(nbformat.read(file, 4), articles, name, found), articles / file.name
+        )
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
-        raise SystemExit("Sphinx stopped, or warned of what is above; mend it, then build again")
+        raise SystemExit(
+            "Sphinx stopped, or warned of what is above; mend it, then build again"
+        )
     return pages / "index.html"
 
 
@@ -87,7 +94,8 @@ def relinked(text: str, found, folder: str = "") -> str:
 def article(notebook, folder: Path, name: str, found):
     """Return an executed notebook as an article: code folded, pictures in files with their words.
 
-    Widgets, which only a running kernel moves, and what was said on stderr are left out.
+    Widgets, which only a running kernel moves, and what was said on stderr are left
+    out.
     """
     pictures = 0
     for cell in notebook.cells:
@@ -96,7 +104,9 @@ def article(notebook, folder: Path, name: str, found):
             continue
         cell.metadata = {"tags": ["hide-input"]}
         cell.outputs = [
-            one for one in cell.outputs if one.get("name") != "stderr" and WIDGET not in data(one)
+            one
+            for one in cell.outputs
+            if one.get("name") != "stderr" and WIDGET not in data(one)
         ]
         for output in cell.outputs:
             if "image/png" in data(output):
@@ -104,11 +114,16 @@ def article(notebook, folder: Path, name: str, found):
                 file = folder / f"{name}_{pictures}.png"
                 file.write_bytes(base64.b64decode(output.data["image/png"]))
                 about = output.metadata.get("image/png", {})
-                lines = [f"```{{image}} {file.name}", f":alt: {about.get('alt', file.stem)}"]
+                lines = [
+                    f"```{{image}} {file.name}",
+                    f":alt: {about.get('alt', file.stem)}",
+                ]
                 lines += [f":width: {about['width']}px"] if "width" in about else []
                 output.data = {"text/markdown": "\n".join([*lines, "```"])}
             elif "text/markdown" in data(output):
-                output.data["text/markdown"] = relinked(output.data["text/markdown"], found)
+                output.data["text/markdown"] = relinked(
+                    output.data["text/markdown"], found
+                )
     return notebook
 
 
@@ -119,6 +134,8 @@ def data(output) -> dict:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)")
+    parser.add_argument(
+        "--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)"
+    )
     print(build(parser.parse_args().profile))
     sys.exit()

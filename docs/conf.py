@@ -32,7 +32,9 @@ autodoc_typehints = "none"  # the docstrings have the types
 numpydoc_show_class_members = False  # the template of a class lists them
 # where the first sentence of a docstring does not end
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("Sec.", "Eq.", "Eqs.", "Alg.", "Fig.")
-html_math_renderer = "mathml"  # drawn by the browser itself, without a script or a font from afar
+html_math_renderer = (
+    "mathml"  # drawn by the browser itself, without a script or a font from afar
+)
 
 
 def inline_formula(self, node):
@@ -43,7 +45,9 @@ def inline_formula(self, node):
 
 def formula(self, node):
     """Write a formula on a line of its own as MathML."""
-    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>\n')
+    self.body.append(
+        f'<div class="formula">{convert(node.astext(), display="block")}</div>\n'
+    )
     raise nodes.SkipNode
 
 

@@ -26,7 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
             whole("--workers", options.workers, least=1)
         with naming_extra("report"):
             return options.command(options) or 0
-    except (OSError, ValueError, RuntimeError, ImportError) as error:  # it says what to do
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        ImportError,
+    ) as error:  # it says what to do
         print(error, file=sys.stderr)
         return 1
 
@@ -38,16 +43,22 @@ def _parser() -> argparse.ArgumentParser:
         "weights.",
         epilog="example: prslib figures rho_sweep --profile smoke",
     )
-    parser.add_argument("--version", action="version", version=f"prslib {prslib.__version__}")
+    parser.add_argument(
+        "--version", action="version", version=f"prslib {prslib.__version__}"
+    )
     with suppress(ModuleNotFoundError):
         import shtab
 
-        shtab.add_argument_to(parser, help='for bash: eval "$(prslib --print-completion bash)"')
+        shtab.add_argument_to(
+            parser, help='for bash: eval "$(prslib --print-completion bash)"'
+        )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name, command, example, help, description=None):
         told = {"help": help, "description": description or help}
-        made = commands.add_parser(name, **told, epilog=f"example: prslib {name} {example}")
+        made = commands.add_parser(
+            name, **told, epilog=f"example: prslib {name} {example}"
+        )
         made.set_defaults(command=command, notebook=[])
         return made
 
@@ -88,7 +99,9 @@ def _parser() -> argparse.ArgumentParser:
         "For every notebook of a profile: the runs it wants, those that are not stored yet, and "
         "how long they take, from a few real steps of each kind on random images.",
     )  # fmt: skip
-    plan.add_argument("notebook", nargs="*", help="names; by default all of the profile")
+    plan.add_argument(
+        "notebook", nargs="*", help="names; by default all of the profile"
+    )
     check = add(
         "verify", verify_results, "--profile seeds",
         "train a few runs anew and compare them, and what was drawn, with the commit",
@@ -96,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
         "Compare their scores and the profile's CSV files with the committed ones.",
     )  # fmt: skip
     for command in (figures, plan, check):
-        command.add_argument("--profile", default="quick", help="a folder in params/ (%(default)s)")
+        command.add_argument(
+            "--profile", default="quick", help="a folder in params/ (%(default)s)"
+        )
     pretrain = add(
         "pretrain", write_weights, "digits-0",
         "learn again the weights that the small network can begin with",
@@ -104,7 +119,9 @@ def _parser() -> argparse.ArgumentParser:
         "for them, prslib/models/embedded; about a minute each. Another version of PyTorch may "
         "give other last digits; runs that begin with them are other runs then.",
     )  # fmt: skip
-    pretrain.add_argument("name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}")
+    pretrain.add_argument(
+        "name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}"
+    )
     prepare.add_command(commands)
     conform = add(
         "conformance", find_departures, "my_module:MyPRS",
@@ -116,7 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     own = "prslib.samplers:PRS"
     conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
-    conform.add_argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
+    conform.add_argument(
+        "--seeds", type=int, default=5, help="runs a stream (%(default)s)"
+    )
     conform.add_argument(
         "--variant", default="paper", choices=("paper", "authors"),
         help="authors compares with the slots of the released code (%(default)s)",
@@ -137,7 +156,9 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     with compiling():  # the samplers, while this process loads the rest
         errors = execute(options.profile, names)
     if stopped := [name for name in errors if name in names]:
-        print(f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr)
+        print(
+            f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr
+        )
     for name, error in errors.items():  # its last line says why
         print(f"{name} stopped: {error}", file=sys.stderr)
     return 1 if errors else 0
@@ -172,14 +193,21 @@ def train_run(options: argparse.Namespace) -> None:
 
 def renew_readme(_options: argparse.Namespace) -> None:
     """Write the numbers of figures/seeds into README and docs."""
-    from prslib.report.committed import renew
+    from prslib.report.readme import renew
 
     renew()
 
 
 def list_or_remove(options: argparse.Namespace) -> None:
     """List the store's runs or remove some."""
-    from prslib.experiments.store import Store, in_bytes, inventory, remove, select, table
+    from prslib.experiments.store import (
+        Store,
+        in_bytes,
+        inventory,
+        remove,
+        select,
+        table,
+    )
 
     store = Store()
     entries = inventory(store)
@@ -187,9 +215,13 @@ def list_or_remove(options: argparse.Namespace) -> None:
         return print(f"{table(entries)} in {store.folder}")
     chosen = select(entries, options.remove)
     removed = remove(store, chosen)
-    print(f"removed {len(removed)} runs, {in_bytes(sum(entry.size for entry in removed))}")
+    print(
+        f"removed {len(removed)} runs, {in_bytes(sum(entry.size for entry in removed))}"
+    )
     if stays := [entry.hash for entry in chosen if entry not in removed]:
-        print(f"another process has changed {', '.join(stays)} meanwhile: left as it is")
+        print(
+            f"another process has changed {', '.join(stays)} meanwhile: left as it is"
+        )
 
 
 def show_plan(options: argparse.Namespace) -> None:
@@ -206,7 +238,7 @@ def show_plan(options: argparse.Namespace) -> None:
 
 def verify_results(options: argparse.Namespace) -> int:
     """Print how far results are from the committed ones; 1 beyond the limit."""
-    from prslib.report.committed import verify
+    from prslib.report.verify import verify
 
     _notebooks(options)
     lines, within = verify(options.profile)
@@ -217,7 +249,9 @@ def verify_results(options: argparse.Namespace) -> int:
 def write_weights(options: argparse.Namespace) -> None:
     """Learn weights again and write them, with a progress bar."""
     if unknown := [name for name in options.name if name not in EMBEDDED]:
-        raise ValueError(f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}")
+        raise ValueError(
+            f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}"
+        )
     import torch
     from tqdm import tqdm
 
@@ -245,7 +279,9 @@ def find_departures(options: argparse.Namespace) -> int:
 def _notebooks(options: argparse.Namespace) -> list[str]:
     """Return the notebooks that a command names, by default all of the profile."""
     if not (profiles := known_profiles()):
-        raise ValueError(f"expected notebooks of prslib, in a checkout, got {project_root()}")
+        raise ValueError(
+            f"expected notebooks of prslib, in a checkout, got {project_root()}"
+        )
     one_of("profile", options.profile, profiles)
     known = known_notebooks(options.profile)
     for name in options.notebook:

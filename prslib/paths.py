@@ -1,6 +1,7 @@
 """Name the folders of the project, write files whole or not at all, and end worker processes.
 
-A relative folder in the environment is one in `project_root`, wherever a process was started.
+A relative folder in the environment is one in `project_root`, wherever a process was
+started.
 """
 
 import ctypes
@@ -69,19 +70,24 @@ def params_file(profile: str, notebook: str) -> Path:
 
 def known_profiles() -> list[str]:
     """Return the names of the profiles, the folders of ``params/``."""
-    return sorted(file.name for file in (project_root() / "params").glob("*") if file.is_dir())
+    return sorted(
+        file.name for file in (project_root() / "params").glob("*") if file.is_dir()
+    )
 
 
 def known_notebooks(profile: str) -> list[str]:
     """Return the names of the notebooks that a profile has parameters for."""
-    return sorted(file.stem for file in params_file(profile, "any").parent.glob("*.yaml"))
+    return sorted(
+        file.stem for file in params_file(profile, "any").parent.glob("*.yaml")
+    )
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a binary file beside ``path``, and move it there when it is whole and on the disk.
 
-    Readers see the old file until then, also after a loss of power. On an error it stays.
+    Readers see the old file until then, also after a loss of power. On an error it
+    stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_parts(path)
@@ -99,7 +105,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno:
-            error.filename, error.filename2 = str(path), None  # its own file's name is random
+            error.filename, error.filename2 = (
+                str(path),
+                None,
+            )  # its own file's name is random
         raise
 
 
@@ -109,7 +118,9 @@ def remove_parts(path: Path) -> None:
         with suppress(OSError):
             with open(part, "rb") as file:
                 if fcntl:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else it is being written
+                    fcntl.flock(
+                        file, fcntl.LOCK_EX | fcntl.LOCK_NB
+                    )  # else it is being written
             part.unlink()
 
 

@@ -1,13 +1,13 @@
 """Which head learns best on frozen features, and what does a run of it cost?
 
-Run ``python studies/head.py``. It chooses width, step size and optimiser on the training
-stream of cocoseq-mini alone: a fifth of its images is held out as a test set, the seeds
-are none of the report's, and the score is the mAP of Multitask and CRS, averaged. The
-best is one setting for all methods; it writes figures/studies/head_choice.csv. Wider
-heads, whose steps cost more, are left out. Then it times whole runs of every method,
-beside the bare steps of PyTorch (forward, backward, Adam) on the same batches:
-figures/studies/head.csv. One thread, the contestants taking turns; the clock counts
-that thread's own time.
+Run ``python studies/head.py``. It chooses width, step size and optimiser on the
+training stream of cocoseq-mini alone: a fifth of its images is held out as a test set,
+the seeds are none of the report's, and the score is the mAP of Multitask and CRS,
+averaged. The best is one setting for all methods; it writes
+figures/studies/head_choice.csv. Wider heads, whose steps cost more, are left out. Then
+it times whole runs of every method, beside the bare steps of PyTorch (forward,
+backward, Adam) on the same batches: figures/studies/head.csv. One thread, the
+contestants taking turns; the clock counts that thread's own time.
 """
 
 import argparse

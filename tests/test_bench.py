@@ -41,7 +41,9 @@ def test_a_step_of_resnet101_is_the_arithmetic_it_is_known_for(load):
     floors = load("floors")
     operations, _ = floors.work("resnet101", 256, 20, torch.bfloat16)
     assert operations / 1e12 == pytest.approx(1.22, abs=0.01)
-    once, twice = (floors.work("convnet", 32, batch, torch.float32) for batch in (10, 20))
+    once, twice = (
+        floors.work("convnet", 32, batch, torch.float32) for batch in (10, 20)
+    )
     assert twice == (2 * once[0], pytest.approx(2 * once[1], rel=1e-2))
 
 
@@ -60,7 +62,9 @@ def test_a_step_is_measured_on_a_cpu_as_well(load, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(step, "sampler_times", lambda repetitions: [0.1] * repetitions)
     monkeypatch.setattr(floors, "rate", lambda function, amount, device: 1e9)
     sizes = {"--image-size": 16, "--images": 40, "--steps": 1, "--repetitions": 2}
-    step.main(["--device", "cpu", *(str(part) for size in sizes.items() for part in size)])
+    step.main(
+        ["--device", "cpu", *(str(part) for size in sizes.items() for part in size)]
+    )
     assert "convnet, 10 + 10 images of 16x16, CPU" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "bench" / "step_cpu.csv")
     assert (tmp_path / "bench" / "step_cpu.png").stat().st_size > 10_000

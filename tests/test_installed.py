@@ -28,8 +28,13 @@ for ask in (lambda: prslib.run, lambda: prslib.load_dataset("digits70tiny")):
 """
 
 
-def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_a_cache(tmp_path):
-    piped = {"env": os.environ | {"PRSLIB_CACHE": str(tmp_path / "cache")}, "text": True}
+def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_a_cache(
+    tmp_path,
+):
+    piped = {
+        "env": os.environ | {"PRSLIB_CACHE": str(tmp_path / "cache")},
+        "text": True,
+    }
     done = subprocess.run([sys.executable, "-c", BARE], **piped, capture_output=True)
     said = r"\(2072, 70\) 1\nexp.* 'prslib\[training\]'\nexp.* 'prslib\[data\]'\n$"
     assert re.match(said, done.stdout), done
@@ -39,7 +44,9 @@ def test_what_is_missing_is_named_with_its_extra_and_labels_need_neither_it_nor_
     assert subprocess.check_output([sys.executable, "-c", code], **piped) == "set()\n"
 
 
-def test_every_help_text_has_an_example_that_is_understood_and_the_shell_completes(capsys):
+def test_every_help_text_has_an_example_that_is_understood_and_the_shell_completes(
+    capsys,
+):
     commands = _parser()._subparsers._group_actions[0].choices
     prepared = commands["prepare"]._subparsers._group_actions[0].choices
     for parser in (*commands.values(), *prepared.values()):
@@ -53,7 +60,9 @@ def test_every_help_text_has_an_example_that_is_understood_and_the_shell_complet
 def test_editors_see_the_public_names():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     (block,) = (statement for statement in tree.body if isinstance(statement, ast.If))
-    assert {name.name: part.module for part in block.body for name in part.names} == prslib._HOME
+    assert {
+        name.name: part.module for part in block.body for name in part.names
+    } == prslib._HOME
     assert (PACKAGE / "py.typed").is_file()
 
 
@@ -62,7 +71,16 @@ def test_one_version_and_the_locked_packages_of_the_committed_figures():
     citation, changes, locked = ((project_root() / file).read_text() for file in files)
     assert f"\nversion: {prslib.__version__}\n" in citation
     assert f"\n## {prslib.__version__}\n" in changes
-    pins = dict(re.findall(r"^([a-z0-9-]+)==(\S+) .*\\\n    --hash=sha256:", locked, re.MULTILINE))
-    assert len(pins) == len(re.findall("^[a-z]", locked, re.MULTILINE)) and "://" not in locked
-    used = pd.read_csv(project_root() / "figures" / "quick" / "ledger_versions.csv", index_col=0)
+    pins = dict(
+        re.findall(
+            r"^([a-z0-9-]+)==(\S+) .*\\\n    --hash=sha256:", locked, re.MULTILINE
+        )
+    )
+    assert (
+        len(pins) == len(re.findall("^[a-z]", locked, re.MULTILINE))
+        and "://" not in locked
+    )
+    used = pd.read_csv(
+        project_root() / "figures" / "quick" / "ledger_versions.csv", index_col=0
+    )
     assert used["version"].to_dict().items() <= pins.items()

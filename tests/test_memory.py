@@ -47,7 +47,9 @@ def test_a_memory_follows_its_sampler():
     sampler, memory = make_sampler("prs", 20, 5, 0), Memory(20)
     for start in range(0, 500, 50):
         part = rows[start : start + 50]
-        memory.write(sampler.place(part), index=np.arange(start, start + 50), labels=part)
+        memory.write(
+            sampler.place(part), index=np.arange(start, start + 50), labels=part
+        )
     kept = memory.read(np.arange(20))
     assert (kept["labels"] == sampler.labels).all()
     assert (rows[kept["index"]] == sampler.labels).all()
@@ -99,15 +101,40 @@ ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
 @pytest.mark.parametrize(
     ("slots", "columns", "error", "match"),
     [
-        (numbers(0), {"index": numbers(1)}, ValueError, r"expected \['images', 'index'\]"),
+        (
+            numbers(0),
+            {"index": numbers(1)},
+            ValueError,
+            r"expected \['images', 'index'\]",
+        ),
         (numbers(3), ROW, ValueError, "expected -1 to 2, got 3 to 3"),
         (numbers(-2), ROW, ValueError, "expected -1 to 2"),
         (np.array([0.0]), ROW, ValueError, "slots: expected integers"),
         (numbers(0, 1), ROW, ValueError, "expected 2 rows"),
-        (numbers(0), ROW | {"images": np.zeros((1, 2, 3), np.uint8)}, ValueError, "rows of shape"),
-        (numbers(0), ROW | {"images": np.zeros((1, 2, 2))}, TypeError, "got ndarray of float64"),
-        (numbers(0), ROW | {"index": [1]}, TypeError, "'index': expected an array or a tensor"),
-        (numbers(0), ROW | {"index": np.array(1)}, ValueError, r"one a slot, got shape \(\)"),
+        (
+            numbers(0),
+            ROW | {"images": np.zeros((1, 2, 3), np.uint8)},
+            ValueError,
+            "rows of shape",
+        ),
+        (
+            numbers(0),
+            ROW | {"images": np.zeros((1, 2, 2))},
+            TypeError,
+            "got ndarray of float64",
+        ),
+        (
+            numbers(0),
+            ROW | {"index": [1]},
+            TypeError,
+            "'index': expected an array or a tensor",
+        ),
+        (
+            numbers(0),
+            ROW | {"index": np.array(1)},
+            ValueError,
+            r"one a slot, got shape \(\)",
+        ),
         (numbers(0), {}, ValueError, "columns: expected at least one, got none"),
     ],
 )
@@ -123,7 +150,9 @@ def test_only_filled_slots_are_read():
         with pytest.raises(ValueError, match="expected filled slots"):
             written().read(slots)
     for slots in (np.array([True]), np.array([0.7]), numbers(0)[None]):
-        with pytest.raises(ValueError, match=r"slots: expected integers of .* what draw returned"):
+        with pytest.raises(
+            ValueError, match=r"slots: expected integers of .* what draw returned"
+        ):
             written().read(slots)
 
 
@@ -132,7 +161,9 @@ def test_bad_sizes_and_counts():
         Memory(0)
     with pytest.raises(ValueError, match="count must be at least 0, got -1"):
         Memory(1).draw(-1, np.random.default_rng(0))
-    with pytest.raises(TypeError, match="rng: expected a Generator, got 0; pass np.random"):
+    with pytest.raises(
+        TypeError, match="rng: expected a Generator, got 0; pass np.random"
+    ):
         Memory(1).draw(5, 0)
 
 
@@ -140,9 +171,13 @@ def test_a_restored_memory_holds_the_same():
     memory, other = written(), Memory(3)
     other.load_state_dict(memory.state_dict())
     memory.write(numbers(0), **ROW | {"index": numbers(7)})
-    assert other.read(numbers(0))["index"].tolist() == [1] and other.filled.tolist() == [0]
+    assert other.read(numbers(0))["index"].tolist() == [
+        1
+    ] and other.filled.tolist() == [0]
     other.write(numbers(2), **ROW)
-    assert repr(other).startswith("<Memory(3), 2 slots filled, columns index: ndarray of int64")
+    assert repr(other).startswith(
+        "<Memory(3), 2 slots filled, columns index: ndarray of int64"
+    )
     with pytest.raises(ValueError, match="expected size 4, got 3"):
         Memory(4).load_state_dict(other.state_dict())
 
@@ -170,7 +205,9 @@ def test_a_changed_state_is_refused(change, match):
 
 def test_what_cannot_be_read_back_is_refused():
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match=r"'x': expected a dense tensor, got torch\.sparse_coo"):
+    with pytest.raises(
+        TypeError, match=r"'x': expected a dense tensor, got torch\.sparse_coo"
+    ):
         Memory(2).write(numbers(0), x=torch.eye(1).to_sparse())
     with pytest.raises(TypeError, match="'x': expected every entry, got masked ones"):
         Memory(2).write(numbers(0), x=np.ma.masked_all((1, 2)))

@@ -4,14 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from sklearn.metrics import average_precision_score, precision_recall_fscore_support, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 from prslib.metrics import (
-    anytime_average,
     average_precision,
     class_auc,
+    class_draws,
     class_scores,
-    cumulative_average,
+    class_weights,
     evaluate,
     forgetting,
     image_weights,
@@ -44,7 +48,9 @@ def test_scores_equal_scikit_learn(seed, levels):
     got = as_dict(score(probabilities, labels, class_group))
     per_class = class_scores(probabilities, labels)
     predicted = probabilities > 0.5
-    expected = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0)
+    expected = precision_recall_fscore_support(
+        labels, predicted, average=None, zero_division=0
+    )
     for metric, values in zip(("P", "R", "F1"), expected, strict=False):
         np.testing.assert_allclose(per_class[metric], values)
     expected = average_precision_score(labels, probabilities, average=None)
@@ -75,17 +81,31 @@ def test_average_precision_equals_scikit_learn_with_ties(data):
     column = (ranks / 5).astype(dtype)
     got = average_precision(column[:, None], truth[:, None])
     assert got[0] == pytest.approx(average_precision_score(truth, column))
-    assert average_precision(4 * column[:, None] - 2, truth[:, None]) == got  # no probabilities
+    assert (
+        average_precision(4 * column[:, None] - 2, truth[:, None]) == got
+    )  # no probabilities
 
 
 @pytest.mark.parametrize(
     ("probabilities", "labels", "expected"),
     [
-        ([[0.5], [np.nextafter(0.5, 1)]], [[1], [1]], {"O-R": 0.5}),  # one half is no prediction
+        (
+            [[0.5], [np.nextafter(0.5, 1)]],
+            [[1], [1]],
+            {"O-R": 0.5},
+        ),  # one half is no prediction
         # a class that is never predicted has precision 0
-        ([[0.9, 0.1], [0.1, 0.2]], [[1, 0], [0, 1]], {"C-P": 0.5, "C-R": 0.5, "O-P": 1}),
+        (
+            [[0.9, 0.1], [0.1, 0.2]],
+            [[1, 0], [0, 1]],
+            {"C-P": 0.5, "C-R": 0.5, "O-P": 1},
+        ),
         # a class without positives is left out, its false alarms included
-        ([[0.9, 0.9], [0.1, 0.9]], [[1, 0], [0, 0]], {"C-P": 1, "O-P": 1, "O-F1": 1, "mAP": 1}),
+        (
+            [[0.9, 0.9], [0.1, 0.9]],
+            [[1, 0], [0, 0]],
+            {"C-P": 1, "O-P": 1, "O-F1": 1, "mAP": 1},
+        ),
     ],
 )
 def test_what_the_paper_leaves_open(probabilities, labels, expected):
@@ -120,20 +140,40 @@ def test_evaluate_joins_groups_and_classes_in_order():
 @pytest.mark.parametrize(
     ("refuses", "arguments", "message"),
     [
-        (average_precision, ([[np.nan], [0.3]], [[1], [0]]), "that can be ranked, got NaN"),
+        (
+            average_precision,
+            ([[np.nan], [0.3]], [[1], [0]]),
+            "that can be ranked, got NaN",
+        ),
         (class_auc, ([[np.nan]], [[1]]), "got NaN"),
-        (average_precision, ([[0.1, 0.2, 0.3]], [[1, 1]]), r"one shape .* \(1, 3\) and \(1, 2\)"),
+        (
+            average_precision,
+            ([[0.1, 0.2, 0.3]], [[1, 1]]),
+            r"one shape .* \(1, 3\) and \(1, 2\)",
+        ),
         (score, ([[0.1, 0.2]], [[1]], ["majority"]), "one shape"),
         (score, (np.empty((0, 1)), np.empty((0, 1)), ["majority"]), "one shape"),
         (score, ([[1.2]], [[1]], ["majority"]), "apply the sigmoid"),
         (score, ([[np.nan]], [[1]], ["majority"]), "got NaN; has the network diverged"),
-        (score, (np.ma.masked_less([[0.2]], 1), [[1]], ["majority"]), "some are masked"),
+        (
+            score,
+            (np.ma.masked_less([[0.2]], 1), [[1]], ["majority"]),
+            "some are masked",
+        ),
         (score, ([[0.2]], [[2]], ["majority"]), "labels of 0 and 1"),
-        (score, ([[0.2]], [[1]], ["rare"]), "known groups: majority, moderate, minority"),
+        (
+            score,
+            ([[0.2]], [[1]], ["rare"]),
+            "known groups: majority, moderate, minority",
+        ),
         (score, ([[0.2]], [[1]], ["majority"] * 2), "a group for 1 classes, got 2"),
         (evaluate, ([[0.2, 0.3]], [[1, 0]], ["a"], GROUPS[:2]), "2 distinct"),
         (evaluate, ([[0.2, 0.3]], [[1, 0]], ["a", "a"], GROUPS[:2]), "2 distinct"),
-        (evaluate, ([[0.2, 0.3]], [[1, 0]], ["a", "overall"], GROUPS[:2]), "names of groups"),
+        (
+            evaluate,
+            ([[0.2, 0.3]], [[1, 0]], ["a", "overall"], GROUPS[:2]),
+            "names of groups",
+        ),
     ],
 )
 def test_bad_input_is_refused(refuses, arguments, message):
@@ -147,7 +187,13 @@ NAN = float("nan")
 def frame(cells, **run):
     """Build a scores frame from {(trained_tasks, task): value}."""
     rows = [(*cell, value) for cell, value in cells.items()]
-    own = {"method": "PRS", "rho": 0.0, "schedule": "2,0,1", "seed": 0, "group": "overall"} | run
+    own = {
+        "method": "PRS",
+        "rho": 0.0,
+        "schedule": "2,0,1",
+        "seed": 0,
+        "group": "overall",
+    } | run
     scores = pd.DataFrame(rows, columns=["trained_tasks", "task", "value"])
     return scores.assign(**{"metric": "mAP"} | own)
 
@@ -165,10 +211,15 @@ def only(result):
 
 
 def test_forgetting_of_a_worked_example():
-    # task 2: best 0.8, end 0.4: 1/2; task 0: 0.5 to 0.6: -1/5; the last task does not count
+    # task 2: best 0.8, end 0.4: 1/2; task 0: 0.5 to 0.6: -1/5; the last task does not
+    # count
     cells = three_tasks([0.6, 0.8, 0.4], [0.5, 0.6])
     cells |= {(k, "seen"): 0.9 for k in (1, 2, 3)}  # does not enter
-    cells |= {(1, "0"): 0.8, (1, "1"): 0.9, (2, "1"): 0.9}  # nor what comes before the training
+    cells |= {
+        (1, "0"): 0.8,
+        (1, "1"): 0.9,
+        (2, "1"): 0.9,
+    }  # nor what comes before the training
     assert only(forgetting(frame(cells))) == pytest.approx((0.5 - 0.2) / 2)
     absolute = only(forgetting(frame(cells), normalised=False))
     assert absolute == pytest.approx((0.4 - 0.1) / 2)
@@ -177,8 +228,9 @@ def test_forgetting_of_a_worked_example():
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ([0, 0, 0], [0.5, 0.5], (1 + 0) / 2),  # best and end both 0
-        ([0, 0, 0.3], [0.5, 0.25], (-0.3 + 0.5) / 2),  # only the best is 0
+        ([0, 0, 0], [0.5, 0.2], 0.6),  # never learned: left out
+        ([0, 0, 0.3], [0.5, 0.2], 0.6),
+        ([0, 0, 0], [0, 0], NAN),
         ([NAN, NAN, NAN], [0.5, 0.2], 0.6),  # the group is absent from one task
         ([0.5, 0.5, 0], [0.5, 0], 1.0),
         ([NAN] * 3, [NAN] * 2, NAN),  # absent from every earlier task
@@ -193,9 +245,14 @@ def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():
     cells = three_tasks([0.8, 0.8, 0.4], [0.8, 0.4])
     other = three_tasks([0.8, 0.8, 0.2], [0.8, 0.2])
     frames = [frame(other, method="CRS", rho=NAN, seed=seed) for seed in (0, 1)]
-    frames += [frame(cells), frame(other, group="minority"), frame(cells, metric="O-F1")]
+    frames += [
+        frame(cells),
+        frame(other, group="minority"),
+        frame(cells, metric="O-F1"),
+    ]
     result = forgetting(pd.concat(frames).sample(frac=1, random_state=0))
-    assert set(result) == {"method", "rho", "schedule", "seed", "group", "metric", "value"}
+    columns = {"method", "rho", "schedule", "seed", "group", "metric", "value"}
+    assert set(result) == columns | {"unlearned"}
     values = result.set_index(["method", "seed", "group", "metric"])["value"].to_dict()
     expected = {
         ("PRS", 0, "overall", "mAP"): 0.5,
@@ -216,8 +273,12 @@ def test_a_run_evaluated_once_has_no_forgetting():
 WRONG_FRAMES = {
     r"\['value'\] missing": lambda scores: scores.drop(columns="value"),
     "'seen' and 'all' alone": lambda scores: scores.assign(task="seen"),
-    "add a column that tells the runs apart": lambda scores: pd.concat([scores, scores]),
-    "expected a task of the schedule '2,0,1', got '7'": lambda scores: scores.replace("0", "7"),
+    "add a column that tells the runs apart": lambda scores: pd.concat(
+        [scores, scores]
+    ),
+    "expected a task of the schedule '2,0,1', got '7'": lambda scores: scores.replace(
+        "0", "7"
+    ),
     "every task of the schedule": lambda scores: scores.query("task != '0'"),
     "earlier task at the end .* got none": lambda scores: scores.drop(scores.index[4]),
     "end and before .* evaluate all tasks": lambda scores: scores.drop(scores.index[3]),
@@ -233,7 +294,10 @@ def test_bad_frames_are_refused(match):
 
 def test_weighted_scores_are_those_of_scikit_learn_and_plain_with_equal_weights():
     rng = np.random.default_rng(0)
-    labels, probabilities = rng.random((30, 5)) < 0.3, rng.random((30, 5)).round(1)  # with ties
+    labels, probabilities = (
+        rng.random((30, 5)) < 0.3,
+        rng.random((30, 5)).round(1),
+    )  # with ties
     groups, weights = ["majority"] * 2 + ["moderate"] * 3, image_weights(30, 4)
     plain = [value for _, _, value in score(probabilities, labels, groups)]
     equal = resampled(probabilities, labels, groups, np.full((1, 30), 0.2))[:, 0]
@@ -245,7 +309,9 @@ def test_weighted_scores_are_those_of_scikit_learn_and_plain_with_equal_weights(
             for pair in zip(labels.T, probabilities.T, strict=True)
         ]
         kinds = {"average": "micro", "sample_weight": weight}
-        pooled = precision_recall_fscore_support(labels, probabilities > 0.5, **kinds)[:3]
+        pooled = precision_recall_fscore_support(labels, probabilities > 0.5, **kinds)[
+            :3
+        ]
         np.testing.assert_allclose(found[3:7], [*pooled, np.mean(areas)])
         assert np.isnan(found[-7:]).all()  # no minority
 
@@ -260,23 +326,95 @@ def test_auc_equals_scikit_learn_and_leaves_classes_without_positives_out(levels
     found = class_auc(probabilities, labels)
     np.testing.assert_allclose(found[left], areas)
     assert np.isnan(found[[4, 5]]).all()
-    rows = {group: value for group, _, value in macro_auc(probabilities, labels, class_group)}
+    rows = {
+        group: value
+        for group, _, value in macro_auc(probabilities, labels, class_group)
+    }
     assert rows["overall"] == pytest.approx(np.mean(areas))
-    of_group = [a for c, a in zip(left, areas, strict=True) if class_group[c] == "moderate"]
+    of_group = [
+        a for c, a in zip(left, areas, strict=True) if class_group[c] == "moderate"
+    ]
     assert rows["moderate"] == pytest.approx(np.mean(of_group))
     assert np.isnan(macro_auc([[0.5]], [[1]], ["majority"])[0][2])
 
 
-def test_averages_over_the_stream_weigh_each_evaluation():
-    rows = [(k, n, m, v) for m, values in (("mAP", [0.9, 0.6, 0.3]), ("AUC", [0.5, 0.5, 0.8]))
-            for (k, n), v in zip([(1, 10), (2, 40), (3, 50)], values, strict=True)]  # fmt: skip
-    scores = pd.DataFrame(rows, columns=["trained_tasks", "samples", "metric", "value"])
-    scores = scores.assign(seed=0, rho=np.nan, task="seen", group="overall").iloc[::-1]
-    scores = pd.concat([scores, scores.assign(task="0", value=9.0)])
-    found = anytime_average(scores).set_index("metric")["value"]
-    assert found["mAP"] == pytest.approx((0.9 * 10 + 0.6 * 30 + 0.3 * 10) / 50)
-    assert found["AUC"] == pytest.approx((0.5 * 40 + 0.8 * 10) / 50)
-    plain = cumulative_average(scores.drop(columns="samples")).set_index("metric")["value"]
-    assert plain.to_dict() == pytest.approx({"mAP": 0.6, "AUC": 0.6})
-    with pytest.raises(ValueError, match=r"\['samples'\] missing"):
-        anytime_average(scores.drop(columns="samples"))
+def test_what_was_never_learned_is_left_out_of_the_share_and_counted():
+    scores = frame(three_tasks([0, 0, 0], [0.5, 0.2]))
+    (share,) = forgetting(scores).itertuples()
+    assert (share.value, share.unlearned) == (pytest.approx(0.6), 0.5)
+    (plain,) = forgetting(scores, normalised=False).itertuples()
+    assert plain.value == pytest.approx((0 + 0.3) / 2)
+
+
+def test_forgetting_is_measured_under_every_resample():
+    scores = frame(three_tasks([0.6, 0.8, 0.4], [0.5, 0.6]))
+    scores["draws"] = [np.array([value, value / 2, 0.3]) for value in scores["value"]]
+    (row,) = forgetting(scores, normalised=False).itertuples()
+    np.testing.assert_allclose(row.draws, [0.15, 0.075, 0])
+
+
+def test_class_weights_give_a_mean_its_variance():
+    """Of 3 and of 12 values: s^2 / n, where a plain Bayesian bootstrap has half for 3."""
+    rng = np.random.default_rng(1)
+    for count in (3, 12):
+        values, weights = (
+            rng.normal(size=count),
+            class_weights(["minority"] * count, 20_000),
+        )
+        np.testing.assert_allclose(weights.mean(axis=1), 1)
+        drawn = (weights @ values / count).var()
+        assert drawn == pytest.approx(values.var(ddof=1) / count, rel=0.05)
+
+
+def test_class_draws_with_equal_weights_are_the_scores(monkeypatch):
+    probabilities, labels, groups = random_case(2, levels=20)
+    probabilities[:, 0] *= 0.5  # a class that is never predicted
+    names = [f"class {c}" for c in range(9)]
+    rows = evaluate(probabilities, labels, names, groups).assign(
+        trained_tasks=1, task="seen"
+    )
+    monkeypatch.setattr(
+        "prslib.metrics.class_weights", lambda g, draws: np.ones((draws, 9))
+    )
+    found = class_draws(rows, names, groups, labels.sum(axis=0), 2)
+    both = found.merge(rows, on=["trained_tasks", "task", "group", "metric"])
+    assert len(both) == 28
+    for row in both.itertuples():
+        np.testing.assert_allclose(
+            row.draws, row.value, err_msg=f"{row.group} {row.metric}"
+        )
+
+
+def test_intervals_cover_with_three_test_images_a_class():
+    """Two methods on redrawn test sets: the true difference lies inside in 95 of 100.
+
+    Weights of the images, as before, cover it in far fewer.
+    """
+    rng, classes, sets = np.random.default_rng(0), 45, 80
+    names, groups = (
+        [f"class {c}" for c in range(classes)],
+        [GROUPS[c % 3] for c in range(classes)],
+    )
+    labels = np.repeat(np.eye(classes, dtype=bool), 3, axis=0)
+    quality = rng.normal(1.0, 0.7, (2, classes))
+    weights = image_weights(len(labels), 100)
+    gaps, of_classes, of_images = [], [], []
+    for _ in range(sets):
+        noise = rng.normal(size=labels.shape)  # of the images: common to both methods
+        values, by_class, by_image = [], [], []
+        for level in quality:
+            logits = (
+                2.5 * labels * level + noise + 0.5 * rng.normal(size=labels.shape) - 1.5
+            )
+            pair = 1 / (1 + np.exp(-logits)), labels
+            rows = evaluate(*pair, names, groups).assign(trained_tasks=1, task="seen")
+            values.append(rows["value"].to_numpy()[[2, 6]])  # overall C-F1 and mAP
+            draws = class_draws(rows, names, groups, labels.sum(axis=0), 100)["draws"]
+            by_class.append([draws[2], draws[6]])
+            by_image.append(resampled(*pair, groups, weights)[[2, 6]])
+        gaps.append(values[1] - values[0])
+        of_classes.append(np.std(np.subtract(by_class[1], by_class[0]), axis=1, ddof=1))
+        of_images.append(np.std(by_image[1] - by_image[0], axis=1, ddof=1))
+    off = np.abs(gaps - np.mean(gaps, axis=0))
+    assert ((off < 1.96 * np.array(of_classes)).mean(axis=0) > 0.92).all()
+    assert ((off < 1.96 * np.array(of_images)).mean(axis=0) < 0.9).any()

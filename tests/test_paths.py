@@ -7,7 +7,11 @@ from prslib.paths import cache_dir, data_dir, figures_dir, project_root
 
 
 def test_relative_folders_are_the_same_from_everywhere(tmp_path, monkeypatch):
-    names = {"PRSLIB_CACHE": "my cache", "PRSLIB_FIGURES": "my figures", "PRSLIB_DATA": "tests"}
+    names = {
+        "PRSLIB_CACHE": "my cache",
+        "PRSLIB_FIGURES": "my figures",
+        "PRSLIB_DATA": "tests",
+    }
     for name, value in names.items():
         monkeypatch.setenv(name, value)
     for folder in (project_root(), project_root() / "notebooks", tmp_path):
@@ -23,7 +27,9 @@ def test_absolute_folders_are_as_named(tmp_path, monkeypatch):
     assert cache_dir() == data_dir() == tmp_path
     assert figures_dir("quick") == tmp_path / "quick"
     monkeypatch.setenv("PRSLIB_DATA", "no such folder")
-    with pytest.raises(FileNotFoundError, match=r"to name a folder, got .*no such folder, which"):
+    with pytest.raises(
+        FileNotFoundError, match=r"to name a folder, got .*no such folder, which"
+    ):
         data_dir()
 
 
@@ -35,6 +41,10 @@ def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    for platform, folder in ("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "local"):
+    for platform, folder in (
+        ("linux", ".cache"),
+        ("darwin", "Library/Caches"),
+        ("win32", "local"),
+    ):
         monkeypatch.setattr("sys.platform", platform)
         assert cache_dir() == tmp_path / folder / "prslib"

@@ -22,7 +22,15 @@ COUNTS = {  # rows of numbers x numbers a row, counted in the paper
     "coco_progression": (1 + 6 * (1 + 4 + 1)) * 3,
     "nus_progression": (1 + 6 * (1 + 6 + 1)) * 3,
 }
-SETTING = ["dataset", "method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
+SETTING = [
+    "dataset",
+    "method",
+    "architecture",
+    "memory_size",
+    "schedule",
+    "epochs",
+    "test_set",
+]
 CELL = [*SETTING, "trained_tasks", "group", "measure", "metric"]
 
 
@@ -41,15 +49,36 @@ def test_every_table_has_as_many_rows_as_the_paper_has_numbers():
 @pytest.mark.parametrize(
     ("expected", "table", "method", "group", "metric", "filters"),
     [
-        (54.92, "main", "CRS", "minority", "O-F1", {"dataset": "COCOseq", "measure": "forget"}),
-        (13.9, "main", "PRS", "overall", "mAP", {"dataset": "NUS-WIDEseq", "measure": "forget"}),
+        (
+            54.92,
+            "main",
+            "CRS",
+            "minority",
+            "O-F1",
+            {"dataset": "COCOseq", "measure": "forget"},
+        ),
+        (
+            13.9,
+            "main",
+            "PRS",
+            "overall",
+            "mAP",
+            {"dataset": "NUS-WIDEseq", "measure": "forget"},
+        ),
         (53.4, "memory_and_schedules", "PRS", "overall", "O-F1", {"memory_size": 3000}),
         (81.67, "mnist", "Multitask", "overall", "accuracy", {}),
         (69.86, "svhn", "PRS", "overall", "accuracy", {"trained_tasks": 5}),
         (27.3, "imbalanced_test", "PRS", "minority", "mAP", {}),
         (74.6, "coco_precision_recall", "EWC", "minority", "O-P", {}),
         (18.1, "nus_precision_recall", "PRS", "minority", "O-R", {}),
-        (36.1, "attention_consistency", "ExStream", "minority", "O-F1", {"measure": "forget"}),
+        (
+            36.1,
+            "attention_consistency",
+            "ExStream",
+            "minority",
+            "O-F1",
+            {"measure": "forget"},
+        ),
         (-24.9, "rnn_attention", "CRS", "minority", "C-F1", {"measure": "forget"}),
         (25.9, "nus_schedules", "PRS", "overall", "mAP", {"schedule": "5,2,0,3,1,4"}),
         (15.1, "coco_progression", "ExStream", "overall", "mAP", {"measure": "forget"}),
@@ -91,12 +120,18 @@ def test_cells_of_the_wrong_memory_size_are_marked(table, filters):
     marked = load(table, measure="score", **filters)
     assert marked["note"].str.contains("this is the memory-3000 row").all()
     for row in marked.itertuples():
-        assert row.value == cell("coco_memory", "ExStream", row.group, row.metric, memory_size=3000)
+        assert row.value == cell(
+            "coco_memory", "ExStream", row.group, row.metric, memory_size=3000
+        )
 
 
 def test_an_upper_bound_below_prs_is_marked():
-    overall = load("main", method=["Multitask", "PRS"], group="overall", measure="score")
-    cells = overall.pivot(index=["dataset", "metric"], columns="method", values=["value", "note"])
+    overall = load(
+        "main", method=["Multitask", "PRS"], group="overall", measure="score"
+    )
+    cells = overall.pivot(
+        index=["dataset", "metric"], columns="method", values=["value", "note"]
+    )
     below = cells["value", "Multitask"] < cells["value", "PRS"]
     assert (cells["note", "Multitask"].str.contains("yet below PRS") == below).all()
     assert below["COCOseq", "C-F1"] and not below["COCOseq", "O-F1"]
@@ -110,10 +145,16 @@ def test_printed_precision_and_recall_fit_each_other_and_the_printed_f1(dataset,
     keys, cells = ["method", "group"], load(table)
     printed = load("main", dataset=dataset, measure="score")
     parts, printed = (
-        rows.pivot(index=keys, columns="metric", values="value") for rows in (cells, printed)
+        rows.pivot(index=keys, columns="metric", values="value")
+        for rows in (cells, printed)
     )
     assert (parts["C-R"] == parts["O-R"]).all()  # of the groups of a balanced test set
-    noted = cells["note"].str.contains("not main").groupby([cells[key] for key in keys]).any()
+    noted = (
+        cells["note"]
+        .str.contains("not main")
+        .groupby([cells[key] for key in keys])
+        .any()
+    )
     for letter in "CO":
         precision, recall = parts[f"{letter}-P"], parts[f"{letter}-R"]
         f1 = 2 * precision * recall / (precision + recall).replace(0, 1)
@@ -132,7 +173,12 @@ def test_filters_take_one_value_or_several():
 
 
 def ours(**columns):
-    cell = {"stands_for": "COCOseq", "measure": "score", "group": "minority", "metric": "mAP"}
+    cell = {
+        "stands_for": "COCOseq",
+        "measure": "score",
+        "group": "minority",
+        "metric": "mAP",
+    }
     return pd.DataFrame(cell | columns)
 
 
@@ -143,7 +189,9 @@ def test_beside_joins_ours_and_theirs_in_each_setting_when_asked_to():
     assert list(result.columns) == [*rows.columns, "published"]
     np.testing.assert_array_equal(result["published"], [26.9, 39.7, np.nan, 15.5])
     np.testing.assert_array_equal(result["mean"], rows["mean"])
-    rows = ours(method=["CRS", "CRS"], memory_size=[3000, 1000], metric="mAP", group="overall")
+    rows = ours(
+        method=["CRS", "CRS"], memory_size=[3000, 1000], metric="mAP", group="overall"
+    )
     rows["measure"] = "score"
     result = beside(rows, "nus_memory", "coco_memory", also=["memory_size"])
     assert result["published"].tolist() == [51.1, 47.1]
@@ -156,11 +204,19 @@ def test_beside_joins_ours_and_theirs_in_each_setting_when_asked_to():
 def test_bad_requests_are_refused():
     with pytest.raises(ValueError, match="several"):
         beside(ours(method=["CRS"]), "nus_memory")
-    with pytest.raises(ValueError, match=r"expected the columns .*'schedule'.* missing"):
+    with pytest.raises(
+        ValueError, match=r"expected the columns .*'schedule'.* missing"
+    ):
         beside(ours(method=["CRS"]), "nus_memory", also=["schedule"])
-    with pytest.raises(ValueError, match="unknown table 'mian'; known tables: main, memory_and"):
+    with pytest.raises(
+        ValueError, match="unknown table 'mian'; known tables: main, memory_and"
+    ):
         load("mian")
-    with pytest.raises(ValueError, match="unknown column 'size'; known columns: table, dataset"):
+    with pytest.raises(
+        ValueError, match="unknown column 'size'; known columns: table, dataset"
+    ):
         load("main", size=2000)
-    with pytest.raises(ValueError, match=r"no cell with dataset 'COCO'; there are: \['COCOseq'"):
+    with pytest.raises(
+        ValueError, match=r"no cell with dataset 'COCO'; there are: \['COCOseq'"
+    ):
         load("main", dataset="COCO")

@@ -9,7 +9,11 @@ import pytest
 from prslib.paths import PACKAGE, project_root
 
 ROOT = project_root()
-FILES = [ROOT / "README.md", *sorted(PACKAGE.rglob("*.py")), *sorted(ROOT.glob("notebooks/*.py"))]
+FILES = [
+    ROOT / "README.md",
+    *sorted(PACKAGE.rglob("*.py")),
+    *sorted(ROOT.glob("notebooks/*.py")),
+]
 NAMES = {
     name: file.relative_to(ROOT)
     for file in FILES
@@ -22,7 +26,9 @@ def test_what_is_named_is_there(name):
     found, path = import_module("prslib"), "prslib"
     for part in name.split(".")[1:]:
         path = f"{path}.{part}"
-        if dataclasses.is_dataclass(found) and part in [f.name for f in dataclasses.fields(found)]:
+        if dataclasses.is_dataclass(found) and part in [
+            f.name for f in dataclasses.fields(found)
+        ]:
             return
         if not hasattr(found, part):
             try:

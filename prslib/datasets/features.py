@@ -288,8 +288,8 @@ def _identity(name: str) -> str:
         return ""  # loading them says what is wrong
 
 
-# `studies/head.py` and `studies/ewc_strength.py` chose step size and strength of EWC on a
-# part of the training stream
+# `studies/head.py` and `studies/ewc_strength.py` chose step size and strength of EWC on
+# a part of the training stream
 HEAD = dict(
     model="head",
     learning_rate=0.004,

@@ -1,12 +1,12 @@
 """Load the tables of the paper, and set their numbers beside ours.
 
-Every number of every table is one row, in the paper's units (percent) and with the paper's digits.
-The columns:
+Every number of every table is one row, in the paper's units (percent) and with the
+paper's digits. The columns:
 
 - table: a name of `TABLES`;
-- dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting, as caption
-  and text give it (memory size and schedule mean nothing to Multitask, memory size nothing to
-  Finetune and EWC);
+- dataset, method, architecture, memory_size, schedule, epochs, test_set: the setting,
+  as caption and text give it (memory size and schedule mean nothing to Multitask,
+  memory size nothing to Finetune and EWC);
 - trained_tasks: after how many tasks the value was taken;
 - group: overall, majority, moderate or minority;
 - measure: "score", or "forget" for the normalised forgetting of that score;
@@ -15,8 +15,9 @@ The columns:
 
 Notes
 -----
-The "overall performance" on the single-label data sets is entered as the metric "accuracy". Their
-memory sizes are not printed; they come from the authors' released configuration.
+The "overall performance" on the single-label data sets is entered as the metric
+"accuracy". Their memory sizes are not printed; they come from the authors' released
+configuration.
 """
 
 from collections.abc import Collection
@@ -60,8 +61,8 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a printed number, values in percent; the module describes the columns. Text that
-        does not apply is empty, a memory size that does not apply is missing.
+        One row a printed number, values in percent; the module describes the columns.
+        Text that does not apply is empty, a memory size that does not apply is missing.
 
     Raises
     ------
@@ -79,7 +80,9 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
     cells = pd.concat([_read(name) for name in names], ignore_index=True)
     for column, wanted in filters.items():
         if column not in cells:
-            raise ValueError(f"unknown column {column!r}; known columns: {', '.join(cells)}")
+            raise ValueError(
+                f"unknown column {column!r}; known columns: {', '.join(cells)}"
+            )
         several = isinstance(wanted, Collection) and not isinstance(wanted, str)
         kept = cells[cells[column].isin(list(wanted) if several else [wanted])]
         if kept.empty:
@@ -89,28 +92,33 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
     return cells.reset_index(drop=True)
 
 
-def beside(rows: pd.DataFrame, *tables: str, also: Collection[str] = ()) -> pd.DataFrame:
+def beside(
+    rows: pd.DataFrame, *tables: str, also: Collection[str] = ()
+) -> pd.DataFrame:
     """Add the paper's number to each row of ours, from one or more tables.
 
     Parameters
     ----------
     rows : DataFrame
-        With the columns stands_for (the paper's data set), method, measure, group, metric and, for
-        a progression, trained_tasks; others are kept.
+        With the columns stands_for (the paper's data set), method, measure, group,
+        metric and, for a progression, trained_tasks; others are kept.
     *tables : str
         Names of `TABLES`.
     also : collection of str
-        Further columns of rows and cells that must agree, for tables of several settings.
+        Further columns of rows and cells that must agree, for tables of several
+        settings.
 
     Returns
     -------
     DataFrame
-        The rows in their order with ``published`` in percent, NaN where the paper has no number.
+        The rows in their order with ``published`` in percent, NaN where the paper has
+        no number.
 
     Raises
     ------
     ValueError
-        As in `load`, if a column is missing, or if the paper has several values for a cell.
+        As in `load`, if a column is missing, or if the paper has several values for a
+        cell.
 
     Examples
     --------

@@ -18,7 +18,14 @@ from prslib.samplers import SAMPLERS, make_sampler
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 # begun first, so that no core waits for the last of them
 LONGEST = (
-    *("deviations", "single_label", "ledger", "datasets", "feature_tsne", "main_results"),
+    *(
+        "deviations",
+        "single_label",
+        "ledger",
+        "datasets",
+        "feature_tsne",
+        "main_results",
+    ),
     "walkthrough",
 )
 
@@ -35,7 +42,10 @@ def stale(profile: str, name: str) -> bool:
         return True
     read = (".py", ".csv", ".mplstyle", ".pth")
     sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
-    sources += [project_root() / "notebooks" / f"{name}.ipynb", params_file(profile, name)]
+    sources += [
+        project_root() / "notebooks" / f"{name}.ipynb",
+        params_file(profile, name),
+    ]
     return max(file.stat().st_mtime for file in sources) > executed.stat().st_mtime
 
 
@@ -65,7 +75,9 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
     with ThreadPoolExecutor(min(DRAWN_AT_ONCE, os.cpu_count() or 1)) as pool:
         in_order = sorted(names, key=[*LONGEST, *names].index)
         under_way = {pool.submit(_draw, profile, name): name for name in in_order}
-        bar = tqdm(as_completed(under_way), total=len(names), desc="drawing", unit="notebook")
+        bar = tqdm(
+            as_completed(under_way), total=len(names), desc="drawing", unit="notebook"
+        )
         for done in bar:
             name = under_way[done]
             try:
@@ -92,7 +104,9 @@ def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
     for device, configurations in by_device.items():
         try:
             run_all(configurations, device=device)
-        except Exception as error:  # notebooks whose runs are stored can be drawn all the same
+        except (
+            Exception
+        ) as error:  # notebooks whose runs are stored can be drawn all the same
             errors[f"training on {device}"] = _message(error)
     return errors
 
@@ -141,7 +155,9 @@ def _draw(profile: str, name: str) -> float:
             # a kernel that is told to end while idle logs the interrupt as an error
             extra_arguments=["--log-level=CRITICAL"],
             # sockets of its own for each kernel, and nothing over the network
-            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
+            config=Config(
+                {"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}
+            ),
         )
     partial.replace(executed_file(profile, name))
     return time.perf_counter() - start

@@ -1,451 +1,551 @@
-"""List the claims that the paper makes in words, and the quantity that decides each."""
+"""List the claims that the paper makes in words, and the number that decides each.
 
-from collections.abc import Callable
+A claim is a function of scores: `s("PRS", "mAP")` is PRS's overall mAP, a number a
+seed. It returns a number a seed for each of its cells, above 0 where the claim is
+right. The words of the claims are in `claims.toml`.
+"""
 
-from prslib.report import statistics
-from prslib.report.observations import Claim
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from prslib.report.statistics import SMALL, Interval, interval
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
-PLAIN, ATTENTION = "ResNet101", ("Attention Consistency", "RNN-Attention")
-RIVALS = ("CRS", "GSS", "ExStream")  # that the text names where it says "all the baselines"
+RIVALS = (
+    "CRS",
+    "GSS",
+    "ExStream",
+)  # that the text names where it says "all the baselines"
 ALL = ("Finetune", "EWC", *RIVALS)
-ALIKE = 0.05  # share of the one that two may differ by and still be "identical"
+ATTENTION = {
+    name: f"model={name}" for name in ("Attention Consistency", "RNN-Attention")
+}
+PLAIN = "frozen_stages"  # the architecture table freezes a stage of the plain network
+HALF, MORE = "memory_size=0.5", "memory_size=1.5"
+BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
+# differences so small that an interval within them says "no difference"
+MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
+ALIKE = MARGINS["points of memory"]  # of two memories
+LEVELS = {"memory_size": "memory", "schedule": "schedule", "rho": "power"} | {
+    "model": "architecture"
+}
 
-# values of `where` that several claims share
-AT_EVERY_TASK = {"last": (True, False)}
-SCHEDULES = {"varied": ("", "schedule")}
-SIZES = {"varied": ("", "memory_size"), "memory": (0.5, 1.0, 1.5)}
-# a network of its own may freeze stages and have a step size of its own
-ATTENTIVE = ("model", "frozen_stages,model", "learning_rate,model")
-MODELS = {"varied": ("", *ATTENTIVE), "architecture": (PLAIN, *ATTENTION)}
-FREEZING = ("frozen_stages,pretrained_stages", "pretrained_stages")  # of EWC, and of nothing
-ACCURACY = {"metric": ("accuracy",), "task": ("all",)}
-IMBALANCED = {"varied": ("test_set", "rho,test_set"), "power": ("", "0.5")}
-ANY_RHO = {"varied": ("", "rho"), "method": ("PRS",), "power": None}
-SHARE = {"measure": ("share",), "metric": ("memory",)}
-LABELS = {"measure": ("share",), "metric": ("labels",)}
-FEATURES = {"measure": ("features",), "metric": ("kNN accuracy",)}
-
-# sources
-FIGURE_5 = "Sec. 6.2, Fig. 5"
-MEMORIES = "Sec. 6.2, Memory Distribution"
-INTRA_TASK = "Sec. 6.2, Intra-task Imbalance"
-PERMUTED = "Sec. 6.2, Table 2; Appendix, permuted schedules"
-PROGRESSION = "Appendix, Task Progression Results"
-IMBALANCED_TEST = "Appendix, Imbalanced test-set"
-NETWORKS = "Appendix, Base Architectures"
-
-# what claims have in common; of `leads`, beyond the overall scores of the standard setting
-ON_THE_TAIL = {
-    "source": INTRA_TASK,
-    "place": "moderate and minority",
-    "columns": ("method", "group", "metric"),
-    "where": {"group": ("moderate", "minority")},
-}
-ON_THE_SMALLEST_TASK = {
-    "source": "Sec. 6.2, Fig. 4",
-    "place": "task 3 at the end",
-    "on": (NUS,),
-    "where": {"task": ("3",)},
-}
-IN_EVERY_SCHEDULE = {
-    "source": PERMUTED,
-    "place": "each schedule",
-    "columns": ("method", "schedule", "metric"),
-    "where": SCHEDULES,
-    "several": "schedule",
-}
-AT_EVERY_SIZE = {
-    "source": "Sec. 6.2, Table 2; Appendix, memory sizes",
-    "place": "half, whole and one and a half times the memory",
-    "columns": ("method", "memory", "metric"),
-    "where": SIZES,
-}
-AT_ANY_TIME = {
-    "source": PROGRESSION,
-    "place": "after each task but the first, which may fit into the memory",
-    "effect": lambda *methods: statistics.after_the_first(statistics.beats(*methods)),
-    "columns": ("method", "trained_tasks", "metric"),
-    "where": AT_EVERY_TASK,
-}
-ON_EVERY_NETWORK = {
-    "source": NETWORKS,
-    "place": "plain net and both attention nets",
-    "on": (COCO,),
-    "columns": ("method", "architecture", "metric"),
-    "where": MODELS,
-}
-WITH_ONE_LABEL = {
-    "source": "Appendix, Single-Labeled Classification",
-    "place": "whole test set at the end",
-    "on": (MNIST, SVHN),
-    "where": ACCURACY,
-}
-AFTER_FOUR_TASKS = WITH_ONE_LABEL | {
-    "source": PROGRESSION,
-    "place": "whole test set after task 4",
-    "where": {**ACCURACY, "last": (False,), "trained_tasks": (4,)},
-}
-ON_UNBALANCED_IMAGES = {"source": IMBALANCED_TEST, "on": (COCO,), "where": IMBALANCED}
-OVER_RHO = {"on": (COCO,), "columns": ("rho", "metric"), "where": ANY_RHO, "several": "rho"}
-OF_MEMORY = {"on": (COCO,), "unit": "points of memory"}
+Cells = dict[tuple[str, str], np.ndarray]  # (name, metric): (seeds, 1 + draws)
 
 
-def leads(
-    statement: str,
-    *others: str,
-    leader: str = "PRS",
-    source: str = "Sec. 6.2, Table 1",
-    place: str = "overall",
-    effect: Callable = statistics.beats,
-    **fields,
-) -> Claim:
-    """Return the claim that one method is above others in every cell that counts."""
-    metrics = ", ".join(fields.get("where", {}).get("metric", METRICS))
-    test = f"least lead of {leader} over {', '.join(others)} in any of {metrics}; {place}"
-    where = {"method": (leader, *others)} | fields.pop("where", {})
-    return Claim(statement, source, test, effect(leader, *others), where=where, **fields)
+class Scores:
+    """The scores of one data set, a number a seed for each method, metric and place."""
+
+    def __init__(self, rows: pd.DataFrame):
+        rows = rows.dropna(subset=["metric"])
+        self.cells: dict[tuple, dict[int, np.ndarray]] = defaultdict(dict)
+        self.rho: dict[str, float] = {}
+        draws = rows["draws"] if "draws" in rows else [np.nan] * len(rows)
+        settings = [
+            _setting(*row) for row in _columns(rows, "varied", *LEVELS.values())
+        ]
+        names = ["method", "trained_tasks", "task", "group", "measure", "metric"]
+        for key, setting, last, seed, value, drawn in zip(
+            _columns(rows, *names),
+            settings,
+            *(rows[name] for name in ("last", "seed", "value")),
+            draws,
+            strict=True,
+        ):
+            drawn = drawn if isinstance(drawn, np.ndarray) else []
+            found = np.array([value, *drawn], float)
+            method, trained, *rest = key
+            for after in (trained, "end") if last else (trained,):
+                self.cells[method, setting, after, *rest].setdefault(seed, found)
+        own = rows[rows["method"] == "PRS"] if "rho" in rows else rows.iloc[:0]
+        for power, rho in _columns(own.dropna(subset="rho"), "power", "rho"):
+            self.rho["" if power == "own" else f"rho={power}"] = rho
+        self.seeds = self.every_seed = sorted(rows["seed"].unique())
+        self.asked: list[dict[int, np.ndarray]] = []
+        self.drawn = False
+
+    def __call__(
+        self,
+        method: str,
+        metric: str,
+        group: str = "overall",
+        setting: str = "",  # how it differs from the standard, "memory_size=0.5"
+        measure: str = "score",
+        task: str = "seen",
+        after: int | str = "end",  # trained tasks
+        power: str = "",  # of a method with one
+    ) -> np.ndarray:
+        """Return a score as (seeds, 1 + draws)."""
+        if power and "rho" in METHODS[method].reads:
+            setting = ";".join(sorted([f"rho={power}", *filter(None, [setting])]))
+        key = (method, setting, after, task, group, measure, metric)
+        if key not in self.cells:
+            raise LookupError(f"no run has {key}")
+        found = self.cells[key]
+        self.asked.append(found)
+        width = None if self.drawn else 1
+        empty = np.array([np.nan])
+        return np.stack([found.get(seed, empty)[:width] for seed in self.seeds])
+
+    def levels(self, name: str, *methods: str) -> dict[str, str]:
+        """Return the values of a field that all methods were run with."""
+        of_methods = [
+            {key[1] for key in self.cells if key[0] == method} for method in methods
+        ]
+        common = set.intersection(*of_methods)
+        found = {s: s for s in sorted(common) if re.fullmatch(rf"({name}=[^=;]*)?", s)}
+        if len(found) < 2:
+            raise LookupError(f"no runs of {methods} with several {name}")
+        return {setting.removeprefix(f"{name}="): setting for setting in found}
+
+    def times(self, method: str) -> list[int]:
+        """Return after how many tasks a method was scored, in order."""
+        standard = {key[2] for key in self.cells if key[:2] == (method, "")}
+        return sorted(standard - {"end"})
+
+    def evaluate(self, cells: Callable[["Scores"], Cells]) -> tuple[Cells, int]:
+        """Return the cells of seeds that have all, and how many dropped out as NaN."""
+        self.seeds, self.asked, self.drawn = self.every_seed, [], False
+        cells(self)
+        run = [seed for seed in self.seeds if all(seed in cell for cell in self.asked)]
+        asked = self.asked
+        self.seeds = [s for s in run if not any(np.isnan(cell[s][0]) for cell in asked)]
+        self.drawn = all(len(cell[s]) > 1 for cell in asked for s in self.seeds)
+        dropped = len(run) - len(self.seeds)
+        return (cells(self) if self.seeds else {}), dropped
 
 
-def forgets_the_tail(method: str) -> Claim:
-    """Return the claim that a method forgets the rare classes more (Figure 1)."""
-    return Claim(
-        f"{method} forgets the minority more than the majority",
-        "Sec. 2, Fig. 1; Table 1",
-        "forgetting of the minority less that of the majority, mean of C-F1, O-F1 and mAP",
-        statistics.gains("minority", "majority"),
-        columns=("group", "metric"),
-        where={"method": (method,), "measure": ("forget",), "group": ("majority", "minority")},
+def _columns(rows: pd.DataFrame, *names: str) -> Iterable[tuple]:
+    return zip(*(rows[name] for name in names), strict=True)
+
+
+def _setting(
+    varied: str, memory: float, schedule: str, power: str, network: str
+) -> str:
+    """Name how a run differs from the standard: "memory_size=0.5", "rho=0.5;test_set"."""
+    names = set(filter(None, varied.split(",")))
+    if "model" in names:  # which may come with a step size and frozen stages
+        names -= {"learning_rate", "frozen_stages"}
+    values = {"schedule": schedule, "rho": power, "model": network}
+    values["memory_size"] = f"{memory:g}"
+    return ";".join(f"{n}={values[n]}" if n in values else n for n in sorted(names))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, its place in the paper, and the numbers that decide it."""
+
+    cells: Callable[[Scores, Sequence[str]], Cells]
+    on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
+    over: str = "every"  # cell, of which the weakest counts, or their "mean"
+    metrics: tuple[str, ...] = METRICS
+    unit: str = "points"
+    statement: str = ""
+    source: str = ""  # section, table or figure of the paper
+    test: str = ""  # what is measured, in words; above 0 speaks for the claim
+    question: str = ""  # that it and those after it answer
+    printed: dict[str, float] = field(
+        default_factory=dict
+    )  # effects in the paper's text
+
+    def decide(self, scores: Scores, level: float = 0.95) -> dict:
+        """Return the effect on one data set, its weakest cell and each metric by itself."""
+        found, cells, dropped = self._of(scores, self.metrics, level)
+        row = vars(found) | {"alone": found.verdict_within(MARGINS.get(self.unit, 0))}
+        row |= {"dropped": dropped, "cells": len(cells)}
+        if dropped:  # those seeds were not like the others
+            row |= {"alone": "undecided", "p": np.nan}
+        means = {name: values[:, 0].mean() for name, values in cells.items()}
+        clear = [interval([values], level=level).verdict for values in cells.values()]
+        row |= {"above": clear.count("holds"), "below": clear.count("does not hold")}
+        several = self.over == "every" and len(cells) > 1
+        weakest = min(means, key=means.get) if several else ("", "")
+        row["weakest"] = " ".join(filter(None, weakest))
+        shown = METRICS if set(self.metrics) <= set(METRICS) else ()
+        unknown = (None, {}, 0)
+        for metric in METRICS:
+            one, _, gone = (
+                self._of(scores, [metric], level) if metric in shown else unknown
+            )
+            for name in ("effect", "low", "high"):
+                row[f"{metric} {name}"] = np.nan if gone else getattr(one, name, np.nan)
+        return row
+
+    def _of(
+        self, scores: Scores, metrics: Sequence[str], level: float
+    ) -> tuple[Interval, Cells, int]:
+        try:
+            cells, dropped = scores.evaluate(lambda s: self.cells(s, metrics))
+        except LookupError:  # it was not run
+            cells, dropped = {}, 0
+        return interval(list(cells.values()), self.over, level), cells, dropped
+
+
+# Places: what a claim about several looks at, a name and the keywords of `Scores` for
+# each.
+
+
+def _overall(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
+    return [("", {})]
+
+
+def _schedules(scores: Scores, *methods: str) -> list[tuple[str, dict]]:
+    levels = scores.levels("schedule", *methods)
+    return [
+        (f"schedule {n or 'of Table 1'}", {"setting": s}) for n, s in levels.items()
+    ]
+
+
+def _sizes(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
+    sizes = {"half": HALF, "whole": "", "one and a half": MORE}
+    return [(f"{name} memory", {"setting": setting}) for name, setting in sizes.items()]
+
+
+def _later(scores: Scores, first: str, *_others: str) -> list[tuple[str, dict]]:
+    # all methods keep the same of a first task that fits into the memory
+    return [
+        (f"after {time} tasks", {"after": time}) for time in scores.times(first)[1:]
+    ]
+
+
+def _networks(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
+    attentive = [(name, {"setting": setting}) for name, setting in ATTENTION.items()]
+    return [("plain net", {}), *attentive]
+
+
+def _at(**place: str) -> Callable:
+    return lambda *_: [("", place)]
+
+
+def _in(*groups: str) -> Callable:
+    return lambda *_: [(group, {"group": group}) for group in groups]
+
+
+IMBALANCED = {"setting": "test_set", "power": "0.5"}
+
+
+def leads(first: str, *others: str, at: Callable = _overall, **fields: object) -> Claim:
+    """Return the claim that one method is above others in every cell."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {
+            (" ".join(filter(None, [f"over {other}", name])), metric): (
+                s(first, metric, **where) - s(other, metric, **where)
+            )
+            for name, where in at(s, first, *others)
+            for other in others
+            for metric in metrics
+        }
+
+    return Claim(cells, **fields)
+
+
+def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
+    """Return the claim that one number a metric, averaged over metrics, is above 0."""
+    cells = lambda s, metrics: {("", metric): of(s, metric) for metric in metrics}  # noqa: E731
+    return Claim(cells, **{"over": "mean"} | fields)
+
+
+def less(first: dict, second: dict, **fields: object) -> Claim:
+    """Return the claim that the score of one place is above that of another."""
+    return number(
+        lambda s, metric: s(metric=metric, **first) - s(metric=metric, **second),
+        **fields,
     )
 
 
-def forgets_the_small(method: str, metric: str) -> Claim:
-    """Return the claim that a method forgets small classes more, task by task (Figure 1)."""
-    memory = {"memory": (0.5,), "varied": ("memory_size",)} if METHODS[method].sampler else {}
-    return Claim(
-        f"{method} forgets small classes more than large ones, in {metric}",
-        "Sec. 2, Fig. 1",
-        f"rank correlation of a class's size with its forgetting of {metric}, mean over tasks, "
-        "sign reversed; half the memory",
-        statistics.falls(),
-        on=(COCO,),
-        columns=("metric",),
-        where={"method": (method,), "measure": ("order",), "metric": (metric,), **memory},
-        unit="of a correlation",
+def tail(method: str, measure: str) -> Claim:
+    """Return the claim that a method forgets the rare classes more, in mAP."""
+    place = {"method": method, "measure": measure}
+    return less(
+        place | {"group": "minority"}, place | {"group": "majority"}, metrics=("mAP",)
     )
 
 
-def steadier_than(method: str) -> Claim:
-    """Return the claim that PRS depends less on the schedule than another method (Table 2)."""
-    return Claim(
-        f"PRS varies less from schedule to schedule than {method}",
-        PERMUTED,
-        f"variance over schedules of {method} less that of PRS, the seeds' noise left out of ours; "
-        "mean of C-F1, O-F1 and mAP, overall",
-        statistics.steadier("PRS", method),
-        columns=("method", "schedule", "metric"),
-        where={"method": ("PRS", method), **SCHEDULES},
-        several="schedule",
-        unit="square points",
+def small(method: str, metric: str, measure: str) -> Claim:
+    """Return the claim that a method forgets small classes more, task by task."""
+    setting = "memory_size=0.5" if METHODS[method].sampler else ""
+    of = lambda s, metric: -s(method, metric, measure=measure, setting=setting)  # noqa: E731
+    return number(of, on=(COCO,), metrics=(metric,), unit="rank correlation")
+
+
+def nearer(method: str, aim: str, other: str, on: tuple = (COCO,)) -> Claim:
+    """Return the claim that a memory is nearer to one mix than to another."""
+    return number(
+        lambda s, _: _share(s, method, other) - _share(s, method, aim),
+        **MEMORY | {"on": on},
     )
 
 
-def nearer_to(
-    statement: str, method: str, aim: str, other: str, source: str = FIGURE_5, **fields
-) -> Claim:
-    """Return the claim that a memory is nearer to one mix than to another (Figure 5)."""
-    return Claim(
-        statement,
-        source,
-        f"total variation distance of {method}'s memory {other} less that {aim}",
-        statistics.beats(other, aim),
-        columns=("metric", "method"),
-        where={"method": (method,), "measure": ("share",), "metric": (aim, other)},
-        **OF_MEMORY | fields,
+def more_memory(first: str, group: str, second: str, other: str) -> Claim:
+    """Claim that a group has more of a memory than a group of another memory."""
+    place = {"measure": "share"}
+    return less(
+        place | {"method": first, "group": group},
+        place | {"method": second, "group": other},
+        **MEMORY,
     )
 
 
-def more_varied_than(method: str, on: tuple = (COCO, MNIST)) -> Claim:
-    """Return the claim that PRS has a higher gradient variance than another method."""
-    metric = "gradient variance"
-    return Claim(
-        f"PRS keeps a higher {metric} than {method}",
-        "Appendix, Gradient Variance",
-        f"geometric mean over the stream of the memory's {metric}, PRS over {method}, less 100 %",
-        statistics.times("PRS", method),
-        on=on,
-        where={"method": ("PRS", method), "measure": ("variance",), "metric": (metric,)},
-        unit="%",
-    )
+def _share(s: Scores, method: str, metric: str, **place: str) -> np.ndarray:
+    return s(method, metric, measure="share", **place)
 
 
-def harder_when_balanced(networks: str, *architectures: str, place: str = "") -> Claim:
-    """Return the claim that Multitask scores lower on the balanced test set."""
-    varied = ("frozen_stages", *ATTENTIVE)  # the table freezes a stage of the plain network
-    return Claim(
-        f"A balanced test set is harder than one as it comes, for {networks}",
-        NETWORKS,
-        "Multitask on the imbalanced less on the balanced test set, least of C-F1, O-F1 and mAP"
-        f"{place}",
-        statistics.beats("imbalanced", "balanced"),
-        columns=("test_set", "architecture", "metric"),
-        where={
-            "method": ("Multitask",),
-            "architecture": architectures,
-            "test_set": ("balanced", "imbalanced"),
-            "varied": (*varied, *(f"{name},test_set" for name in varied)),
-        },
-    )
+def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
+    """Return the claim that PRS has a higher gradient variance, in percent."""
+
+    def of(s: Scores, metric: str) -> np.ndarray:
+        pair = [s(name, metric, measure="variance") for name in ("PRS", method)]
+        return 100 * (pair[0] / pair[1] - 1)
+
+    return number(of, on=on, metrics=("gradient variance",), unit="%")
 
 
-# a claim, and the question that it and those after it in `CLAIMS` answer
-QUESTIONS = {
-    "tail_crs": "Are the rare classes forgotten first?",
-    "crs_follows": "What is in the memory?",
-    "best": "Who has the best scores?",
-    "majority": "Who gains, and who pays?",
-    "steadier_crs": "Does the order of the tasks matter?",
-    "memory_crs": "Does the size of the memory matter?",
-    "rho_best": "Is balance best?",
-    "features": "What do features and gradients show?",
-    "single_crs": "Does it hold with one label an image?",
-    "any_time_crs": "Does it hold at any time?",
-    "imbalanced_crs": "Does it hold on unbalanced test images?",
-    "architectures_crs": "Does it hold with other networks?",
-}
-CLAIMS: dict[str, Claim] = {
-    "tail_crs": forgets_the_tail("CRS"),
-    "tail_ewc": forgets_the_tail("EWC"),
-    "order_crs_ap": forgets_the_small("CRS", "AP"),
-    "order_crs_f1": forgets_the_small("CRS", "F1"),
-    "order_ewc_ap": forgets_the_small("EWC", "AP"),
-    "order_ewc_f1": forgets_the_small("EWC", "F1"),
-    "crs_follows": nearer_to(
-        "CRS's memory is as long-tailed as the stream",
-        *("CRS", "to stream", "to equal"),
-        source="Sec. 3.2; Sec. 6.2, Fig. 5",
-        on=(COCO, NUS),
+def steadier(method: str) -> Claim:
+    """Return the claim that PRS depends less on the schedule than another (Table 2)."""
+
+    def of(s: Scores, metric: str) -> np.ndarray:
+        settings = s.levels("schedule", "PRS", method).values()
+        both = [
+            np.stack([s(name, metric, setting=setting) for setting in settings], axis=1)
+            for name in (method, "PRS")
+        ]
+        return by_seed(schedule_variance, both[0]) - by_seed(schedule_variance, both[1])
+
+    return number(of, unit="square points")
+
+
+def schedule_variance(scores: np.ndarray) -> np.ndarray:
+    """Average the covariances over schedules of all pairs of different seeds."""
+    seeds, schedules = scores.shape[:2]  # (seeds, schedules, ...)
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    total, pairs = (scores.sum(axis=0) ** 2).sum(axis=0), seeds**2
+    if seeds > 1:  # the pairs of a seed and itself alone have the seeds' noise
+        total = total - (scores**2).sum(axis=(0, 1))
+        pairs = seeds * (seeds - 1)
+    return total / pairs / (schedules - 1)
+
+
+def by_seed(
+    statistic: Callable[[np.ndarray], np.ndarray], scores: np.ndarray
+) -> np.ndarray:
+    """Return a statistic as a number a seed: the jackknife's pseudo-values."""
+    count, whole = len(scores), statistic(scores)
+    if count == 1:
+        return whole[None]
+    without = [statistic(np.delete(scores, seed, axis=0)) for seed in range(count)]
+    return count * whole - (count - 1) * np.stack(without)
+
+
+def rho_steps(s: Scores, metrics: Sequence[str]) -> Cells:
+    """Return the losses by every step of rho on the way from 0 to both ends."""
+    settings = {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
+    sides = [sorted(r for r in settings if r >= 0)]
+    sides.append(sorted((r for r in settings if r <= 0), reverse=True))
+    return {
+        (f"rho {a:g} to {b:g}", metric): (
+            s("PRS", metric, setting=settings[a])
+            - s("PRS", metric, setting=settings[b])
+        )
+        for side in sides
+        for a, b in pairwise(side)
+        for metric in metrics
+    }
+
+
+def rho_ends(s: Scores, metrics: Sequence[str]) -> Cells:
+    """Return the leads of rho near 0, on average, over the lowest and the highest rho."""
+    settings = {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
+    near = [setting for rho, setting in settings.items() if abs(rho) <= BALANCED]
+    far = [rho for rho in (min(settings), max(settings)) if abs(rho) > BALANCED]
+    if not near or not far:
+        raise LookupError("no rho near 0, or none far from it")
+    return {
+        (f"over rho {rho:g}", metric): (
+            np.mean([s("PRS", metric, setting=setting) for setting in near], axis=0)
+            - s("PRS", metric, setting=settings[rho])
+        )
+        for rho in far
+        for metric in metrics
+    }
+
+
+def same_memory(s: Scores, _metrics: Sequence[str]) -> Cells:
+    """Return how far inside `ALIKE` the memories of CRS and of PRS with rho 1 differ."""
+    gap = s("PRS", "to stream", measure="share", setting="rho=1")
+    gap = gap - s("CRS", "to stream", measure="share")
+    return {("no more", "memory"): ALIKE - gap, ("no less", "memory"): ALIKE + gap}
+
+
+def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
+    """Return the claim that the plain network is above both attention nets."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {
+            (f"over {name}", metric): (
+                s(method, metric, setting=setting) - s(method, metric, setting=network)
+            )
+            for name, network in ATTENTION.items()
+            for metric in metrics
+        }
+
+    return Claim(cells, on=on)
+
+
+def harder_when_balanced(networks: dict[str, str]) -> Claim:
+    """Claim that Multitask is above its balanced score on the other test set."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {
+            (name, metric): (
+                s("Multitask", metric, setting=f"{network};test_set")
+                - s("Multitask", metric, setting=network)
+            )
+            for name, network in networks.items()
+            for metric in metrics
+        }
+
+    return Claim(cells)
+
+
+def above_floor(s: Scores, metrics: Sequence[str]) -> Cells:
+    """Return the leads of all other methods over Finetune."""
+    return {
+        (f"of {other}", metric): s(other, metric) - s("Finetune", metric)
+        for other in (*ALL[1:], "PRS")
+        for metric in metrics
+    }
+
+
+def _head_and_tail(s: Scores, metric: str) -> np.ndarray:
+    gaps = [
+        s(method, metric, group="majority") - s(method, metric, group="minority")
+        for method in ("CRS", "PRS")
+    ]
+    return gaps[0] - gaps[1]
+
+
+def _lead_grows(s: Scores, metric: str) -> np.ndarray:
+    times = s.times("PRS")
+    lead = [s("PRS", metric, after=t) - s("CRS", metric, after=t) for t in times]
+    return lead[-1] - lead[0]
+
+
+def _gain(s: Scores, metric: str, low: str, high: str) -> np.ndarray:
+    return s("PRS", metric, setting=high) - s("PRS", metric, setting=low)
+
+
+MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
+LABELS = {"metrics": ("memory",), "unit": "points of the labels"}
+ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
+TAIL = {"at": _in("moderate", "minority")}
+SMALLEST = {"at": _at(task="3"), "on": (NUS,)}
+NETWORKS = {"at": _networks, "on": (COCO,)}
+UNBALANCED = {"at": _at(**IMBALANCED), "on": (COCO,)}
+UNBALANCED_MAJORITY = {"at": _at(**IMBALANCED, group="majority"), "on": (COCO,)}
+WITH_AC = {"at": _at(setting=ATTENTION["Attention Consistency"]), "on": (COCO,)}
+WHOLE_TEST_SET = ACCURACY | {"at": _at(task="all")}
+AFTER_FOUR = ACCURACY | {"at": _at(task="all", after=4)}
+FEATURES = {"group": "minority", "measure": "features"}
+NEAREST = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST)}
+FROZEN, FREE = "frozen_stages;pretrained_stages", "pretrained_stages"
+
+_CLAIMS: dict[str, Claim] = {
+    "tail_crs": tail("CRS", "forget"),
+    "tail_crs_lost": tail("CRS", "lost"),
+    "tail_ewc": tail("EWC", "forget"),
+    "tail_ewc_lost": tail("EWC", "lost"),
+    "order_crs_ap": small("CRS", "AP", "order"),
+    "order_crs_ap_lost": small("CRS", "AP", "order lost"),
+    "order_crs_f1": small("CRS", "F1", "order"),
+    "order_crs_f1_lost": small("CRS", "F1", "order lost"),
+    "order_ewc_ap": small("EWC", "AP", "order"),
+    "order_ewc_ap_lost": small("EWC", "AP", "order lost"),
+    "order_ewc_f1": small("EWC", "F1", "order"),
+    "order_ewc_f1_lost": small("EWC", "F1", "order lost"),
+    "crs_follows": nearer("CRS", "to stream", "to equal", on=(COCO, NUS)),
+    "crs_head": more_memory("CRS", "majority", "CRS", "minority"),
+    "largest_fifth": number(
+        lambda s, _: _share(s, "CRS", "largest fifth of stream") - 50, **LABELS
     ),
-    "crs_head": Claim(
-        "CRS fills its memory with the majority",
-        FIGURE_5,
-        "share of CRS's memory that the majority has, less that of the minority",
-        statistics.gains("majority", "minority"),
-        columns=("group", "metric"),
-        where={"method": ("CRS",), "group": ("majority", "minority"), **SHARE},
-        **OF_MEMORY,
+    "largest_fifth_memory": number(
+        lambda s, _: (
+            _share(s, "CRS", "largest fifth") - _share(s, "PRS", "largest fifth")
+        ),
+        **MEMORY,
     ),
-    "rho_one": Claim(
-        "With rho 1 PRS is identical to CRS",
-        "Sec. 3.4",
-        f"labels a held sample: the difference is less than {ALIKE:.0%} of CRS's",
-        statistics.alike("PRS", "CRS", ALIKE),
+    "rho_one": Claim(same_memory, **MEMORY),
+    "prs_balances": nearer("PRS", "to equal", "to stream"),
+    "exstream_balances": nearer("ExStream", "to equal", "to stream"),
+    "gss_moderate": more_memory("GSS", "moderate", "CRS", "moderate"),
+    "gss_minority": more_memory("PRS", "minority", "GSS", "minority"),
+    "best": leads("PRS", *ALL),
+    "above_crs": leads("PRS", "CRS"),
+    "above_gss": leads("PRS", "GSS"),
+    "above_exstream": leads("PRS", "ExStream"),
+    "lower_bound": Claim(above_floor),
+    "ewc_frozen": less(
+        {"method": "EWC", "setting": FROZEN},
+        {"method": "EWC", "setting": FREE},
         on=(COCO,),
-        where={"method": ("PRS", "CRS"), "varied": ("", "rho"), "power": ("", "1"), **LABELS},
-        unit="labels",
+        over="every",
     ),
-    "prs_balances": nearer_to(
-        "PRS's memory is balanced without task information", "PRS", "to equal", "to stream"
+    "upper_bound": leads("Multitask", "PRS"),
+    "majority": leads("PRS", "EWC", "GSS", "ExStream", at=_in("majority")),
+    "crs_majority": leads("CRS", "PRS", at=_in("majority"), over="mean"),
+    "crs_sacrifices": leads("PRS", "CRS", **TAIL),
+    "best_on_tail": leads("PRS", *ALL, **TAIL),
+    "head_and_tail": number(_head_and_tail),
+    "smallest_task_crs": leads("PRS", "CRS", **SMALLEST),
+    "smallest_task": leads("PRS", *ALL, **SMALLEST),
+    "steadier_crs": steadier("CRS"),
+    "steadier_gss": steadier("GSS"),
+    "steadier_exstream": steadier("ExStream"),
+    "schedules_crs": leads("PRS", "CRS", at=_schedules),
+    "schedules": leads("PRS", *RIVALS, at=_schedules),
+    "memory_crs": leads("PRS", "CRS", at=_sizes),
+    "memory": leads("PRS", *RIVALS, at=_sizes),
+    "memory_jump": number(lambda s, m: _gain(s, m, HALF, ""), on=(NUS,)),
+    "memory_flattens": number(
+        lambda s, m: _gain(s, m, HALF, "") - _gain(s, m, "", MORE), on=(NUS,)
     ),
-    "exstream_balances": nearer_to(
-        "ExStream's memory is balanced, with the classes known in advance",
-        *("ExStream", "to equal", "to stream"),
+    "rho_ends": Claim(rho_ends, on=(COCO,)),
+    "rho_declines": Claim(rho_steps, on=(COCO,)),
+    "features": less(
+        {"method": "PRS"} | FEATURES, {"method": "CRS"} | FEATURES, **NEAREST
     ),
-    "gss_moderate": Claim(
-        "GSS keeps more of the moderate classes than CRS",
-        FIGURE_5,
-        "share of the memory that the moderate classes have, GSS less CRS",
-        statistics.gains("GSS", "CRS"),
-        where={"method": ("GSS", "CRS"), "group": ("moderate",), **SHARE},
-        **OF_MEMORY,
-    ),
-    "gss_minority": Claim(
-        "GSS keeps too little of the minority, PRS enough",
-        FIGURE_5,
-        "share of the memory that the minority has, PRS less GSS",
-        statistics.gains("PRS", "GSS"),
-        where={"method": ("PRS", "GSS"), "group": ("minority",), **SHARE},
-        **OF_MEMORY,
-    ),
-    "best": leads("PRS is best of all", *ALL, source="Table 1"),
-    "above_crs": leads("PRS outperforms CRS", "CRS"),
-    "above_gss": leads("PRS outperforms GSS", "GSS"),
-    "above_exstream": leads("PRS outperforms ExStream, which knows the classes", "ExStream"),
-    "lower_bound": Claim(
-        "Finetune is the lower bound",
-        "Sec. 6.1, Baselines",
-        "least lead of any other method over Finetune in any of C-F1, O-F1, mAP; overall",
-        statistics.above_floor("Finetune", *ALL[1:], "PRS"),
-        where={"method": (*ALL, "PRS")},
-    ),
-    "ewc_frozen": Claim(
-        "EWC works poorly unless the network is frozen up to its last layer",
-        "Sec. 6.1, Baselines",
-        "least lead of EWC with only the last layer in training over EWC with all layers in "
-        "training, in any of C-F1, O-F1, mAP; overall; one strength of the penalty",
-        statistics.beats(*FREEZING),
-        columns=("varied", "metric"),
-        on=(COCO,),
-        where={"method": ("EWC",), "varied": FREEZING},
-    ),
-    "upper_bound": leads(
-        "Multitask is the upper bound",
-        "PRS",
-        leader="Multitask",
-        source="Sec. 6.1, Baselines; Table 1",
-    ),
-    "majority": Claim(
-        "PRS is at least the runner-up on the majority",
-        INTRA_TASK,
-        "least lead of PRS over the second best of EWC, CRS, GSS, ExStream; majority",
-        statistics.runner_up("PRS", *ALL[1:]),
-        where={"method": (*ALL[1:], "PRS"), "group": ("majority",)},
-    ),
-    "crs_majority": Claim(
-        "CRS may be better than PRS on the majority",
-        MEMORIES,
-        "lead of CRS over PRS, mean of C-F1, O-F1 and mAP; majority",
-        statistics.gains("CRS", "PRS"),
-        where={"method": ("CRS", "PRS"), "group": ("majority",)},
-    ),
-    "crs_majority_c_f1": Claim(
-        "CRS may be better than PRS on the majority, in C-F1",
-        f"{MEMORIES}; Table 1",
-        "lead of CRS over PRS in C-F1; majority",
-        statistics.gains("CRS", "PRS"),
-        where={"method": ("CRS", "PRS"), "group": ("majority",), "metric": ("C-F1",)},
-    ),
-    "crs_sacrifices": leads(
-        "CRS pays for it on the moderate and minority classes",
-        "CRS",
-        **ON_THE_TAIL | {"source": MEMORIES},
-    ),
-    "best_on_tail": leads(
-        "PRS is best on the moderate and the minority classes", *ALL, **ON_THE_TAIL
-    ),
-    "head_and_tail": Claim(
-        "PRS keeps the knowledge of head and tail balanced",
-        "Abstract; Sec. 7",
-        "majority less minority under CRS, less the same under PRS, mean of C-F1, O-F1 and mAP",
-        statistics.gap_closes("PRS", "CRS", "majority", "minority"),
-        columns=("method", "group", "metric"),
-        where={"method": ("PRS", "CRS"), "group": ("majority", "minority")},
-    ),
-    "smallest_task_crs": leads(
-        "PRS is better than CRS on the smallest task", "CRS", **ON_THE_SMALLEST_TASK
-    ),
-    "smallest_task": leads(
-        "PRS is the best of all on the smallest task", *ALL, **ON_THE_SMALLEST_TASK
-    ),
-    "steadier_crs": steadier_than("CRS"),
-    "steadier_gss": steadier_than("GSS"),
-    "steadier_exstream": steadier_than("ExStream"),
-    "schedules_crs": leads("PRS outperforms CRS in every schedule", "CRS", **IN_EVERY_SCHEDULE),
-    "schedules": leads("PRS outperforms all in every schedule", *RIVALS, **IN_EVERY_SCHEDULE),
-    "memory_crs": leads("PRS outperforms CRS with every size of memory", "CRS", **AT_EVERY_SIZE),
-    "memory": leads("PRS outperforms all with every size of memory", *RIVALS, **AT_EVERY_SIZE),
-    "memory_flattens": Claim(
-        "More memory helps less and less",
-        "Appendix, Different Memory Sizes",
-        "gain of PRS from half to the whole memory less that from there to one and a half, mean "
-        "of C-F1, O-F1 and mAP; overall",
-        statistics.flattens(0.5, 1.0, 1.5),
-        on=(NUS,),
-        columns=("memory", "metric"),
-        where={"method": ("PRS",), **SIZES},
-    ),
-    "rho_best": Claim(
-        "rho near balance, within [-0.2, 0.2], is best",
-        "Sec. 6.1; Sec. 6.2, Fig. 6",
-        "least lead, in C-F1, O-F1, mAP, of the best rho within [-0.2, 0.2] on the best outside",
-        statistics.near_balance(),
-        **OVER_RHO,
-    ),
-    "rho_declines": Claim(
-        "Away from balance the performance declines in all metrics",
-        "Sec. 6.2, Fig. 6",
-        "least loss, in C-F1, O-F1, mAP, of any step of rho away from 0",
-        statistics.declines(),
-        **OVER_RHO,
-    ),
-    "features": Claim(
-        "PRS's features tell the minority classes apart better than CRS's",
-        "Sec. 6.2, Feature Analysis, Fig. 7",
-        "k-nearest-neighbour accuracy on the minority's test images, PRS less CRS",
-        statistics.beats("PRS", "CRS"),
-        on=(COCO, MNIST),
-        where={"method": ("PRS", "CRS"), "group": ("minority",), **FEATURES},
-    ),
-    "variance_crs": more_varied_than("CRS"),
-    "variance_gss": more_varied_than("GSS"),
-    "variance_exstream": more_varied_than("ExStream", on=(COCO,)),
-    "single_crs": leads("With one label an image PRS is above CRS too", "CRS", **WITH_ONE_LABEL),
-    "single_gss": leads("With one label an image PRS is above GSS too", "GSS", **WITH_ONE_LABEL),
-    "after_four": leads(
-        "With one label an image PRS is ahead of CRS after four tasks", "CRS", **AFTER_FOUR_TASKS
-    ),
-    "any_time_crs": leads("PRS is ahead of CRS at any point of the training", "CRS", **AT_ANY_TIME),
-    "any_time": leads("PRS is ahead of all at any point of the training", *ALL, **AT_ANY_TIME),
-    "lead_grows": Claim(
-        "PRS becomes more effective with the number of tasks",
-        PROGRESSION,
-        "lead of PRS over CRS at the end less that after the first task, mean of C-F1, O-F1, mAP",
-        statistics.lead_grows("PRS", "CRS"),
-        columns=("method", "trained_tasks", "metric"),
-        where={"method": ("PRS", "CRS"), **AT_EVERY_TASK},
-    ),
-    "imbalanced_crs": leads(
-        "With rho 0.5 PRS is above CRS on the imbalanced test set", "CRS", **ON_UNBALANCED_IMAGES
-    ),
-    "imbalanced_o_f1": leads(
-        "With rho 0.5 PRS is above CRS on the imbalanced test set, in O-F1",
-        "CRS",
-        **ON_UNBALANCED_IMAGES | {"where": IMBALANCED | {"metric": ("O-F1",)}},
-    ),
-    "imbalanced": leads(
-        "With rho 0.5 PRS is above all on the imbalanced test set", *RIVALS, **ON_UNBALANCED_IMAGES
-    ),
-    "imbalanced_majority": Claim(
-        "With rho 0.5 PRS is at least the runner-up on the majority",
-        IMBALANCED_TEST,
-        "least lead of PRS over the second best of CRS, GSS, ExStream; majority",
-        statistics.runner_up("PRS", *RIVALS),
-        on=(COCO,),
-        where={"method": ("PRS", *RIVALS), "group": ("majority",), **IMBALANCED},
-    ),
-    "architectures_crs": leads("PRS is above CRS on every architecture", "CRS", **ON_EVERY_NETWORK),
-    "architectures": leads(
-        "PRS is above ExStream on every architecture", "ExStream", **ON_EVERY_NETWORK
-    ),
-    "architectures_gss": leads(
-        "PRS is above GSS with Attention Consistency",
-        "GSS",
-        source=NETWORKS,
-        on=(COCO,),
-        where={"architecture": ATTENTION[:1], "varied": ATTENTIVE},
-    ),
-    "plain_multitask": Claim(
-        "In one offline epoch the plain network is the best architecture",
-        NETWORKS,
-        "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; Multitask",
-        statistics.beats(PLAIN, *ATTENTION),
-        columns=("architecture", "metric"),
-        where={**MODELS, "method": ("Multitask",), "varied": ("frozen_stages", *ATTENTIVE)},
-    ),
-    "plain_online": Claim(
-        "In the online stream the plain network is the best architecture",
-        NETWORKS,
-        "least lead of the plain network over both attention nets in C-F1, O-F1, mAP; PRS",
-        statistics.beats(PLAIN, *ATTENTION),
-        on=(COCO,),
-        columns=("architecture", "metric"),
-        where={"method": ("PRS",), **MODELS},
-    ),
-    "balanced_is_harder": harder_when_balanced("the plain network", PLAIN),
+    "variance_crs": varied("CRS"),
+    "variance_gss": varied("GSS"),
+    "variance_exstream": varied("ExStream", on=(COCO,)),
+    "single_crs": leads("PRS", "CRS", **WHOLE_TEST_SET),
+    "single_gss": leads("PRS", "GSS", **WHOLE_TEST_SET),
+    "after_four": leads("PRS", "CRS", **AFTER_FOUR),
+    "any_time_crs": leads("PRS", "CRS", at=_later),
+    "any_time": leads("PRS", *ALL, at=_later),
+    "lead_grows": number(_lead_grows),
+    "imbalanced_crs": leads("PRS", "CRS", **UNBALANCED),
+    "imbalanced": leads("PRS", *RIVALS, **UNBALANCED),
+    "imbalanced_majority": leads("PRS", "GSS", "ExStream", **UNBALANCED_MAJORITY),
+    "architectures_crs": leads("PRS", "CRS", **NETWORKS),
+    "architectures": leads("PRS", "ExStream", **NETWORKS),
+    "architectures_gss": leads("PRS", "GSS", **WITH_AC),
+    "plain_multitask": plain_ahead("Multitask", PLAIN),
+    "plain_online": plain_ahead("PRS", "", on=(COCO,)),
+    "balanced_is_harder": harder_when_balanced({"plain net": PLAIN}),
     "balanced_is_harder_for_all": harder_when_balanced(
-        "all architectures", PLAIN, *ATTENTION, place="; plain net and both attention nets"
+        {"plain net": PLAIN} | ATTENTION
     ),
 }
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CLAIMS = {name: replace(claim, **_WORDS[name]) for name, claim in _CLAIMS.items()}

@@ -84,7 +84,9 @@ class _SignedDistances(ReferencePRS):
 
     def distances(self, k, p):
         counts = self.class_counts - self.labels_of(k)  # (K, C)
-        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)  # rounding alone
+        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(
+            axis=1
+        )  # rounding alone
 
 
 class _TiesBySlot(ReferencePRS):
@@ -224,7 +226,9 @@ def deviation_configs(
     ]
 
 
-def contest_configs(names: Sequence[str], seeds: Sequence[int], rho: float) -> list[RunConfig]:
+def contest_configs(
+    names: Sequence[str], seeds: Sequence[int], rho: float
+) -> list[RunConfig]:
     """Make the runs of what published code calls PRS."""
     return [
         DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
@@ -260,8 +264,15 @@ def memory_mix(
                 mix = counts / counts.sum()
                 gap = np.abs(mix - p / p.sum()).sum() / 2
                 values = gap, mix[rare].sum(), 1 - held.mean() / seen
-                run = config.dataset, name_of(config), config.seed, 100 * step / len(batches)
-                rows += [(*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)]
+                run = (
+                    config.dataset,
+                    name_of(config),
+                    config.seed,
+                    100 * step / len(batches),
+                )
+                rows += [
+                    (*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)
+                ]
     columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -308,8 +319,12 @@ def contest(runs: Sequence[Run]) -> pd.DataFrame:
     rows = pd.concat(rows, ignore_index=True)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
-    scores = rows.groupby(keys, sort=False)["value"].agg(mean="mean", sd="std", seeds="count")
-    apart = [contrasts(rows, name, "PRS").assign(method=name) for name in (*CONTEST, "CRS")]
+    scores = rows.groupby(keys, sort=False)["value"].agg(
+        mean="mean", sd="std", seeds="count"
+    )
+    apart = [
+        contrasts(rows, name, "PRS").assign(method=name) for name in (*CONTEST, "CRS")
+    ]
     apart = pd.concat(apart).set_index(keys)[["difference", "low", "high"]]
     table = scores.join(apart).reindex(SOURCES, level="method").reset_index()
     return table.assign(source=table["method"].map(SOURCES))

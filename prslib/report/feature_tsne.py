@@ -125,7 +125,8 @@ def embed(
             30.0, (len(images) - 1) / 3
         )  # scikit-learn's default, and for few images
         with threadpool_limits(1):  # the same picture every time
-            # the first two principal components as a start: the large shape is not random
+            # the first two principal components as a start: the large shape is not
+            # random
             tsne = TSNE(init="pca", perplexity=perplexity, random_state=seed)
             plane = tsne.fit_transform(features)
         frames.append(images.assign(x=plane[:, 0], y=plane[:, 1]))

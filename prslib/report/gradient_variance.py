@@ -59,7 +59,8 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
                 f"expected runs that measured the gradient variance, got {run.config.method} on "
                 f"{run.config.dataset} without; ask for variance_points of a method with a memory"
             )
-        # another order of the tasks drops another number of images, so that these differ
+        # another order of the tasks drops another number of images, so that these
+        # differ
         frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
     return pd.concat(frames, ignore_index=True)
 

@@ -13,30 +13,55 @@ from prslib.checks import one_of
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report import notebook, topics
-from prslib.report import observations as observed
-from prslib.report.claims import CLAIMS
-from prslib.report.observations import SETTING, Claim, observe, published_observations
-from prslib.report.statistics import holm
+from prslib.report.claims import CLAIMS, Claim, Scores
+from prslib.report.observations import (
+    RELATIONS,
+    SETTING,
+    observe,
+    published_observations,
+)
+from prslib.report.statistics import VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
-from prslib.report.tables import PRECISION_RECALL
+from prslib.report.tables import METRICS, PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
 
 # fields that the paper's tables vary
-VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule", "test_set"}
-OF_A_MODEL = {"learning_rate", "model"}  # a network of its own may have a step size of its own
+VARIED = {
+    "epochs",
+    "frozen_stages",
+    "memory_size",
+    "model",
+    "rho",
+    "schedule",
+    "test_set",
+}
+OF_A_MODEL = {
+    "learning_rate",
+    "model",
+}  # a network of its own may have a step size of its own
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric", "task"]
+MATCH = [
+    *SETTING,
+    "frozen",
+    "power",
+    "trained_tasks",
+    "group",
+    "measure",
+    "metric",
+    "task",
+]
 VERDICT_STYLES = {  # colour and what to look for without colours
     "holds": ("#0072B2", "o"),
     "does not hold": ("#D55E00", "v"),
+    "no difference": ("#009E73", "s"),
     "undecided": ("#777777", "D"),
     "not run": ("#bbbbbb", ""),
 }
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
 HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
-    *("tail_crs", "prs_balances", "above_crs", "best", "crs_majority_c_f1", "majority"),
-    *("schedules_crs", "rho_best"),
+    *("tail_crs", "tail_crs_lost", "prs_balances", "above_crs", "best", "crs_majority"),
+    *("majority", "schedules_crs", "rho_ends"),
 )
 FLOOR = -30  # percent: of forgetting, which has no lower end
 
@@ -59,7 +84,14 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
         .replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
         .mask(both["measure"] == "forget", "forgetting"),
     )
-    setting = ["method", "architecture", "memory_size", "schedule", "epochs", "test_set"]
+    setting = [
+        "method",
+        "architecture",
+        "memory_size",
+        "schedule",
+        "epochs",
+        "test_set",
+    ]
     cell = ["trained_tasks", "group", "measure", "metric", "kind"]
     values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
     origin = ["dataset", "data", "profile", "note"]
@@ -72,23 +104,25 @@ def _alike(varied: str) -> bool:
 
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each data set: the paper's own, then parts of these, then stand-ins."""
-    rank = rows["data"].map(observed.KINDS.index)
-    rows = rows.assign(rank=rank.groupby(rows["dataset"]).transform("max"))  # the humblest
+    """Return a row for each data set."""
+    rank = rows["data"].map(RELATIONS.index)
+    rows = rows.assign(
+        rank=rank.groupby(rows["dataset"]).transform("max")
+    )  # the humblest
     rows = rows.drop_duplicates("dataset").sort_values("rank", kind="stable")
-    data = [observed.KINDS[number] for number in rows["rank"]]
+    data = [RELATIONS[number] for number in rows["rank"]]
     return rows.assign(data=data)[["stands_for", "dataset", "data"]]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up every table of `cells`: how much was run, how far off, and in which order."""
+    """Sum up every table of `cells`."""
     table = []
     for name, part in rows.groupby("table", sort=False):
         run = part[part["status"] == "run"]
         scores = run[run["measure"] == "score"]
         found = rank_correlations(scores)
         row = {"table": name, "cells": len(part), "run": len(run)}
-        row["stand_ins"] = int((run["data"] == observed.KINDS[-1]).sum())
+        row["stand_ins"] = int((run["data"] == RELATIONS[-1]).sum())
         row["mean_difference"] = scores["difference"].abs().mean()
         row["rank_correlation"] = np.mean(found) if found else np.nan
         table.append(row | {"columns": len(found)})
@@ -130,9 +164,12 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 
 def gather(
-    wanted: Sequence[RunConfig], missing: str, store: Store | None = None, device: str = "cpu"
+    wanted: Sequence[RunConfig],
+    missing: str,
+    store: Store | None = None,
+    device: str = "cpu",
 ) -> pd.DataFrame:
-    """Load the runs that are stored, train the others if `missing` is "train", and observe."""
+    """Load the runs that are stored, train the others if `missing` is "train"."""
     store = store or Store()
     if missing == "train":
         return observe(run_all(wanted, store, device=device), wanted)
@@ -140,34 +177,41 @@ def gather(
 
 
 def decide(
-    observations: pd.DataFrame,
-    wanted: Sequence[RunConfig],
-    level: float = 0.95,
-    claims: dict[str, Claim] = CLAIMS,
+    observations: pd.DataFrame, level: float = 0.95, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    printed = published_observations().drop_duplicates(MATCH)  # the main table comes first
-    printed = dict(list(printed.groupby("stands_for")))
-    ours, rows = dict(list(observations.groupby("dataset"))), []
-    turns = dict(list(in_turn(observations).groupby("stands_for", sort=False)))
-    nowhere = pd.DataFrame([{"dataset": "", "data": ""}])
+    theirs = published_observations().drop_duplicates(
+        MATCH
+    )  # the main table comes first
+    printed = {name: Scores(rows) for name, rows in theirs.groupby("stands_for")}
+    ours = {name: Scores(rows) for name, rows in observations.groupby("dataset")}
+    order, nothing, rows = in_turn(observations), Scores(observations.iloc[:0]), []
     for name, claim in claims.items():
-        needed = claim.needs(wanted)
         for paper in claim.on:
-            said = {"claim": name, "statement": claim.statement, "source": claim.source}
-            said |= {"test": claim.test, "unit": claim.unit, "stands_for": paper}
-            said["published"] = claim.interval(printed[paper]).effect
-            for dataset, data in turns.get(paper, nowhere)[["dataset", "data"]].to_numpy():
-                found = claim.interval(ours.get(dataset, observations.iloc[:0]), level)
-                runs = sum(config.dataset == dataset for config in needed)
-                origin = {"dataset": dataset, "data": data, "runs": runs}
-                rows.append(said | vars(found) | {"alone": found.verdict} | origin)
+            head = {"claim": name, "statement": claim.statement, "source": claim.source}
+            head |= {"test": claim.test, "unit": claim.unit, "over": claim.over}
+            head |= {"stands_for": paper}
+            theirs = claim.decide(printed[paper], level)["effect"]
+            head["published"] = claim.printed.get(paper, theirs)
+            datasets = order.loc[order["stands_for"] == paper, ["dataset", "data"]]
+            found = [
+                head
+                | {"dataset": dataset, "data": data}
+                | claim.decide(ours[dataset], level)
+                for dataset, data in datasets.to_numpy()
+            ]
+            run = [row for row in found if row["alone"] != "not run"]
+            nowhere = head | {"dataset": "", "data": ""} | claim.decide(nothing, level)
+            rows += run or found[:1] or [nowhere]
     decided = pd.DataFrame(rows)
-    there, whose = decided["alone"] != "not run", [decided["claim"], decided["stands_for"]]
-    missing = ~there.groupby(whose).transform("any") & ~decided.duplicated(["claim", "stands_for"])
-    decided = decided[there | missing].reset_index(drop=True)
-    lost = (holm(decided["p"]) >= 1 - level) & (decided["alone"] != "not run")
-    return decided.assign(verdict=decided["alone"].mask(lost, "undecided"))
+    return decided.assign(verdict=corrected(decided, level))
+
+
+def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
+    """Return the verdicts after Holm's correction among all rows."""
+    clear = decided["alone"].isin(list(WORDS))
+    lost = clear & (holm(decided["p"]) >= 1 - level)
+    return decided["alone"].mask(lost, "undecided")
 
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
@@ -178,11 +222,14 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
         "where": [row.source for row in rows],
         "data": [_data(row) for row in rows],
         "effect": [_effect(row) for row in rows],
-        "p": ["" if np.isnan(row.p) else f"{row.p:.2g}" for row in rows],
-        "paper": ["" if np.isnan(row.published) else f"{row.published:+.1f}" for row in rows],
+        "weakest cell": [_cells(row) for row in rows],
+        **{metric: _by_itself(decided, metric) for metric in METRICS},
+        "paper": [
+            "" if np.isnan(row.published) else f"{row.published:+.1f}" for row in rows
+        ],
         "seeds": [row.seeds or "" for row in rows],
-        "by itself": [row.alone for row in rows],
-        "verdict": [row.verdict for row in rows],
+        "uncorrected": [_verdict(row, row.alone) for row in rows],
+        "after Holm": [_verdict(row, row.verdict) for row in rows],
     }
     return pd.DataFrame(columns)
 
@@ -191,16 +238,26 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims that data sets for the same one of the paper decide differently."""
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
-    return account(run[several])[["claim", "data", "effect", "paper", "seeds", "by itself"]]
+    return account(run[several])[
+        ["claim", "data", "effect", "paper", "seeds", "uncorrected"]
+    ]
 
 
 def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
-    """Lay out some claims, each decided by itself on a notebook's own runs, as Markdown."""
+    """Lay out some claims, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
-    decided = decide(observe(runs, wanted), wanted, claims=claims)
+    decided = decide(observe(runs, wanted), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
-    table = table.assign(verdict=table["by itself"])
-    return as_markdown(table[["claim", "data", "effect", "paper", "verdict"]])
+    columns = [
+        "claim",
+        "data",
+        "effect",
+        "weakest cell",
+        *METRICS,
+        "paper",
+        "uncorrected",
+    ]
+    return as_markdown(table[columns].rename(columns={"uncorrected": "verdict"}))
 
 
 def as_markdown(table: pd.DataFrame) -> str:
@@ -210,41 +267,115 @@ def as_markdown(table: pd.DataFrame) -> str:
 
 
 def _data(row) -> str:
-    if row.data in ("", observed.KINDS[0]):
+    if row.data in ("", RELATIONS[0]):
         return row.stands_for
-    part = "part of " if row.data == observed.KINDS[1] else ""
+    part = "part of " if row.data == RELATIONS[1] else ""
     return f"{row.dataset} [{part}{row.stands_for}]"
 
 
 def _effect(row) -> str:
-    if row.verdict == "not run":
+    if row.alone == "not run":
         return ""
-    interval = f" [{row.low:+.1f}, {row.high:+.1f}]" if row.seeds > 1 else ""
-    return f"{row.effect:+.1f}{interval} {row.unit}"
+    digits = 2 if row.unit == "rank correlation" else 1
+    low, high = (f"{value:+.{digits}f}" for value in (row.low, row.high))
+    interval = f" [{low}, {high}]" if row.seeds > 1 else ""
+    return f"{row.effect:+.{digits}f}{interval} {row.unit}"
+
+
+def _cells(row) -> str:
+    """Say where a claim about several cells is weakest, and in how many it is clear."""
+    if not row.weakest:
+        return ""
+    clear = f"clearly above in {row.above} of {row.cells}, below in {row.below}"
+    return f"{row.weakest}; {clear}"
+
+
+def _by_itself(decided: pd.DataFrame, metric: str) -> list[str]:
+    names = [f"{metric} {name}" for name in ("effect", "low", "high")]
+    return [
+        "" if np.isnan(effect) else f"{effect:+.1f} [{low:+.1f}, {high:+.1f}]"
+        for effect, low, high in decided[names].to_numpy(float)
+    ]
+
+
+def _verdict(row, verdict: str) -> str:
+    """Say a verdict; of a narrow interval how large a difference it leaves open."""
+    if verdict != "no difference":
+        return verdict
+    digits = 2 if row.unit == "rank correlation" else 1
+    return f"no difference larger than {max(abs(row.low), abs(row.high)):.{digits}f}"
+
+
+def counts(decided: pd.DataFrame) -> pd.DataFrame:
+    """Count the rows by verdict, real images first and apart from stand-ins."""
+    real = decided["data"].map(
+        lambda data: "stand-ins" if data == RELATIONS[-1] else "real images"
+    )
+    run = decided[decided["verdict"] != "not run"]
+    table = run.groupby([real.rename("images"), "verdict"]).size().unstack(fill_value=0)
+    table = table.reindex(["real images", "stand-ins"]).dropna(how="all").astype(int)
+    table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
+    return table.assign(rows=table.sum(axis=1))
 
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw ours of `cells` that were run over the paper's; marks of stand-ins are open."""
+    """Draw ours of `cells` that were run over the paper's."""
     if below := int((frame["ours"] < FLOOR).sum()):
-        ax.text(103, FLOOR, f"{below} lower", ha="right", va="center", color="0.35", fontsize=8)
+        ax.text(
+            103,
+            FLOOR,
+            f"{below} lower",
+            ha="right",
+            va="center",
+            color="0.35",
+            fontsize=8,
+        )
     frame = frame.assign(ours=frame["ours"].clip(FLOOR))
     looks = looks_of(frame["method"])
     for method, look in looks.items():
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == observed.KINDS[-1] else look["color"]
-            style = {"edgecolors": look["color"], "facecolors": fill, "zorder": look["zorder"]}
+            fill = "none" if data == RELATIONS[-1] else look["color"]
+            style = {
+                "edgecolors": look["color"],
+                "facecolors": fill,
+                "zorder": look["zorder"],
+            }
             ax.scatter(
-                rows["theirs"], rows["ours"], s=16, linewidths=0.9, marker=look["marker"], **style
+                rows["theirs"],
+                rows["ours"],
+                s=16,
+                linewidths=0.9,
+                marker=look["marker"],
+                **style,
             )
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
     ticks = range(-25 if lowest < 0 else 0, 101, 25)
-    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal", xticks=ticks, yticks=ticks)
+    ax.set(
+        xlabel="paper (%)",
+        ylabel="ours (%)",
+        aspect="equal",
+        xticks=ticks,
+        yticks=ticks,
+    )
     ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
-    marks = {name: (look["marker"], look["color"], "none") for name, look in looks.items()}
-    marks |= {"paper's data, or a part": ("o", "0.4", "0.4"), "stand-in": ("o", "0.4", "none")}
+    marks = {
+        name: (look["marker"], look["color"], "none") for name, look in looks.items()
+    }
+    marks |= {
+        "paper's data, or a part": ("o", "0.4", "0.4"),
+        "stand-in": ("o", "0.4", "none"),
+    }
     handles = [
-        Line2D([], [], marker=marker, color=colour, markerfacecolor=fill, ls="", markersize=5)
+        Line2D(
+            [],
+            [],
+            marker=marker,
+            color=colour,
+            markerfacecolor=fill,
+            ls="",
+            markersize=5,
+        )
         for marker, colour, fill in marks.values()
     ]
     ax.legend(handles, list(marks))
@@ -255,7 +386,15 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
     for y, row in enumerate(frame.itertuples()):
         colour, marker = VERDICT_STYLES[row.verdict]
-        ax.plot(row.published, y, marker="|", color="black", markersize=7, linestyle="", zorder=2)
+        ax.plot(
+            row.published,
+            y,
+            marker="|",
+            color="black",
+            markersize=7,
+            linestyle="",
+            zorder=2,
+        )
         if row.verdict != "not run":
             fill = colour if np.isfinite(row.low) else "white"  # of one seed
             ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, zorder=3)
@@ -264,7 +403,9 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     first = ~frame["claim"].duplicated()
     for begin in np.flatnonzero(first & (first.cumsum() % 2 == 1)):
         lines = (frame["claim"] == frame["claim"].iloc[begin]).sum()
-        ax.axhspan(begin - 0.5, begin + lines - 0.5, color="0.95", zorder=0, linewidth=0)
+        ax.axhspan(
+            begin - 0.5, begin + lines - 0.5, color="0.95", zorder=0, linewidth=0
+        )
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
     values = frame[["effect", "low", "high", "published"]].to_numpy(float)
@@ -277,7 +418,9 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     names = frame["statement"].where(first, "") + "   " + frame.apply(_letter, axis=1)
     ax.set_yticks(range(len(frame)), names)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(f"against the claim < 0 < for it\n(mostly points; logarithmic beyond {LINEAR})")
+    ax.set_xlabel(
+        f"against the claim < 0 < for it\n(mostly points; logarithmic beyond {LINEAR})"
+    )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
     _explain(frame, ax)
@@ -286,17 +429,26 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def _letter(row) -> str:
     letter = row.stands_for.removeprefix("Imbal-")[0]
-    return letter.lower() if row.data == observed.KINDS[-1] else letter
+    return letter.lower() if row.data == RELATIONS[-1] else letter
 
 
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:
     handles = {}
     for name, (colour, marker) in VERDICT_STYLES.items():
         title = name if marker else f"no mark: {name}"
-        handles[title] = Line2D([], [], color=colour, marker=marker, ls="-" if marker else "", ms=5)
-    open_mark = {"color": "#777777", "marker": "D", "markerfacecolor": "white", "linestyle": ""}
+        handles[title] = Line2D(
+            [], [], color=colour, marker=marker, ls="-" if marker else "", ms=5
+        )
+    open_mark = {
+        "color": "#777777",
+        "marker": "D",
+        "markerfacecolor": "white",
+        "linestyle": "",
+    }
     handles["open: one seed"] = Line2D([], [], markersize=5, **open_mark)
-    handles["paper's own numbers"] = Line2D([], [], color="black", marker="|", linestyle="")
+    handles["paper's own numbers"] = Line2D(
+        [], [], color="black", marker="|", linestyle=""
+    )
     names = [f"{_letter(row)} {_data(row)}" for row in frame.itertuples()]
     for name in dict.fromkeys(names):
         handles[name] = Line2D([], [], linestyle="")

@@ -105,7 +105,7 @@ def decide(
         found = observe(
             [run for run in runs if beginning(run.config) == weights], asked
         )
-        parts.append(ledger.decide(found, asked, level).assign(weights=weights))
+        parts.append(ledger.decide(found, level).assign(weights=weights))
     decided = pd.concat(parts, ignore_index=True)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
 
@@ -113,9 +113,9 @@ def decide(
 def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims whose verdict differs between weights: effect, interval and verdict."""
     account = ledger.account(decided)
-    cells = account["effect"] + ": " + account["verdict"]
+    cells = account["effect"] + ": " + account["after Holm"]
     rows = account.assign(weights=decided["weights"], cell=cells)
-    several = rows.groupby(["claim", "data"])["verdict"].transform("nunique") > 1
+    several = rows.groupby(["claim", "data"])["after Holm"].transform("nunique") > 1
     wide = rows[several].pivot_table(
         index=["claim", "data", "paper"], columns="weights", values="cell", aggfunc="first",
         sort=False,
@@ -150,7 +150,8 @@ def example_scenes(
 
 def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict:
     """Train the small network on scenes and return its state; "digits-3" has a seed of its own."""
-    # The same PyTorch gives the same bytes on every x86-64 processor. ``seen`` wraps the batches.
+    # The same PyTorch gives the same bytes on every x86-64 processor. ``seen`` wraps
+    # the batches.
     import torch
 
     from prslib.models.networks import make_model

@@ -13,8 +13,9 @@ from prslib.report.notebook import several
 from prslib.report.tables import beside, final
 from prslib.training.config import RunConfig, configs_of, paired
 
-# The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard schedule
-# stands in the table of memory sizes, and its forgetting in the main table alone.
+# The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
+# schedule stands in the table of memory sizes, and its forgetting in the main table
+# alone.
 SCHEDULE_TABLES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
 TABLE_2 = ("memory_and_schedules",)
 

@@ -15,8 +15,8 @@ from prslib.report.tables import GROUPS
 from prslib.training.methods import METHODS
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
-# colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the paper's rows
-# in its order, then later methods
+# colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
+# paper's rows in its order, then later methods
 LOOKS = {
     "Stream": ("#999999", ""),
     "Multitask": ("#666666", "s"),

@@ -1,6 +1,7 @@
 """Turn scores into the tables and sentences of the report, ours beside the paper's."""
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -8,8 +9,8 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from prslib import datasets, published
-from prslib.datasets import load_dataset
-from prslib.metrics import anytime_average, cumulative_average, forgetting
+from prslib.datasets import SequentialDataset, load_dataset
+from prslib.metrics import class_draws, forgetting
 from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
@@ -19,9 +20,8 @@ METRICS = ("C-F1", "O-F1", "mAP")
 MEASURES = {
     "score": "Scores",
     "forget": "Forgetting",
-    "anytime": "Anytime averages",
-    "cumulative": "Cumulative averages",
 }
+POOLED = ("O-P", "O-R", "O-F1")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
@@ -33,14 +33,39 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
     """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
     added = [{name: run.config.resolved[name] for name in fields} for run in runs]
-    frames = [with_draws(run).assign(**more) for run, more in zip(runs, added, strict=True)]
+    frames = [
+        with_draws(run).assign(**more) for run, more in zip(runs, added, strict=True)
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
+@cache
+def labels_of(name: str) -> SequentialDataset:
+    """Load a data set without its images, once."""
+    return load_dataset(name, images=False)
+
+
 def with_draws(run: Run) -> pd.DataFrame:
-    """Return a run's scores, and beside them those under resamples of the test images, if any."""
-    found = run.resampled
-    return run.scores if found is None else run.scores.merge(found, "left", _CELL[:4])
+    """Return a run's scores and, of few test images, those under resamples: `draws`.
+
+    Scores that average over classes resample the classes (`class_draws`); O-P, O-R and
+    O-F1 on all tasks seen pool the images, and have weights of the images.
+    """
+    draws = run.config.resolved["test_resamples"]
+    if not draws:
+        return run.scores
+    dataset = labels_of(run.config.dataset)
+    positives = dataset.tests[run.config.resolved["test_set"]].labels.sum(axis=0)
+    of_classes = class_draws(
+        run.scores, dataset.class_names, dataset.class_group, positives, draws
+    )
+    rows = run.scores.merge(of_classes, "left", _CELL[:4])
+    if run.resampled is not None:
+        of_images = rows[_CELL[:4]].merge(run.resampled, "left", _CELL[:4])["draws"]
+        pooled = rows["metric"].isin(POOLED) & of_images.notna()
+        of_images = of_images.map(np.asarray, na_action="ignore")
+        rows["draws"] = rows["draws"].mask(pooled, of_images)
+    return rows
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -51,32 +76,18 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
 def final(
     scores: pd.DataFrame,
     metrics: Sequence[str] = METRICS,
-    measures: Sequence[str] = ("score", "forget"),  # keys of `MEASURES`
 ) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
     both = [scored.assign(measure="score")]
-    online = scores[scores["schedule"] != ""]  # Multitask has no earlier tasks to forget
+    online = scores[
+        scores["schedule"] != ""
+    ]  # Multitask has no earlier tasks to forget
     if len(online):
-        online = online.drop(columns="draws", errors="ignore")
         both.append(forgetting(online).assign(measure="forget"))
-        over = {"anytime": anytime_average, "cumulative": cumulative_average}
-        for name in [name for name in over if name in measures]:
-            both.append(over[name](_with_samples(online)).assign(measure=name))
     return _percent(pd.concat(both, ignore_index=True), [*run, "measure"], metrics)
-
-
-def _with_samples(scores: pd.DataFrame) -> pd.DataFrame:
-    """Add how many samples of the stream a run had seen at each evaluation."""
-    seen = {}
-    for name, schedule in set(zip(scores["dataset"], scores["schedule"], strict=True)):
-        sizes = np.bincount(load_dataset(name, images=False).train.task)
-        parts = [sizes[list(map(int, part.split("+")))].sum() for part in schedule.split(",")]
-        seen |= {(name, schedule, k): n for k, n in enumerate(np.cumsum(parts), 1)}
-    keys = scores[["dataset", "schedule", "trained_tasks"]].itertuples(index=False, name=None)
-    return scores.assign(samples=[seen[key] for key in keys])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
@@ -86,10 +97,14 @@ def progression(scores: pd.DataFrame) -> pd.DataFrame:
     return _percent(rows.assign(measure="score"), columns, METRICS)
 
 
-def _percent(rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]) -> pd.DataFrame:
+def _percent(
+    rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]
+) -> pd.DataFrame:
     rows = rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
     values = {name: 100 * rows[name] for name in ("value", "draws") if name in rows}
-    return rows.assign(**values)[[*columns, "group", "metric", *values]].reset_index(drop=True)
+    return rows.assign(**values)[[*columns, "group", "metric", *values]].reset_index(
+        drop=True
+    )
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -99,14 +114,19 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
     orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
-    ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
+    ranks = {
+        name: {v: i for i, v in enumerate(values)} for name, values in orders.items()
+    }
     by_rank = {"key": lambda column: column.map(ranks[column.name]), "kind": "stable"}
     return table.sort_values(list(ranks), ignore_index=True, **by_rank)
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
-    names = {name: load_dataset(name, images=False).stands_for for name in set(rows["dataset"])}
+    names = {
+        name: load_dataset(name, images=False).stands_for
+        for name in set(rows["dataset"])
+    }
     rows = rows.assign(stands_for=rows["dataset"].map(names))
     return published.beside(rows, *tables, also=also)
 
@@ -119,10 +139,15 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         if table.empty:
             continue
         numbers = table.map(lambda cell: float(cell.partition(NEXT)[0] or "nan"))
-        methods, sources = (table.index.get_level_values(name) for name in ("method", "source"))
+        methods, sources = (
+            table.index.get_level_values(name) for name in ("method", "source")
+        )
         online = [np.nan if METHODS[name].offline else 1 for name in methods]
         blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
-        rivals, order = numbers.mul(online, axis=0), "min" if measure == "forget" else "max"
+        rivals, order = (
+            numbers.mul(online, axis=0),
+            "min" if measure == "forget" else "max",
+        )
         best = rivals == rivals.groupby([*blocks, sources]).transform(order)
         bold = np.where(best, "font-weight: bold", "")
         shown = table.style.set_caption(f"{title} in percent, best in bold")
@@ -140,16 +165,25 @@ def main_table(
     """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
     texts = {"sd": f"{NEXT}±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
-    said = {k: rows[k].map(text.format).where(rows[k].notna(), "") for k, text in texts.items()}
+    said = {
+        k: rows[k].map(text.format).where(rows[k].notna(), "")
+        for k, text in texts.items()
+    }
     pair = {"ours": said["mean"] + said["sd"], "paper": said["published"]}
-    cells = pd.concat([rows.assign(source=name, cell=cell) for name, cell in pair.items()])
+    cells = pd.concat(
+        [rows.assign(source=name, cell=cell) for name, cell in pair.items()]
+    )
     index = [*by, "method", "source"]
-    table = cells.pivot(index=index, columns=["group", "metric"], values="cell").fillna("")
+    table = cells.pivot(index=index, columns=["group", "metric"], values="cell").fillna(
+        ""
+    )
     blocks = [rows[column].drop_duplicates() for column in by]
     order = list(product(*blocks, METHODS, ("ours", "paper")))
     table = table.reindex([key for key in order if key in table.index])
     table = table[(table != "").any(axis=1)]
-    return table.reindex(columns=[key for key in product(GROUPS, metrics) if key in table.columns])
+    return table.reindex(
+        columns=[key for key in product(GROUPS, metrics) if key in table.columns]
+    )
 
 
 def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -158,13 +192,20 @@ def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
     return [name for name in usual if name in rows]
 
 
-def seed_gaps(rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()) -> pd.DataFrame:
+def seed_gaps(
+    rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()
+) -> pd.DataFrame:
     """Return how far one method is above another at each of its seeds; NaN if one is missing."""
     if "measure" in rows:
         rows = rows[rows["measure"] == "score"]
-    keys, values = [*_keys(rows, by), "seed"], [name for name in _VALUES if name in rows]
+    keys, values = (
+        [*_keys(rows, by), "seed"],
+        [name for name in _VALUES if name in rows],
+    )
     table = rows.set_index(keys)
-    first, second = (table.loc[table["method"] == name, values] for name in (method, than))
+    first, second = (
+        table.loc[table["method"] == name, values] for name in (method, than)
+    )
     return (first - second).reindex(first.index).reset_index()
 
 
@@ -182,14 +223,18 @@ def contrasts(
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
     if cells is not None:
-        gaps = gaps[[pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]]
+        gaps = gaps[
+            [pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]
+        ]
     keys = [name for name in _keys(gaps, by) if name != "measure"]
     if over:
         values = [name for name in ("value", "published") if name in gaps]
         gaps = gaps.groupby([*keys, "seed"], **_KEEP_ALL)[values].mean().reset_index()
     table = over_seeds(gaps, keys)
     if "published" in gaps:
-        table["published"] = gaps.groupby(keys, **_KEEP_ALL)["published"].first().to_numpy()
+        table["published"] = (
+            gaps.groupby(keys, **_KEEP_ALL)["published"].first().to_numpy()
+        )
     if place is None:
         place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
         place += ", {group} {metric}" if "group" in gaps else ""
@@ -203,8 +248,14 @@ def contrasts(
 def in_short(gaps: pd.DataFrame) -> str:
     """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
     above, below = ((gaps["clearly"] == word).sum() for word in WORDS.values())
-    few = "" if gaps["seeds"].max() >= DECIDING else f"; it takes {DECIDING} seeds to be clear"
-    lines = [f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below{few}.\n"]
+    few = (
+        ""
+        if gaps["seeds"].max() >= DECIDING
+        else f"; it takes {DECIDING} seeds to be clear"
+    )
+    lines = [
+        f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below{few}.\n"
+    ]
     for _, part in gaps.groupby("dataset", sort=False):
         clear = part[part["clearly"] != ""]
         ends = (clear if len(clear) else part)["difference"].agg(["idxmax", "idxmin"])

@@ -1,4 +1,4 @@
-"""Measure forgetting class by class, its correlation with class size, and draw it (Figure 1)."""
+"""Measure forgetting class by class, its correlation with class size, and draw it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,64 +6,103 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
-from prslib.datasets import load_dataset
+from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
 from prslib.report import notebook
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, in_order
+from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig, configs_of
 from prslib.training.methods import METHODS
 
 METRICS = ("AP", "F1")
-MEASURES = {"normalised": True, "absolute": False}  # the paper's, and that of Chaudhry et al.
+MEASURES = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
 TASK_GAP = 1.5  # bars' widths between two tasks
 
 
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
-    """Measure the forgetting of every class of all tasks but the last in percent."""
+    """Measure the forgetting of every class of all tasks but the last, by both `MEASURES`.
+
+    In percent of the best score, or in points; NaN where a class was never learned.
+    """
     return pd.concat([_forgetting_of(run) for run in runs], ignore_index=True)
 
 
 def _forgetting_of(run: Run) -> pd.DataFrame:
-    """Measure one run; tasks in the order of the schedule, their classes from large to small."""
+    """Measure one run; tasks in the order of the schedule, classes from large to small."""
     scores, config = run.scores, run.config
     if (scores["schedule"] == "").any():
         raise ValueError(
-            f"expected runs that see one task after the other, got {config.method}; leave it out"
+            "expected runs that see one task after the other, got "
+            f"{config.method}; leave it out"
         )
-    dataset, turn = load_dataset(config.dataset, images=False), config.resolved["schedule"].index
+    dataset = labels_of(config.dataset)
+    turn = config.resolved["schedule"].index
     sizes = class_statistics(dataset).drop(columns="dataset")
     sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
-    rows = scores[scores["metric"].isin(METRICS) & scores["group"].isin(dataset.class_names)]
+    in_order = sizes["class"].tolist()
+    of_classes = scores["group"].isin(dataset.class_names)
+    rows = scores[scores["metric"].isin(METRICS) & of_classes]
     measured = pd.concat(
         [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
-    ).dropna(subset="value")
-    measured = measured.rename(columns={"group": "class"}).assign(value=100 * measured["value"])
-    rows = sizes.rename(columns={"group": "class_group"}).merge(measured, on="class", sort=False)
-    return rows.assign(place=rows["class"].map(sizes["class"].tolist().index))
+    ).dropna(subset="unlearned")
+    measured = measured.rename(columns={"group": "class"})
+    measured = measured.assign(value=100 * measured["value"])
+    sizes = sizes.rename(columns={"group": "class_group"})
+    rows = sizes.merge(measured, on="class", sort=False)
+    return rows.assign(place=rows["class"].map(in_order.index))
 
 
-def size_correlations(rows: pd.DataFrame) -> pd.DataFrame:
-    """Correlate forgetting with class size by rank (Spearman), task by task; NaN without a rank."""
+def size_correlations(
+    rows: pd.DataFrame, weights: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Correlate forgetting with class size by rank (Spearman), task by task.
+
+    NaN without a rank. With weights of the classes, a column each, the column draws has
+    the correlation under each.
+    """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
-    for key, part in rows.groupby(keys, sort=False):
-        alike = part["value"].nunique() < 2 or part["images"].nunique() < 2
-        correlation = np.nan if alike else float(spearmanr(part["images"], part["value"]).statistic)
-        table.append(dict(zip(keys, key, strict=True)) | {"correlation": correlation})
+    for key, part in rows.dropna(subset="value").groupby(keys, sort=False):
+        row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
+        if part["value"].nunique() > 1 and part["images"].nunique() > 1:
+            ranks = rankdata(part[["images", "value"]], axis=0).T  # (2, classes)
+            row["correlation"] = float(_correlation(ranks, np.ones((1, len(part))))[0])
+            if weights is not None:
+                row["draws"] = _correlation(ranks, weights[part["class"]].to_numpy())
+        table.append(row)
     return pd.DataFrame(table)
 
 
+def _correlation(pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the correlation of two rows (2, n) under weights (draws, n)."""
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    mean = weights @ pair.T  # (draws, 2)
+    square = weights @ (pair**2).T - mean**2
+    product = weights @ pair.prod(axis=0) - mean.prod(axis=1)
+    return product / np.sqrt(square.prod(axis=1))
+
+
+def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of classes, in percent, that were never learned, by group."""
+    keys = ["dataset", "method", "metric", "class_group"]
+    shares = rows[rows["measure"] == "normalised"].groupby(keys, sort=False)[
+        "unlearned"
+    ]
+    table = (100 * shares.mean()).unstack("class_group")
+    return table.reindex(columns=list(GROUPS)).reset_index()
+
+
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Average the rank correlations over tasks and then over seeds, with a sentence for each."""
+    """Average the rank correlations over tasks, then over seeds, with a sentence each."""
     keys = ["dataset", "method", "metric", "measure"]
     rank = {"key": lambda column: column.map(list(METHODS).index), "kind": "stable"}
     correlations = correlations.sort_values("method", **rank)
     by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
-    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="size")
+    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="count")
     each = correlations.groupby(keys, sort=False)["correlation"]
     table["negative"] = each.agg(lambda values: int((values < 0).sum()))
     table["cells"] = each.count()  # one a task and seed
@@ -75,30 +114,37 @@ def _sentence(row) -> str:
     """Say one row of `tail_table`."""
     head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
     if not row.cells:
-        return f"{head}: every class of a task is forgotten alike; there is no order to correlate."
-    spread = "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
+        return f"{head}: no task has an order to correlate."
+    spread = (
+        "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
+    )
     return (
-        f"{head}: {row.mean:+.2f} ({spread}); small classes are forgotten more in {row.negative} "
-        f"of {row.cells} tasks, each seed counted."
+        f"{head}: rank correlation {row.mean:+.2f} ({spread}); small classes are forgotten "
+        f"more in {row.negative} of {row.cells} tasks, each seed counted."
     )
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one method's forgetting of every class as bars."""
-    (method,) = in_order(frame["method"])  # which gives a method of a user's own a colour
+    (method,) = in_order(
+        frame["method"]
+    )  # which gives a method of a user's own a colour
     values = _placed(frame, ax).groupby("x")["value"]
     means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
     ax.bar(means.index, means, width=0.85, color=COLOURS[method])
     if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
-        ax.vlines(middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds")
+        ax.vlines(
+            middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds"
+        )
         ax.legend()
     ax.axhline(0, color="0.35", linewidth=0.8)
-    ax.set_ylabel(f"{method}:\nforgetting (%)")
+    plain = "measure" in frame and (frame["measure"] == "plain").all()
+    ax.set_ylabel(f"{method}:\nforgetting ({'points' if plain else '%'})")
     return ax
 
 
 def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the number of training images of every class, for the panel above its forgetting."""
+    """Draw training images of every class, for the panel above its forgetting."""
     rows = _placed(frame, ax).drop_duplicates("x")
     ax.plot(rows["x"], rows["images"], ".", color="0.2")
     for task, part in rows.groupby("task", sort=False):
@@ -113,7 +159,10 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     """Return the classes with their place `x` on an axis, which gets their names."""
-    turn = {task: number for number, task in enumerate(frame.sort_values("place")["task"].unique())}
+    turn = {
+        task: number
+        for number, task in enumerate(frame.sort_values("place")["task"].unique())
+    }
     frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)

@@ -137,7 +137,8 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
             "class": np.arange(stream.shape[1]),
             "frequency": sampler.class_freq,
         }
-        # m samples hold more than m labels: the quota is scaled to the labels, as in Eq. (3)
+        # m samples hold more than m labels: the quota is scaled to the labels, as in
+        # Eq. (3)
         columns |= {"quota": partition * held.sum(), "in_memory": held}
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)

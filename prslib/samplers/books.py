@@ -62,10 +62,10 @@ def has_room(state, classes):
     """Tell whether a sample's classes have room, each for one more slot."""
     if len(classes) > state.classes.shape[1]:
         return False
+    room = True
     for c in classes:
-        if state.start[c] + state.class_counts[c] == state.start[c + 1]:
-            return False
-    return True
+        room &= state.start[c] + state.class_counts[c] < state.start[c + 1]
+    return room
 
 
 @compiled

@@ -300,7 +300,9 @@ def test_two_classes_are_trained_at_once():
         assert part.seen == ORDER[: start + 2]
         assert set(classes[part.batches].ravel()) == set(pair)
         assert len(part.batches) == sum(dataset.class_freq[list(pair)]) // 10
-    swapped = RunConfig(dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:]))
+    swapped = RunConfig(
+        dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:])
+    )
     np.testing.assert_array_equal(stream(swapped, dataset)[0].batches, parts[0].batches)
 
 

@@ -123,7 +123,9 @@ def test_a_plan_counts_what_is_missing_once(tmp_path, monkeypatch, capsys, one_s
         "main_results": configs(**MLP, method=["CRS", "PRS"], batch_size=30),
         "rho_sweep": configs(**MLP, method="PRS", rho=[0.0, 1.0], batch_size=30),
     }
-    monkeypatch.setattr("prslib.report.topics.runs_of", lambda _profile, name: wanted[name])
+    monkeypatch.setattr(
+        "prslib.report.topics.runs_of", lambda _profile, name: wanted[name]
+    )
     steps = work_of(wanted["rho_sweep"][0]).steps
     run_all(wanted["main_results"][:1], workers=1)
     assert main(["plan", "--profile", "smoke", "main_results", "rho_sweep"]) == 0

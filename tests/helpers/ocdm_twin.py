@@ -50,4 +50,6 @@ class Twin:
     def settle(self, kept, candidates):
         """Return the slots of the new samples: their own, one that came free, or none."""
         free = iter(sorted(set(range(self.size)) - set(kept)))
-        return [k if k < self.size else next(free) if k in kept else -1 for k in candidates]
+        return [
+            k if k < self.size else next(free) if k in kept else -1 for k in candidates
+        ]

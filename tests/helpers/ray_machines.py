@@ -1,7 +1,7 @@
 """Two machines of a Ray cluster, played by two nodes on this one, until standard input is closed.
 
-A process of its own, so that what Ray leaves in a process stays out of the tests'. It prints the
-address and the process that is the second machine.
+A process of its own, so that what Ray leaves in a process stays out of the tests'. It
+prints the address and the process that is the second machine.
 """
 
 import inspect
@@ -50,6 +50,9 @@ if __name__ == "__main__":
     cluster = Cluster(initialize_head=True, head_node_args=machine())
     second = cluster.add_node(**machine())
     (raylet,) = second.all_processes["raylet"]
-    print(json.dumps({"address": cluster.address, "second": raylet.process.pid}), flush=True)
+    print(
+        json.dumps({"address": cluster.address, "second": raylet.process.pid}),
+        flush=True,
+    )
     sys.stdin.read()
     cluster.shutdown()

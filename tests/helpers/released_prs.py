@@ -10,7 +10,9 @@ class ReleasedPRS(ReferencePRS):
 
     def __init__(self, size, num_classes, seed, *, rho=0.0):
         super().__init__(size, num_classes, seed, rho=rho)
-        self._stale = np.zeros(self.num_classes, np.float32)  # p_i, also of a class that left
+        self._stale = np.zeros(
+            self.num_classes, np.float32
+        )  # p_i, also of a class that left
         self._order = []  # classes, first seen first
 
     def follow(self, y, slot):
@@ -37,7 +39,9 @@ class ReleasedPRS(ReferencePRS):
 
     def surplus(self, p):
         """Return delta_i of the classes in memory, float32."""
-        delta = self.class_counts.astype(np.float32) - p * np.float32(self.class_counts.sum())
+        delta = self.class_counts.astype(np.float32) - p * np.float32(
+            self.class_counts.sum()
+        )
         return np.where(self.class_counts > 0, delta, np.float32(0))
 
     def class_probability(self, delta):

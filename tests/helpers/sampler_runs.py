@@ -35,7 +35,8 @@ def opposed(start, length):
     return products
 
 
-# what samplers need beside labels: the same for the same rows of the stream, however it is cut
+# what samplers need beside labels: the same for the same rows of the stream, however it
+# is cut
 NEEDS = {
     "features": lambda start, length: VALUES[start : start + length],
     "gradient_products": opposed,

@@ -11,7 +11,9 @@ from prslib.report.tables import average, main_table
 from prslib.training.config import RunConfig
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
-NETWORKS = [{"model": name, "frozen_stages": 0} for name in ("convnet", CONSISTENCY, RECURRENT)]
+NETWORKS = [
+    {"model": name, "frozen_stages": 0} for name in ("convnet", CONSISTENCY, RECURRENT)
+]
 SETS = ["balanced", "imbalanced"]
 
 
@@ -27,7 +29,9 @@ def test_costly_networks_take_the_fewest_epochs_and_the_others_all():
     assert {config.method for config in made} == {"Multitask"}
     settings = {}
     for config in made:
-        settings.setdefault(config.model, []).append((config.epochs, config.test_set, config.seed))
+        settings.setdefault(config.model, []).append(
+            (config.epochs, config.test_set, config.seed)
+        )
     every = {(e, t, s) for e in (1, 3) for t in SETS for s in (0, 1)}
     assert set(settings["convnet"]) == set(settings[RECURRENT]) == every
     assert set(settings[CONSISTENCY]) == {(1, t, s) for t in SETS for s in (0, 1)}
@@ -35,23 +39,34 @@ def test_costly_networks_take_the_fewest_epochs_and_the_others_all():
 
 
 def test_the_plain_network_is_frozen_in_the_table_of_networks_alone():
-    networks = [{"model": name, "frozen_stages": 1} for name in ("convnet", CONSISTENCY)]
+    networks = [
+        {"model": name, "frozen_stages": 1} for name in ("convnet", CONSISTENCY)
+    ]
     fixed = {"dataset": "digits70tiny", "seed": [0]}
     online = architectures.online_configs(networks, ["CRS", "PRS"], **fixed)
     assert [(config.model, config.method, config.frozen_stages) for config in online] == [
         ("convnet", "CRS", 0), ("convnet", "PRS", 0), ("convnet", "Multitask", 0),
         (CONSISTENCY, "CRS", 1), (CONSISTENCY, "PRS", 1),
     ]  # fmt: skip
-    assert online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash  # Table 1's
+    assert (
+        online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash
+    )  # Table 1's
     runs = [
-        finished(0.6 - 0.1 * frozen, method="Multitask", model=model, frozen_stages=frozen)
+        finished(
+            0.6 - 0.1 * frozen, method="Multitask", model=model, frozen_stages=frozen
+        )
         for model, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
     ]
     rows = architectures.rows_of(runs)
     for beside, expected in (("offline", 0.5), ("methods", 0.6)):
         found = getattr(architectures, f"beside_{beside}")(rows)
         found = found[(found["metric"] == "mAP") & (found["group"] == "overall")]
-        scores = found[found["measure"] == "score"].groupby("model")["value"].mean().to_dict()
+        scores = (
+            found[found["measure"] == "score"]
+            .groupby("model")["value"]
+            .mean()
+            .to_dict()
+        )
         assert scores == pytest.approx({"convnet": 100 * expected, CONSISTENCY: 50})
 
 
@@ -59,7 +74,9 @@ def test_the_plain_network_is_frozen_in_the_table_of_networks_alone():
 def rows():
     values = {"convnet": 0.5, CONSISTENCY: 0.4, RECURRENT: 0.3}
     runs = [
-        finished(value + 0.05 * (epochs > 1), method="Multitask", model=model, **setting)
+        finished(
+            value + 0.05 * (epochs > 1), method="Multitask", model=model, **setting
+        )
         for model, value in reversed(values.items())
         for epochs, test_set in ((2, "imbalanced"), (1, "balanced"))
         for setting in [{"epochs": epochs, "test_set": test_set}]
@@ -82,19 +99,25 @@ def test_every_network_stands_beside_its_own_numbers(rows):
         ("RNN-Attention", "2 epochs (paper 10), imbalanced"): 70.2,
     }
     assert found["published"].to_dict() == expected
-    assert found.loc[("ResNet101", "2 epochs (paper 10), imbalanced"), "epochs"] == 2  # ours
+    assert (
+        found.loc[("ResNet101", "2 epochs (paper 10), imbalanced"), "epochs"] == 2
+    )  # ours
 
 
 def test_methods_stand_beside_their_network_s_table(rows):
     online = architectures.beside_methods(rows)
     scores = online[(online["measure"] == "score") & (online["group"] == "overall")]
-    found = scores[scores["metric"] == "C-F1"].set_index(["architecture", "method"])["published"]
+    found = scores[scores["metric"] == "C-F1"].set_index(["architecture", "method"])[
+        "published"
+    ]
     assert found.unstack().loc[:, ["Multitask", "CRS", "PRS"]].T.to_dict("list") == {
         "ResNet101": [51.2, 47.5, 53.2],
         "Attention Consistency": [42.5, 43.8, 51.4],
         "RNN-Attention": [33.0, 46.4, 52.5],
     }
-    table = main_table(average(architectures.in_order(online)), "digits70tiny", by=["network"])
+    table = main_table(
+        average(architectures.in_order(online)), "digits70tiny", by=["network"]
+    )
     cell = table.loc[("convnet [ResNet101]", "PRS", "ours"), ("overall", "mAP")]
     assert cell.startswith("60.0")
 
@@ -116,13 +139,19 @@ def test_networks_are_compared_in_the_same_setting(rows):
     np.testing.assert_allclose(one["difference"], [-10, -20])
     np.testing.assert_allclose(one["published"], [42.5 - 55.3, 39.2 - 55.3])
     assert "Attention Consistency is" in one["sentence"].iloc[0]
-    assert "ResNet101, by -10.0 points (one seed); in the paper" in one["sentence"].iloc[0]
+    assert (
+        "ResNet101, by -10.0 points (one seed); in the paper" in one["sentence"].iloc[0]
+    )
 
 
 def test_networks_are_drawn_by_setting_of_which_there_are_colours(ax):
-    frame = pd.DataFrame({"network": ["plain"] * 3 + ["other"], "value": [40, 44, 60, 30]})
+    frame = pd.DataFrame(
+        {"network": ["plain"] * 3 + ["other"], "value": [40, 44, 60, 30]}
+    )
     frame = frame.assign(setting=["1 epoch"] * 2 + ["2 epochs"] * 2)
-    drawn = {line.get_label(): line for line in plot_architectures(frame, ax, "mAP").lines}
+    drawn = {
+        line.get_label(): line for line in plot_architectures(frame, ax, "mAP").lines
+    }
     assert list(drawn["1 epoch"].get_ydata()) == [42]
     assert list(drawn["2 epochs"].get_ydata()) == [60, 30]
     many = pd.concat([frame.assign(setting=str(number)) for number in range(6)])

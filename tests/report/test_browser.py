@@ -37,8 +37,8 @@ const [path, done] = arguments;
 """
 
 
-# what a page at the browser's width gets wrong: it is wider, shows a formula's source, or a picture
-# is lost or without words
+# what a page at the browser's width gets wrong: it is wider, shows a formula's source,
+# or a picture is lost or without words
 FAULTS = """
 const wide = document.documentElement.scrollWidth > window.innerWidth ? ['too wide'] : [];
 const lost = [...document.images].filter(i => !(i.complete && i.naturalWidth && i.alt));
@@ -80,7 +80,10 @@ def site(tmp_path_factory, python):
         file = place / "executed" / "smoke" / f"{name}.ipynb"
         file.parent.mkdir(parents=True, exist_ok=True)
         code = new_code_cell("draw(everything)", outputs=outputs(), execution_count=1)
-        cells, language = [new_markdown_cell(text), code], {"language_info": {"name": "python"}}
+        cells, language = (
+            [new_markdown_cell(text), code],
+            {"language_info": {"name": "python"}},
+        )
         write(new_notebook(cells=cells, metadata=language), file)
     environment = {"PRSLIB_CACHE": str(place), "PRSLIB_FIGURES": "figures"}
     built = python("docs/build.py", "--profile", "smoke", **environment)
@@ -91,7 +94,9 @@ def site(tmp_path_factory, python):
 def read(file):
     """Return where a page's links and pictures lead and the places in it that have a name."""
     text = file.read_text(encoding="utf-8")
-    return re.findall(r'(?:href|src)="([^"]*)"', text), re.findall(r'id="([^"]*)"', text)
+    return re.findall(r'(?:href|src)="([^"]*)"', text), re.findall(
+        r'id="([^"]*)"', text
+    )
 
 
 def test_every_link_of_the_site_leads_somewhere(site):
@@ -104,9 +109,14 @@ def test_every_link_of_the_site_leads_somewhere(site):
             if ":" in target:
                 assert target.startswith("https://"), link
                 continue
-            found = (file.parent / target.partition("?")[0]).resolve() if target else file
+            found = (
+                (file.parent / target.partition("?")[0]).resolve() if target else file
+            )
             assert found.is_file(), (file, link)
-            assert not place or found.suffix != ".html" or place in pages[found][1], (file, link)
+            assert not place or found.suffix != ".html" or place in pages[found][1], (
+                file,
+                link,
+            )
 
 
 def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
@@ -122,7 +132,12 @@ def test_an_article_folds_its_code_and_shows_what_needs_no_kernel(site):
 
 @pytest.mark.parametrize("width", [1400, 400])
 def test_pages_fit_and_show_their_formulas_and_pictures(site, browser, width):
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    screen = {
+        "width": width,
+        "height": 900,
+        "deviceScaleFactor": 1,
+        "mobile": width < 500,
+    }
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     for file in sorted(site.rglob("*.html")):
         if file.stem not in ("genindex", "search"):
@@ -194,25 +209,35 @@ def _wait(ready, what):
     return found
 
 
-def test_the_lab_opens_on_the_questions_and_its_sliders_redraw_the_picture(lab, browser):
+def test_the_lab_opens_on_the_questions_and_its_sliders_redraw_the_picture(
+    lab, browser
+):
     browser.get(lab)
-    _wait(lambda: browser.execute_script("return window.jupyterapp !== undefined"), "the page")
+    _wait(
+        lambda: browser.execute_script("return window.jupyterapp !== undefined"),
+        "the page",
+    )
     shown = "css selector", ".jp-MarkdownViewer a"
     links = _wait(lambda: browser.find_elements(*shown), "the list of questions")
     assert "What does PRS do with one sample?" in [link.text for link in links]
     listed = {
-        item.text for item in browser.find_elements("css selector", ".jp-DirListing-itemText")
+        item.text
+        for item in browser.find_elements("css selector", ".jp-DirListing-itemText")
     }
     assert listed >= {"start.md", "walkthrough.ipynb"}
     assert "walkthrough.py" not in listed
     assert browser.execute_async_script(RUN_ALL, "walkthrough.ipynb") == []
-    handles = _wait(lambda: browser.find_elements("css selector", ".noUi-handle"), "the sliders")
+    handles = _wait(
+        lambda: browser.find_elements("css selector", ".noUi-handle"), "the sliders"
+    )
     assert len(handles) == 3
     for handle in handles:
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", handle)
         before = _shown(browser)
         handle.send_keys("\ue014")  # the right arrow
-        _wait(lambda before=before: _shown(browser) not in (None, before), "a new picture")
+        _wait(
+            lambda before=before: _shown(browser) not in (None, before), "a new picture"
+        )
 
 
 def _shown(browser):

@@ -39,7 +39,9 @@ def test_each_deviation_departs_in_its_step_alone():
     drawn = filled("class from p")
     assert drawn.class_probability(drawn.surplus(p)) == pytest.approx([1 / 3] * 3)
     assert filled("signed distances").distances(k, p) == pytest.approx([0, 0, 0])
-    ties = filled("ties by slot").leaving(np.array([5, 3, 4]), np.array([1.0, 2.0, 1.0]))
+    ties = filled("ties by slot").leaving(
+        np.array([5, 3, 4]), np.array([1.0, 2.0, 1.0])
+    )
     assert ties.tolist() == [4]
     assert filled("uniform victim").choose(y, np.array([0.0, 0.5, 0.99])) == 5
     batch = filled("batch at once")
@@ -72,7 +74,12 @@ def test_the_contest_is_scored_beside_prs_and_crs():
     made += deviations.contest_configs([TINY], range(2), 0.0)
     worth = {"PRS": 0.5, "CUTER": 0.4}
     runs = [
-        fake_run(c, lambda cells, c=c: np.full(len(cells), worth.get(deviations.name_of(c), 0.3)))
+        fake_run(
+            c,
+            lambda cells, c=c: np.full(
+                len(cells), worth.get(deviations.name_of(c), 0.3)
+            ),
+        )
         for c in made
     ]
     table = deviations.contest(runs).set_index(["method", "metric"])
@@ -83,17 +90,27 @@ def test_the_contest_is_scored_beside_prs_and_crs():
 
 def test_counts_are_those_of_the_tasks_that_have_begun():
     data = load_dataset(TINY, images=False)
-    config = deviation_configs([TINY], [0], 0.0)[2 + list(DEVIATIONS).index("counts known ahead")]
+    config = deviation_configs([TINY], [0], 0.0)[
+        2 + list(DEVIATIONS).index("counts known ahead")
+    ]
     sampler = config.sampler_for(data, 0)
     y = np.arange(70) == np.flatnonzero(data.class_task == 2)[0]
-    assert (sampler.counted(y) == np.where(data.class_task == 2, data.class_freq, 0)).all()
+    assert (
+        sampler.counted(y) == np.where(data.class_task == 2, data.class_freq, 0)
+    ).all()
 
 
 def test_deviations_are_runs_of_their_own_that_any_process_can_train(tmp_path):
     made = deviation_configs([TINY], [0], 0.0)
     assert len({config.hash for config in made}) == len(ALL)
-    assert made[0] == RunConfig(dataset=TINY, method="PRS")  # as every notebook asks for it
-    assert [deviations.name_of(config) for config in made] == ["PRS", "CRS", *DEVIATIONS]
+    assert made[0] == RunConfig(
+        dataset=TINY, method="PRS"
+    )  # as every notebook asks for it
+    assert [deviations.name_of(config) for config in made] == [
+        "PRS",
+        "CRS",
+        *DEVIATIONS,
+    ]
     with pytest.raises(ValueError, match="unknown deviation 'none'"):
         deviations.DeviationConfig(dataset=TINY, deviation="none")
     (tmp_path / "config").write_bytes(pickle.dumps(made[2]))
@@ -114,9 +131,13 @@ def test_the_mix_is_that_of_the_samplers():
     mix = deviations.memory_mix([TINY], [0], 0.0, points=4)
     last = mix[mix["images"] == 100].set_index(["deviation", "measure"])["value"]
     data = load_dataset(TINY, images=False)
-    labels = without_training(RunConfig(dataset=TINY, method="PRS"), data).sampler.class_counts
+    labels = without_training(
+        RunConfig(dataset=TINY, method="PRS"), data
+    ).sampler.class_counts
     rare = np.array(data.class_group) == "minority"
-    assert last["PRS", "minority"] == pytest.approx(100 * labels[rare].sum() / labels.sum())
+    assert last["PRS", "minority"] == pytest.approx(
+        100 * labels[rare].sum() / labels.sum()
+    )
     gap = np.abs(labels / labels.sum() - 1 / 70).sum() / 2
     assert last["PRS", "distance"] == pytest.approx(100 * gap)
     assert last["class from p", "distance"] > last["PRS", "distance"]
@@ -128,19 +149,36 @@ def test_verdicts_say_what_matters():
     for config in deviation_configs([TINY], range(6), 0.0):
         shift = lead.get(deviations.name_of(config), 0.0)
         noise = 0.2 * config.seed if shift else 0.0
-        noise = 5.0 * (config.seed % 2) if deviations.name_of(config) == "batch at once" else noise
+        noise = (
+            5.0 * (config.seed % 2)
+            if deviations.name_of(config) == "batch at once"
+            else noise
+        )
         row = {"dataset": TINY, "method": config.method, "rho": 0.0, "memory_size": 50}
         row |= {"schedule": "", "seed": config.seed, "trained_tasks": 4, "task": "seen"}
         groups = ["overall", "majority", "moderate", "minority"]
         value = (50 + shift + noise) / 100
-        frame = pd.DataFrame([row | {"group": g, "metric": "mAP", "value": value} for g in groups])
+        frame = pd.DataFrame(
+            [row | {"group": g, "metric": "mAP", "value": value} for g in groups]
+        )
         runs.append(Run(config, frame, np.zeros((0, 70), bool)))
     table = deviations.against_prs(runs)
     verdict = table[table["group"] == "overall"].set_index("deviation")["verdict"]
-    assert verdict["uniform victim"] == "costs" and verdict["class from p"] == "does not matter"
-    assert verdict["ties by slot"] == "gains" and verdict["batch at once"] == "cannot be told"
+    assert (
+        verdict["uniform victim"] == "costs"
+        and verdict["class from p"] == "does not matter"
+    )
+    assert (
+        verdict["ties by slot"] == "gains"
+        and verdict["batch at once"] == "cannot be told"
+    )
     said = deviations.sentences(table)
-    assert said[0].startswith("digits70tiny, overall mAP, costs: uniform victim (-2.5; 95 %")
-    assert said[-1] == "digits70tiny: PRS leads CRS by 3.5 points, which is what is at stake."
+    assert said[0].startswith(
+        "digits70tiny, overall mAP, costs: uniform victim (-2.5; 95 %"
+    )
+    assert (
+        said[-1]
+        == "digits70tiny: PRS leads CRS by 3.5 points, which is what is at stake."
+    )
     few = deviations.against_prs([one for one in runs if one.config.seed < 2])
     assert set(few["verdict"]) == {"too few seeds"}

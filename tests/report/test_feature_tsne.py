@@ -42,7 +42,9 @@ def blobs(spread, seed=0):
 
 def test_a_test_set_without_single_labels_is_refused():
     pairs = Split(None, np.ones((3, 2), bool), np.zeros(3, np.int64))
-    with pytest.raises(ValueError, match="features_per_class: expected test images with a single"):
+    with pytest.raises(
+        ValueError, match="features_per_class: expected test images with a single"
+    ):
         feature_rows(pairs, 5)
 
 
@@ -53,7 +55,9 @@ def test_features_and_head_give_the_scores():
     images = torch.from_numpy(dataset.train.images[:7])
     logits = model.head(torch.from_numpy(learner.features(images)))
     expected = learner.probabilities(images)
-    np.testing.assert_allclose(torch.sigmoid(logits).detach().numpy(), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        torch.sigmoid(logits).detach().numpy(), expected, atol=1e-6
+    )
 
 
 def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained):
@@ -65,14 +69,20 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained)
     labels = dataset.tests["full"].labels
     assert labels[images["image"], images["class"]].all()
     assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}
-    assert images["class_name"].tolist() == [dataset.class_names[c] for c in images["class"]]
+    assert images["class_name"].tolist() == [
+        dataset.class_names[c] for c in images["class"]
+    ]
 
 
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     shuffled = blobs(0.01)
-    rows = np.flatnonzero(classes_of(with_features(None)) >= 4)  # the six rarest lie on each other
+    rows = np.flatnonzero(
+        classes_of(with_features(None)) >= 4
+    )  # the six rarest lie on each other
     shuffled[rows] = np.random.default_rng(1).normal(size=(36, 10))
-    values = tsne.separation([with_features(shuffled)], 5).set_index(["metric", "group"])["value"]
+    values = tsne.separation([with_features(shuffled)], 5).set_index(
+        ["metric", "group"]
+    )["value"]
     assert values["kNN accuracy", "majority"] == 100
     assert values["kNN accuracy", "minority"] < 75
     assert values["silhouette", "minority"] < 20
@@ -90,9 +100,13 @@ def test_silhouette_is_its_definition():
         a = far[i, classes == own].sum() / 5
         b = min(far[i, classes == c].mean() for c in range(10) if c != own)
         values.append(100 * (b - a) / max(a, b))
-    found = tsne.separation([one], 5).set_index(["metric", "group"])["value"]["silhouette"]
+    found = tsne.separation([one], 5).set_index(["metric", "group"])["value"][
+        "silhouette"
+    ]
     assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
-    assert found["minority"] == pytest.approx(np.array(values)[classes >= 4].mean(), abs=1e-3)
+    assert found["minority"] == pytest.approx(
+        np.array(values)[classes >= 4].mean(), abs=1e-3
+    )
 
 
 def test_neighbours_agree_with_leaving_one_out():
@@ -107,7 +121,9 @@ def test_embedding_keeps_blobs_together_and_is_the_same_again():
     one = with_features(blobs(0.5))
     plane = tsne.embed([one])
     pd.testing.assert_frame_equal(plane, tsne.embed([one]))
-    hits = tsne.neighbour_hits(plane[["x", "y"]].to_numpy(), plane["class"].to_numpy(), 3)
+    hits = tsne.neighbour_hits(
+        plane[["x", "y"]].to_numpy(), plane["class"].to_numpy(), 3
+    )
     assert hits.mean() > 0.9
     names = load_dataset(ONE_LABEL, images=False).class_names
     plane = tsne.embed([one], [names[3]], others=2)  # the first images of the others
@@ -126,9 +142,9 @@ def test_classes_are_picked_by_frequency():
     middle = images.assign(group="moderate")
     assert tsne.typical_classes(middle, freq, 1, few=6) == ["d"]
     assert tsne.typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
-    assert tsne.shown_classes(RunConfig(dataset=ONE_LABEL, features_per_class=1), 1) == list(
-        "0123456789"
-    )
+    assert tsne.shown_classes(
+        RunConfig(dataset=ONE_LABEL, features_per_class=1), 1
+    ) == list("0123456789")
 
 
 def test_features_show_classes_by_colour_and_groups_by_marker(ax):

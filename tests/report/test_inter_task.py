@@ -14,7 +14,9 @@ def scores(method="CRS", seed=0, dataset="digits49tiny"):
                 rows.append((trained, task, "overall", metric, value))
                 rows.append((trained, task, "minority", metric, 0.0))
         rows.append((trained, "seen", "overall", "mAP", 0.9))
-    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
+    frame = pd.DataFrame(
+        rows, columns=["trained_tasks", "task", "group", "metric", "value"]
+    )
     columns = {"dataset": dataset, "method": method, "rho": np.nan, "memory_size": 33}
     return frame.assign(**columns, schedule="3,1", seed=seed)
 
@@ -37,4 +39,7 @@ def test_the_end_is_each_runs_own():
     """A method that sees all tasks at once is scored once."""
     multitask = scores("Multitask").query("trained_tasks == 2").assign(schedule="")
     rows = task_scores(pd.concat([scores(), multitask], ignore_index=True))
-    assert rows[rows["last"]].groupby("method").size().to_dict() == {"CRS": 6, "Multitask": 6}
+    assert rows[rows["last"]].groupby("method").size().to_dict() == {
+        "CRS": 6,
+        "Multitask": 6,
+    }

@@ -12,7 +12,9 @@ NAMES = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini"]
 
 def test_the_gap_is_drawn_by_images_and_the_papers_at_all_of_them():
     leads = dict(zip(NAMES, (0.01, 0.02, 0.03), strict=True))
-    wanted = configs(dataset=NAMES[::-1], method=["CRS", "PRS", "EWC"], seed=[0, 1, 2, 3, 4])
+    wanted = configs(
+        dataset=NAMES[::-1], method=["CRS", "PRS", "EWC"], seed=[0, 1, 2, 3, 4]
+    )
 
     def made(config):
         value = 0.5 + leads[config.dataset] * (config.method == "PRS")
@@ -27,5 +29,7 @@ def test_the_gap_is_drawn_by_images_and_the_papers_at_all_of_them():
     ax = plot_by_images(shown, plt.figure().add_subplot())
     (theirs,) = (line for line in ax.lines if line.get_label() == "paper, all images")
     assert theirs.get_xdata() == [35072]
-    assert max(max(line.get_ydata()) for line in ax.lines) < 6  # no trend beyond the data
+    assert (
+        max(max(line.get_ydata()) for line in ax.lines) < 6
+    )  # no trend beyond the data
     plt.close("all")

@@ -25,19 +25,33 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
         store.save(runs[method])
     kept = sorted(tmp_path.iterdir())
     found = shares.memory_shares(wanted, store)
-    assert sorted(tmp_path.iterdir()) == kept  # nothing was trained again, nor for the others
+    assert (
+        sorted(tmp_path.iterdir()) == kept
+    )  # nothing was trained again, nor for the others
     dataset = load_dataset(TINY, images=False)
     for method, finished in runs.items():
         counts = finished.memory_labels.sum(0)
         rows = found[found["method"] == method].set_index("class")["share"]
-        np.testing.assert_allclose(rows[list(dataset.class_names)], 100 * counts / counts.sum())
-    with pytest.raises(ValueError, match=r"expected methods with a memory .* got EWC, Finetune"):
+        np.testing.assert_allclose(
+            rows[list(dataset.class_names)], 100 * counts / counts.sum()
+        )
+    with pytest.raises(
+        ValueError, match=r"expected methods with a memory .* got EWC, Finetune"
+    ):
         shares.memory_shares(configs(method=["Finetune", "PRS", "EWC"], **FAST), store)
 
 
 def three_classes(share):
-    columns = {"method": ["Stream"] * 3 + ["PRS"] * 3, "seed": 0, "class_rank": [0, 1, 2] * 2}
-    columns |= {"group": ["majority", "moderate", "minority"] * 2, "share": share, "classes": 1}
+    columns = {
+        "method": ["Stream"] * 3 + ["PRS"] * 3,
+        "seed": 0,
+        "class_rank": [0, 1, 2] * 2,
+    }
+    columns |= {
+        "group": ["majority", "moderate", "minority"] * 2,
+        "share": share,
+        "classes": 1,
+    }
     return pd.DataFrame(columns)
 
 
@@ -46,7 +60,11 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
     plot_class_shares(frame, ax)
     assert ax.get_title("left") == "PRS"
     assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
-    assert [text.get_text() for text in ax.texts] == ["majority", "moderate", "minority"]
+    assert [text.get_text() for text in ax.texts] == [
+        "majority",
+        "moderate",
+        "minority",
+    ]
     ax.clear()
     plot_group_shares(frame, ax)
     drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
@@ -66,7 +84,9 @@ def test_panels_that_share_a_scale_show_the_highest_share():
 
 def test_memory_shares_are_those_of_memory_and_stream():
     names = ["digits70tiny", "digits49tiny"]
-    found = shares.memory_shares(configs(dataset=names, method=["CRS", "PRS"], seed=[0, 1]))
+    found = shares.memory_shares(
+        configs(dataset=names, method=["CRS", "PRS"], seed=[0, 1])
+    )
     for rows in (found, shares.group_shares(found)):
         totals = rows.groupby(["dataset", "method", "seed"])["share"].sum()
         assert len(totals) == 2 * 5
@@ -79,7 +99,10 @@ def test_memory_shares_are_those_of_memory_and_stream():
             dict(zip(dataset.class_names, expected, strict=True))
         )
         assert (stream.sort_values("class_rank")["share"].diff().dropna() <= 0).all()
-    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [5, 5]
+    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [
+        5,
+        5,
+    ]
 
 
 def test_distances_put_each_memory_where_it_belongs():

@@ -32,7 +32,9 @@ def embedded(name):
 
 
 def below_head(model):
-    return {k: v for k, v in model.state_dict().items() if not k.startswith("stages.3.")}
+    return {
+        k: v for k, v in model.state_dict().items() if not k.startswith("stages.3.")
+    }
 
 
 # the scenes
@@ -59,7 +61,9 @@ def test_scenes_show_their_labels_and_all_classes_alike():
         pixels = scenes[row].reshape(-1, 3).astype(int)
         brightest = pixels[pixels.sum(axis=1).argmax()]
         nearest = abs(colours - brightest).sum(axis=1).argmin()
-        assert list(OTHER_COLOURS)[nearest] == CLASS_NAMES[labels[row].argmax()].split()[0]
+        assert (
+            list(OTHER_COLOURS)[nearest] == CLASS_NAMES[labels[row].argmax()].split()[0]
+        )
 
 
 def test_turned_scenes_are_the_same_digits_turned():
@@ -70,7 +74,9 @@ def test_turned_scenes_are_the_same_digits_turned():
         for name in TURNS:
             drawn[name] = draw_scenes(name, 3, np.random.default_rng(0))[0]
     np.testing.assert_array_equal(drawn["digits"], pictures)
-    np.testing.assert_array_equal(drawn["turned_digits"][:, 0], pictures[:, :, -1])  # top: right
+    np.testing.assert_array_equal(
+        drawn["turned_digits"][:, 0], pictures[:, :, -1]
+    )  # top: right
 
 
 # the weights
@@ -84,7 +90,9 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     model.eval()
     found = {}
     for scenes in TURNS:
-        pictures, labels = draw_scenes(scenes, 600, np.random.default_rng(1), part="test")
+        pictures, labels = draw_scenes(
+            scenes, 600, np.random.default_rng(1), part="test"
+        )
         with torch.no_grad():
             logits = model(as_input(torch.from_numpy(pictures)))
         found[scenes] = average_precision_score(labels, logits.numpy(), average="macro")
@@ -101,7 +109,9 @@ def test_pretraining_gives_the_same_bytes_and_learns():
         assert torch.equal(value, second[name])
     weight = "stages.0.0.weight"
     assert not torch.equal(first[weight], untrained[weight])
-    assert not torch.equal(first[weight], pretraining.pretrain("digits-1", images=100)[weight])
+    assert not torch.equal(
+        first[weight], pretraining.pretrain("digits-1", images=100)[weight]
+    )
     assert first.keys() == embedded("digits-0").keys()
     small, scale = packed(first)[weight]
     assert small.dtype == torch.int8 and scale.shape == (16, 1, 1, 1)
@@ -111,36 +121,61 @@ def test_pretraining_gives_the_same_bytes_and_learns():
 def test_a_run_begins_with_them_and_with_a_head_of_its_own():
     data = load_dataset("digits49tiny")
     plain, learned, other = (
-        initial_model(RunConfig(dataset="digits49tiny", weights=weights, seed=seed), data)
+        initial_model(
+            RunConfig(dataset="digits49tiny", weights=weights, seed=seed), data
+        )
         for weights, seed in ((NONE, 0), ("digits", 0), ("digits", 6))
     )
     for name, value in below_head(learned).items():
         assert torch.equal(value, embedded("digits-0")[name])
         assert torch.equal(other.state_dict()[name], embedded("digits-1")[name])
     assert learned.head.weight.shape == (49, 128)
-    assert torch.equal(learned.head.weight, plain.head.weight)  # the seed's, whatever the weights
+    assert torch.equal(
+        learned.head.weight, plain.head.weight
+    )  # the seed's, whatever the weights
     assert not torch.equal(learned.head.weight, other.head.weight)
 
 
-@pytest.mark.parametrize("dataset", ["digits70seq", "digits49seq", TINY, "digits49tiny"])
+@pytest.mark.parametrize(
+    "dataset", ["digits70seq", "digits49seq", TINY, "digits49tiny"]
+)
 def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
     assert RunConfig(dataset=dataset).resolved["weights"] == "digits"
-    assert RunConfig(dataset=dataset).hash == RunConfig(dataset=dataset, weights="digits").hash
+    assert (
+        RunConfig(dataset=dataset).hash
+        == RunConfig(dataset=dataset, weights="digits").hash
+    )
     assert RunConfig(dataset=dataset, weights=NONE).resolved["weights"] == NONE
-    for model, weights in (("resnet18", NONE), ("resnet101", "IMAGENET1K_V1"), ("mlp", NONE)):
+    for model, weights in (
+        ("resnet18", NONE),
+        ("resnet101", "IMAGENET1K_V1"),
+        ("mlp", NONE),
+    ):
         assert RunConfig(dataset=dataset, model=model).resolved["weights"] == weights
-    for single in ("imbal-digits", "imbal-colour-digits"):  # with nothing, as the paper's
+    for single in (
+        "imbal-digits",
+        "imbal-colour-digits",
+    ):  # with nothing, as the paper's
         assert RunConfig(dataset=single).resolved["weights"] == NONE
-    for weights, stages in ((None, 3), (NONE, 0)):  # EWC freezes what has learned before
+    for weights, stages in (
+        (None, 3),
+        (NONE, 0),
+    ):  # EWC freezes what has learned before
         ewc = RunConfig(dataset=dataset, method="EWC", weights=weights)
         assert ewc.resolved["pretrained_stages"] == stages
 
 
-@pytest.mark.parametrize("model", ["convnet_attention_consistency", "convnet_rnn_attention"])
+@pytest.mark.parametrize(
+    "model", ["convnet_attention_consistency", "convnet_rnn_attention"]
+)
 def test_networks_with_attention_begin_with_the_same_convolutions(model):
     learned = initial_model(RunConfig(dataset=TINY, model=model), load_dataset(TINY))
-    plain = initial_model(RunConfig(dataset=TINY, model=model, weights=NONE), load_dataset(TINY))
-    expected = {k: v for k, v in embedded("digits-0").items() if not k.startswith("stages.3.")}
+    plain = initial_model(
+        RunConfig(dataset=TINY, model=model, weights=NONE), load_dataset(TINY)
+    )
+    expected = {
+        k: v for k, v in embedded("digits-0").items() if not k.startswith("stages.3.")
+    }
     own = {"weighting.positives", "weighting.samples"}
     assert expected.keys() == below_head(learned).keys() - own
     for name, value in expected.items():
@@ -165,15 +200,21 @@ def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
 
 
 def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(pretraining, "pretrain", partial(pretraining.pretrain, images=40))
+    monkeypatch.setattr(
+        pretraining, "pretrain", partial(pretraining.pretrain, images=40)
+    )
     monkeypatch.setitem(EMBEDDED, "digits-0", tmp_path / "new" / "digits.pth")
     assert main(["pretrain", "digits-0"]) == 0
     assert str(tmp_path) in capsys.readouterr().out
     model = make_model("convnet", SHAPE, 70, seed=0, weights="digits")
-    assert torch.equal(model.stages[0][0].weight, embedded("digits-0")["stages.0.0.weight"])
+    assert torch.equal(
+        model.stages[0][0].weight, embedded("digits-0")["stages.0.0.weight"]
+    )
     assert main(["pretrain", "letters"]) == 1
     assert "known: digits-0, digits-1, " in capsys.readouterr().err
-    with pytest.raises(ValueError, match=r"expected the \d+ tensors of convnet, but 1 are missing"):
+    with pytest.raises(
+        ValueError, match=r"expected the \d+ tensors of convnet, but 1 are missing"
+    ):
         make_model("convnet", (28, 28, 1), 10, seed=0, weights="digits")
 
 
@@ -183,12 +224,23 @@ def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
 def rows(values):
     """Rows of one score: {(weights, method): a value for each seed}."""
     cells = [
-        {"weights": weights, "method": method, "seed": seed, "value": value, "published": theirs}
+        {
+            "weights": weights,
+            "method": method,
+            "seed": seed,
+            "value": value,
+            "published": theirs,
+        }
         for (weights, method), scores in values.items()
         for seed, value in enumerate(scores)
         for theirs in [{"PRS": 55.3, "CRS": 50.2}[method]]
     ]
-    cell = {"dataset": TINY, "stands_for": "COCOseq", "measure": "score", "group": "overall"}
+    cell = {
+        "dataset": TINY,
+        "stands_for": "COCOseq",
+        "measure": "score",
+        "group": "overall",
+    }
     return pd.DataFrame(cells).assign(**cell, metric="mAP")
 
 
@@ -205,14 +257,17 @@ def test_shifts_say_how_far_a_distance_moves():
     (moved,) = pretraining.shifts(gaps, [("overall", "mAP")]).itertuples()
     assert (moved.weights, moved.difference, moved.seeds) == ("digits", 6.5, 2)
     assert moved.sd == pytest.approx(np.std([5, 8], ddof=1))
-    assert "digits is ahead of none, by +6.5 points" in moved.sentence
+    assert "digits is 6.5 points ahead of none" in moved.sentence
     assert "paper" not in moved.sentence
 
 
 def test_the_paper_stands_apart():
     found = pretraining.with_paper(rows(GIVEN))
     apart = found[found["weights"] == "ImageNet [paper]"]
-    assert apart.set_index("method")["published"].to_dict() == {"CRS": 50.2, "PRS": 55.3}
+    assert apart.set_index("method")["published"].to_dict() == {
+        "CRS": 50.2,
+        "PRS": 55.3,
+    }
     assert len(apart) == 2 and apart["value"].isna().all()
     assert found.loc[found["value"].notna(), "published"].isna().all()
     assert found["weights"].iloc[-1] == "ImageNet [paper]"
@@ -241,11 +296,25 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     assert claims.loc[("above_crs", "digits"), "effect"] == pytest.approx(3)
     assert "not run" not in set(decided["verdict"])
     differing = pretraining.differing_verdicts(decided)
-    assert list(differing) == ["claim", "data", "random", "turned digits", "digits", "paper"]
+    assert list(differing) == [
+        "claim",
+        "data",
+        "random",
+        "turned digits",
+        "digits",
+        "paper",
+    ]
     rows = differing.set_index("claim")
-    assert rows.loc["PRS outperforms CRS", "random"] == "-5.0 [-5.0, -5.0] points: does not hold"
-    assert rows.loc["PRS outperforms CRS", "digits"] == "+3.0 [+3.0, +3.0] points: holds"
-    assert rows.loc["PRS outperforms CRS in every schedule", "turned digits"] == "not run"
+    assert (
+        rows.loc["PRS outperforms CRS", "random"]
+        == "-5.0 [-5.0, -5.0] points: does not hold"
+    )
+    assert (
+        rows.loc["PRS outperforms CRS", "digits"] == "+3.0 [+3.0, +3.0] points: holds"
+    )
+    assert (
+        rows.loc["PRS outperforms CRS in every schedule", "turned digits"] == "not run"
+    )
     same = decided.groupby("statement")["verdict"].nunique() == 1
     assert same.any() and not set(rows.index) & set(same[same].index)
 

@@ -13,7 +13,9 @@ def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
     config = RunConfig(dataset=dataset, method=method, **fields)
 
     def scores(cells):
-        left = np.where(cells["trained_tasks"] == cells["trained_tasks"].max(), 0.6, 0.8)
+        left = np.where(
+            cells["trained_tasks"] == cells["trained_tasks"].max(), 0.6, 0.8
+        )
         return np.where(cells["task"] == "seen", value, left)
 
     return fake_run(config, scores).scores
@@ -21,7 +23,9 @@ def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
 
 def cell(rows, measure="score", group="overall", metric="mAP", **where):
     found = rows[
-        (rows["measure"] == measure) & (rows["group"] == group) & (rows["metric"] == metric)
+        (rows["measure"] == measure)
+        & (rows["group"] == group)
+        & (rows["metric"] == metric)
     ]
     for name, value in where.items():
         found = found[found[name] == value]
@@ -30,16 +34,27 @@ def cell(rows, measure="score", group="overall", metric="mAP", **where):
 
 
 def test_the_papers_schedules_without_the_standard_one():
-    coco, nus = (settings.permuted_schedules(n, 9) for n in ("digits70seq", "digits49seq"))
-    assert coco == [(0, 1, 3, 2), (2, 3, 0, 1), (3, 1, 0, 2), (1, 0, 3, 2)]  # Table 2's first
+    coco, nus = (
+        settings.permuted_schedules(n, 9) for n in ("digits70seq", "digits49seq")
+    )
+    assert coco == [
+        (0, 1, 3, 2),
+        (2, 3, 0, 1),
+        (3, 1, 0, 2),
+        (1, 0, 3, 2),
+    ]  # Table 2's first
     assert nus == [(0, 1, 2, 3, 4, 5), (1, 2, 0, 5, 3, 4), (5, 2, 0, 3, 1, 4)]
     assert settings.permuted_schedules("digits70tiny", 0) == []
 
 
 def test_sizes_are_whole_and_find_the_papers():
     assert settings.memory_sizes("digits49seq", [0.5, 1.5]) == [166, 500]
-    scores = [scores_of("digits49seq", "PRS", 0.5, memory=size) for size in (500, 166, 333)]
-    scores += [scores_of("digits70tiny", "PRS", 0.5, memory=size) for size in (75, 50, 25)]
+    scores = [
+        scores_of("digits49seq", "PRS", 0.5, memory=size) for size in (500, 166, 333)
+    ]
+    scores += [
+        scores_of("digits70tiny", "PRS", 0.5, memory=size) for size in (75, 50, 25)
+    ]
     rows = settings.scores_by_memory(pd.concat(scores))
     shown = rows.drop_duplicates(["dataset", "memory"])["memory"].tolist()
     assert shown[:3] == ["166 [1000]", "333 [2000]", "500 [3000]"]
@@ -48,10 +63,13 @@ def test_sizes_are_whole_and_find_the_papers():
 
 
 def test_each_setting_stands_beside_its_own_numbers():
-    runs = [scores_of("digits70seq", "PRS", 0.5, schedule=o) for o in (None, (0, 1, 3, 2))]
+    runs = [
+        scores_of("digits70seq", "PRS", 0.5, schedule=o) for o in (None, (0, 1, 3, 2))
+    ]
     runs += [scores_of("digits70seq", "PRS", 0.4, memory=250)]
     schedules, sizes = (
-        f(pd.concat(runs)) for f in (settings.scores_by_schedule, settings.scores_by_memory)
+        f(pd.concat(runs))
+        for f in (settings.scores_by_schedule, settings.scores_by_memory)
     )
     standard = cell(schedules, schedule="0,3,1,2")
     assert (standard["published"], standard["table_2"]) == (55.0, 55.3)
@@ -69,14 +87,19 @@ def test_each_setting_stands_beside_its_own_numbers():
 def test_the_standard_setting_of_the_second_set_differs_between_the_tables():
     """The paper prints three values for CRS; its tables of schedules and of sizes differ."""
     scores = scores_of("digits49seq", "CRS", 0.3)
-    by_schedule, by_memory = settings.scores_by_schedule(scores), settings.scores_by_memory(scores)
+    by_schedule, by_memory = (
+        settings.scores_by_schedule(scores),
+        settings.scores_by_memory(scores),
+    )
     assert cell(by_schedule, metric="C-F1")["published"] == 16.6
     assert cell(by_memory, metric="C-F1")["published"] == 17.5
     assert cell(by_schedule, measure="forget", metric="C-F1")["published"] == 61.1
 
 
 def test_runs_without_a_memory_have_no_size_to_vary():
-    both = pd.concat(scores_of("digits70seq", method, 0.5) for method in ("CRS", "Finetune"))
+    both = pd.concat(
+        scores_of("digits70seq", method, 0.5) for method in ("CRS", "Finetune")
+    )
     assert set(settings.scores_by_memory(both)["method"]) == {"CRS"}
 
 
@@ -115,5 +138,7 @@ def test_gains_are_taken_from_size_to_size():
 
 
 def test_the_standard_setting_is_that_of_the_main_results():
-    own = configs(dataset="digits70seq", method="PRS", memory_size=[500], schedule=[(0, 3, 1, 2)])
+    own = configs(
+        dataset="digits70seq", method="PRS", memory_size=[500], schedule=[(0, 3, 1, 2)]
+    )
     assert own[0].hash == configs(dataset="digits70seq", method="PRS")[0].hash

@@ -1,8 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
-from prslib.datasets import load_dataset
+from prslib.datasets import GROUPS, load_dataset
 from prslib.report import tail_forgetting as tail
 from prslib.training.config import Run, RunConfig
 
@@ -18,13 +19,26 @@ def run_of(loss, method="CRS", seed=0):
             for index in np.flatnonzero(DATASET.class_task == task):
                 end = trained == len(schedule)
                 value = 0.8 - loss(DATASET.class_freq[index]) if end else 0.8
-                rows.append((trained, str(task), DATASET.class_names[index], "AP", value))
+                rows.append(
+                    (trained, str(task), DATASET.class_names[index], "AP", value)
+                )
             rows.append((trained, str(task), "overall", "mAP", 0.5))
         rows.append((trained, "seen", DATASET.class_names[0], "AP", 0.1))
-    frame = pd.DataFrame(rows, columns=["trained_tasks", "task", "group", "metric", "value"])
-    columns = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "memory_size": 50}
+    frame = pd.DataFrame(
+        rows, columns=["trained_tasks", "task", "group", "metric", "value"]
+    )
+    columns = {
+        "dataset": "digits70tiny",
+        "method": method,
+        "rho": np.nan,
+        "memory_size": 50,
+    }
     text = ",".join(map(str, schedule))
-    return Run(config, frame.assign(**columns, schedule=text, seed=seed), np.zeros((0, 70), bool))
+    return Run(
+        config,
+        frame.assign(**columns, schedule=text, seed=seed),
+        np.zeros((0, 70), bool),
+    )
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
@@ -38,18 +52,27 @@ def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
     assert shown["class_group"].iloc[0] == DATASET.class_group[index]
 
 
-def test_normalised_is_a_share_of_the_best_and_absolute_is_in_points():
+def test_normalised_is_a_share_of_the_best_and_plain_is_in_points():
     rows = tail.class_forgetting([run_of(lambda size: 0.2)]).groupby("measure")["value"]
-    assert rows.mean().round(6).to_dict() == {"normalised": 25, "absolute": 20}
+    assert rows.mean().round(6).to_dict() == {"normalised": 25, "plain": 20}
 
 
 def test_the_correlation_has_the_sign_of_who_forgets_more():
-    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")])
-    table = tail.tail_table(tail.size_correlations(rows)).set_index(["method", "measure"])
+    rows = tail.class_forgetting(
+        [run_of(lambda size: 0.4 / size), run_of(lambda size: 0.4, "EWC")]
+    )
+    table = tail.tail_table(tail.size_correlations(rows)).set_index(
+        ["method", "measure"]
+    )
     assert table.loc[("CRS", "normalised"), "mean"] < -0.9
     assert table.loc[("CRS", "normalised"), ["negative", "cells"]].tolist() == [3, 3]
-    assert "forgotten more in 3 of 3 tasks" in table.loc[("CRS", "normalised"), "sentence"]
-    assert table.index.unique("method").tolist() == ["EWC", "CRS"]  # as in the main table
+    assert (
+        "forgotten more in 3 of 3 tasks" in table.loc[("CRS", "normalised"), "sentence"]
+    )
+    assert table.index.unique("method").tolist() == [
+        "EWC",
+        "CRS",
+    ]  # as in the main table
 
 
 def test_where_all_is_forgotten_alike_there_is_no_order():
@@ -57,7 +80,27 @@ def test_where_all_is_forgotten_alike_there_is_no_order():
     table = tail.tail_table(tail.size_correlations(rows))
     assert table["cells"].tolist() == [0, 0]
     assert table["mean"].isna().all()
-    assert "no order to correlate" in table["sentence"].iloc[0]
+    assert "no task has an order to correlate" in table["sentence"].iloc[0]
+
+
+def test_classes_never_learned_are_left_out_and_counted():
+    rows = tail.class_forgetting([run_of(lambda size: 0.2)])
+    never = (rows["class_group"] == "minority") & (rows["measure"] == "normalised")
+    rows["value"] = rows["value"].mask(never)
+    rows["unlearned"] = rows["unlearned"].mask(never, 1.0)
+    (shares,) = tail.unlearned_table(rows).to_dict("records")
+    assert [shares[group] for group in GROUPS] == [0, 0, 100]
+    assert tail.size_correlations(rows)["correlation"].isna().all()
+
+
+def test_weighted_correlations_are_spearmans_with_equal_weights():
+    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size**0.5)])
+    weights = pd.DataFrame(np.ones((2, 70)), columns=DATASET.class_names)
+    for row in tail.size_correlations(rows, weights).itertuples():
+        part = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
+        theirs = spearmanr(part["images"], part["value"]).statistic
+        assert row.draws == pytest.approx([theirs] * 2)
+        assert row.correlation == pytest.approx(theirs)
 
 
 def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
@@ -79,8 +122,12 @@ def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
 
 def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     columns = {"task": [0, 0, 3], "class": ["a", "b", "c"], "place": [0, 1, 2]}
-    one = pd.DataFrame(columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0})
-    frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(method="CRS")
+    one = pd.DataFrame(
+        columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0}
+    )
+    frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(
+        method="CRS"
+    )
     assert tail.plot_tail_forgetting(frame, ax) is ax
     assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
     left = [bar.get_x() for bar in ax.patches]
@@ -91,4 +138,7 @@ def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
     ax.clear()
     tail.plot_class_sizes(frame, ax)
     assert [list(line.get_ydata()) for line in ax.lines] == [[400, 40, 90]]
-    assert [text.get_text() for text in ax.texts] == ["task 0, 2 classes", "task 3, 1 classes"]
+    assert [text.get_text() for text in ax.texts] == [
+        "task 0, 2 classes",
+        "task 3, 1 classes",
+    ]

@@ -26,9 +26,13 @@ def test_every_step_of_the_walk_equals_the_reference(steps):
             assert min(1, terms["product"].sum()) == pytest.approx(
                 plain.acceptance(step.label, partition)
             )
-            assert terms["w"].to_numpy() == pytest.approx(plain.weights(step.label)[step.label])
+            assert terms["w"].to_numpy() == pytest.approx(
+                plain.weights(step.label)[step.label]
+            )
             table = walkthrough.surpluses(step)
-            assert (table["in_memory"] - table["target"]).to_numpy() == pytest.approx(surplus)
+            assert (table["in_memory"] - table["target"]).to_numpy() == pytest.approx(
+                surplus
+            )
             chance = plain.class_probability(surplus)
             assert table["probability"].to_numpy() == pytest.approx(chance)
         if step.slot >= 0 and step.decision.candidates:
@@ -68,7 +72,9 @@ def test_the_shown_removal_has_every_role(steps):
     members = walkthrough.candidates(steps[walkthrough.clearest_removal(steps)])
     assert set(members["role"]) == {"removed", "as good", "in K", "not in K"}
     place = walkthrough.clearest_removal(steps)
-    assert f"took slot {steps[place].slot} from" in walkthrough.removal_sentence(steps, place)
+    assert f"took slot {steps[place].slot} from" in walkthrough.removal_sentence(
+        steps, place
+    )
 
 
 def test_a_stream_without_a_removal_and_a_short_one_are_refused():
@@ -104,12 +110,18 @@ def test_pictures_show_their_frames(steps):
     figure, axes = plt.subplots(1, 5, figsize=(20, 3))
     fates = walkthrough.fates(steps)
     walkthrough.plot_fates(fates, 12, axes[0])
-    marks = sum(len(line.get_xdata()) for line in axes[0].lines if line.get_linestyle() == "None")
+    marks = sum(
+        len(line.get_xdata())
+        for line in axes[0].lines
+        if line.get_linestyle() == "None"
+    )
     assert marks == len(fates)
     walkthrough.plot_acceptance(fates, 12, axes[1])
     assert len(axes[1].texts) == 40 - 12
     step = steps[walkthrough.clearest_removal(steps)]
-    walkthrough.plot_surpluses(walkthrough.surpluses(step), walkthrough.shrunk_class(step), axes[2])
+    walkthrough.plot_surpluses(
+        walkthrough.surpluses(step), walkthrough.shrunk_class(step), axes[2]
+    )
     heights = [bar.get_height() for bar in axes[2].patches]
     assert heights == pytest.approx(step.decision.surplus)
     members = walkthrough.candidates(step)
@@ -131,7 +143,9 @@ def test_a_redraw_shows_what_the_sampler_holds(sliders):
     sampler = make_sampler("prs", 90, 12, 3, rho=0.5)
     sampler.place(stream)
     assert sliders.numbers["in_memory"].tolist() == sampler.class_counts.tolist()
-    assert "ms a redraw of 1,400 samples" in sliders.speed_sentence()  # and leaves the picture
+    assert (
+        "ms a redraw of 1,400 samples" in sliders.speed_sentence()
+    )  # and leaves the picture
     first = np.asarray(Image.open(io.BytesIO(sliders.image.value)))
     sliders.redraw(rho=-0.5, memory_size=90, skew=1.2)
     second = np.asarray(Image.open(io.BytesIO(sliders.image.value)))
@@ -151,6 +165,9 @@ def test_every_slider_redraws(sliders):
         slider.value = value
         assert sliders.image.value != before
     expected = walkthrough.quotas(
-        walkthrough.skewed_stream(1400, 12, skew.value, seed=3), memory_size.value, [0.5], 3
+        walkthrough.skewed_stream(1400, 12, skew.value, seed=3),
+        memory_size.value,
+        [0.5],
+        3,
     )
     assert sliders.numbers[expected.columns].equals(expected)

@@ -34,7 +34,8 @@ def test_the_two_closest_merge_into_their_weighted_mean():
     # four samples weigh four times as much as one
     assert feed(sampler, [0], [8]) == [0]
     assert held(sampler, 0) == [(6, 5), (100, 1)]
-    # the other class, with its one vector, was never asked; 1 in it is not near 0 of class 0
+    # the other class, with its one vector, was never asked; 1 in it is not near 0 of
+    # class 0
     assert held(sampler, 1) == [(1, 1)]
     assert len(sampler) == 3
     assert sampler.class_freq.tolist() == [6, 1]
@@ -46,7 +47,8 @@ def test_of_equal_distances_the_older_pair_merges_by_the_age_of_slots():
     features = np.array([[0], [2], [4]], np.float32)
     assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
     assert sampler.vectors(np.array([0, 1]))[:, 0].tolist() == [1, 4]
-    # gaps 0-1 are 1, then 5 between 10 and 15 and between 15 and 20: slot 1 (15) before slot 2
+    # gaps 0-1 are 1, then 5 between 10 and 15 and between 15 and 20: slot 1 (15) before
+    # slot 2
     sampler = make_sampler("exstream", 6, 2, seed=0)  # three slots a class
     assert feed(sampler, [0] * 3, [0, 1, 10]) == [0, 1, 2]
     assert feed(sampler, [0], [20]) == [1]  # 0 and 1 merge in slot 0

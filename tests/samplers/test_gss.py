@@ -60,7 +60,8 @@ def test_scores_are_the_largest_cosine_plus_one():
 
 
 def test_the_sample_that_resembles_the_others_is_the_likely_victim():
-    # the mean of the memory's gradients is (2, 1) / 3; against it -e0 has cosine -2 / sqrt(5)
+    # the mean of the memory's gradients is (2, 1) / 3; against it -e0 has cosine -2 /
+    # sqrt(5)
     new = 1 - 2 / np.sqrt(5)
     old = np.array([0.1, 2, 1])
     chance = old / old.sum() * old / (old + new)

@@ -56,8 +56,9 @@ def test_a_sample_with_two_labels_by_hand():
 
 
 def test_ties_are_uniform_over_samples_not_over_label_sets():
-    # with the new sample l = (3, 3, 3); without one of the single labels, of which A has three
-    # samples and B and C one, (2, 3, 3) is left in some order: closer than (3, 2, 2)
+    # with the new sample l = (3, 3, 3); without one of the single labels, of which A
+    # has three samples and B and C one, (2, 3, 3) is left in some order: closer than
+    # (3, 2, 2)
     slots = next_slots([A, A, A, B, (B, C), (B, C)], C)
     seen = np.bincount(np.where(slots < 0, 6, slots), minlength=7)
     assert not seen[[4, 5]].any()
