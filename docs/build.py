@@ -15,11 +15,13 @@ import nbformat
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
-from prslib.report.build import executed_file
+from prslib.report.articles import executed_file
 from prslib.report.readme import ORDER
 
 DOCS = Path(__file__).resolve().parent
-NOTEBOOK = re.compile(r"\[([^]]*)\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
+NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
+    r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|report/(\w+)\.md)\)"
+)
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 EVERYWHERE = "quick"  # the profile of the notebooks that others do not have
@@ -43,7 +45,9 @@ def build(profile: str) -> Path:
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
-        DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab")
+        DOCS,
+        source,
+        ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab", "report"),
     )
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
@@ -85,7 +89,10 @@ def relinked(text: str, found, folder: str = "") -> str:
     """Let links to notebooks lead to their articles; without one the words remain."""
 
     def lead(link: re.Match) -> str:
-        words, name = link.groups()
+        words, name, article = link.groups()
+        name = name or article
+        if name == "README":  # of the articles
+            return f"[{words}]({folder}index.md)"
         return f"[{words}]({folder}{name}.ipynb)" if name in found else words
 
     return NOTEBOOK.sub(lead, text)

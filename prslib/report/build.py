@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
+from prslib.paths import PACKAGE, figures_dir, params_file, project_root
+from prslib.report import articles
+from prslib.report.articles import executed_file
 from prslib.samplers import SAMPLERS, make_sampler
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
@@ -30,15 +32,12 @@ LONGEST = (
 )
 
 
-def executed_file(profile: str, name: str) -> Path:
-    """Return where a notebook's executed copy is kept."""
-    return cache_dir() / "executed" / profile / f"{name}.ipynb"
-
-
 def stale(profile: str, name: str) -> bool:
-    """Tell whether a notebook, its parameters or the package changed since it was last executed."""
+    """Tell whether what a notebook reads changed since it was last executed."""
     executed = executed_file(profile, name)
     if not (executed.is_file() and figures_dir(profile).is_dir()):
+        return True
+    if articles.profile_of(name) == profile and not articles.article_file(name).is_file():
         return True
     read = (".py", ".csv", ".mplstyle", ".pth")
     sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
@@ -160,6 +159,8 @@ def _draw(profile: str, name: str) -> float:
             ),
         )
     partial.replace(executed_file(profile, name))
+    if articles.profile_of(name) == profile:
+        articles.write(profile, name)
     return time.perf_counter() - start
 
 
