@@ -64,9 +64,7 @@ def write(profile: str, name: str, folder: Path | None = None) -> Path:
     return file
 
 
-def article(
-    notebook: "NotebookNode", profile: str, name: str, folder: Path
-) -> str:
+def article(notebook: "NotebookNode", profile: str, name: str, folder: Path) -> str:
     """Return the text, tables and links to pictures of an executed notebook."""
     saved = figures_dir(profile)
     pictures = {file.read_bytes(): file for file in saved.glob(f"{name}_*.png")}
@@ -142,7 +140,9 @@ class _Table(HTMLParser):
         elif tag == "tr":
             self.lines.append("<tr>")
         elif tag in ("th", "td"):
-            spans = [f' {n}="{values[n]}"' for n in ("colspan", "rowspan") if n in values]
+            spans = [
+                f' {n}="{values[n]}"' for n in ("colspan", "rowspan") if n in values
+            ]
             self.inside, self.strong = True, values.get("id") in self.bold
             self.lines[-1] += f"<{tag}{''.join(spans)}>" + "<b>" * self.strong
 

@@ -37,7 +37,10 @@ def stale(profile: str, name: str) -> bool:
     executed = executed_file(profile, name)
     if not (executed.is_file() and figures_dir(profile).is_dir()):
         return True
-    if articles.profile_of(name) == profile and not articles.article_file(name).is_file():
+    if (
+        articles.profile_of(name) == profile
+        and not articles.article_file(name).is_file()
+    ):
         return True
     read = (".py", ".csv", ".mplstyle", ".pth")
     sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
