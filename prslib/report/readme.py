@@ -191,15 +191,17 @@ def _difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, st
 def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
     """Say PRS's differences from another method in C-F1, O-F1 and mAP of one group."""
     rows = rows[(rows["group"] == group) & rows["metric"].isin(METRICS)]
-    place = "" if group == "overall" else f" on the {group} classes"
+    before, after = "", f" on the {group} classes"
+    if group == "overall":
+        before, after = "overall ", ""
     clear = rows["clearly"].notna()
     said = [
-        in_words(row, f"{row['metric']}{place}", than)
+        in_words(row, f"{before}{row['metric']}{after}", than)
         for row in rows[clear].to_dict("records")
     ]
     if not clear.all():
         names = _listed(rows.loc[~clear, "metric"])
-        said.append(f"PRS and {than} do not differ clearly in {names}{place}.")
+        said.append(f"PRS and {than} do not differ clearly in {before}{names}{after}.")
     return " ".join(said)
 
 
