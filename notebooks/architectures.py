@@ -36,9 +36,7 @@
 # *About a minute on two cores for the quick profile, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets with both test sets
 model: list = ["convnet", "convnet_rnn_attention"]  # networks, the plain one first
 frozen_stages: list = [1, 0]  # of each model; the paper freezes through the first block
@@ -115,9 +113,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         architectures.plot_architectures(shown[shown["metric"] == metric], ax, metric)
-    join_panels(
-        figure, f"{name}: Multitask by network [paper's], {seeds_told(settings.seeds)}"
-    )
+    join_panels(figure, f"{name}: Multitask by network [paper's], {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
@@ -154,15 +150,11 @@ from prslib.report.style import contrast_panels, plot_groups
 
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
-    figure, axes = plt.subplots(
-        len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model))
-    )
+    figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
     parts = architectures.in_order(shown).groupby("network", sort=False)
     for ax, (network, part) in zip(axes, parts, strict=True):
         plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
-    join_panels(
-        figure, f"{name}: mAP by network [paper's], {seeds_told(settings.seeds)}"
-    )
+    join_panels(figure, f"{name}: mAP by network [paper's], {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]

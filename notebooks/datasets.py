@@ -31,9 +31,7 @@
 # *Half a minute.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini", "digits70seq", "digits49seq"]  # one or more data sets
 samples: int = 8  # images of each task on the sheet, 0 where only labels are at hand
 seed: int = 0  # which images the sheet shows
@@ -106,9 +104,7 @@ settings.save(figure, frame, "labels")
 # frames are the tasks that the clustering found. Images outside the frames are dropped.
 
 # %%
-sources = {
-    name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering
-}
+sources = {name: DATASETS[name].clustering() for name in sets if DATASETS[name].clustering}
 for name, source in sources.items():
     data, matrix = sets[name], datasets.cooccurrence(sets[name], source)
     figure, ax = plt.subplots(figsize=(12, 11))

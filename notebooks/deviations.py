@@ -36,13 +36,8 @@
 # the memories take one minute.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
-dataset: list = [
-    "cocoseq-mini",
-    "digits49seq",
-]  # whose labels the memories are followed on
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
+dataset: list = ["cocoseq-mini", "digits49seq"]  # whose labels the memories are followed on
 trained: list = ["cocoseq-mini"]  # data sets to train on
 rho: float = -0.03  # power of allocation
 seeds: list = [0, 1, 2, 3, 4]  # one run of every deviation for each
@@ -154,13 +149,9 @@ from prslib.report.deviations import contest
 scores = contest(runs)
 settings.save(None, scores, "contest")
 text = "{mean:.1f} ({difference:+.1f} [{low:+.1f}, {high:+.1f}])"
-scores["score"] = scores.apply(text.format_map, axis=1).str.replace(
-    " (+nan [+nan, +nan])", ""
-)
+scores["score"] = scores.apply(text.format_map, axis=1).str.replace(" (+nan [+nan, +nan])", "")
 keys = ["dataset", "method", "source"]
-scores.pivot(index=keys, columns="metric", values="score").reindex(
-    scores[keys].drop_duplicates()
-)
+scores.pivot(index=keys, columns="metric", values="score").reindex(scores[keys].drop_duplicates())
 
 # %% [markdown]
 # A number for "PRS" in these papers stands for a memory that is overwritten at random (CUTER), for

@@ -32,9 +32,7 @@
 # *Half a minute on two cores for the quick profile, a quarter of one the second time.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rhos: list = [0.0, -0.03]  # power of allocation of PRS, one for each data set
 method: list = ["CRS", "PRS"]  # which networks look at the images
@@ -83,18 +81,12 @@ display(Markdown("\n".join(lines)))
 
 # %%
 for name in settings.dataset:
-    drawn = [
-        r
-        for r in runs
-        if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])
-    ]
+    drawn = [r for r in runs if (r.config.dataset, r.config.seed) == (name, settings.seeds[0])]
     classes = feature_tsne.shown_classes(drawn[0].config, settings.shown)
     plane = feature_tsne.embed(drawn, classes, settings.others)
     figure, axes = plt.subplots(1, len(drawn), figsize=(11, 5.6), squeeze=False)
     for ax, kind in zip(axes[0], settings.method, strict=True):
-        feature_tsne.plot_features(
-            plane[plane["method"] == kind], ax, classes
-        ).set_title(kind)
+        feature_tsne.plot_features(plane[plane["method"] == kind], ax, classes).set_title(kind)
     sizes = f"seed {settings.seeds[0]}, up to {settings.per_class} images a class"
     join_panels(figure, f"{name}: penultimate features of test images, {sizes}")
     settings.save(figure, plane, name)
@@ -118,9 +110,7 @@ for name in settings.dataset:
         part = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
         plot_groups(part, ax, metric)
     axes[1].set_ylabel("silhouette, times 100")
-    join_panels(
-        figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds"
-    )
+    join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
     settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")
 
 # %% [markdown]

@@ -35,9 +35,7 @@
 # *Half a minute on two cores for the quick profile, ten seconds the second time.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["imbal-digits", "cocoseq-mini"]  # one or more data sets
 rhos: list = [0.0, -0.03]  # power of allocation of PRS, one for each data set
 points: list = [20, 8]  # measurements during a run, one number for each data set
@@ -82,10 +80,7 @@ plt.style.use(STYLE)
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 4.2), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_gradient_variance(rows[rows["dataset"] == name], ax).set_title(name)
-join_panels(
-    figure,
-    f"Gradient variance over memory during training, {len(settings.seeds)} seeds",
-)
+join_panels(figure, f"Gradient variance over memory during training, {len(settings.seeds)} seeds")
 settings.save(figure, rows, "curves")
 
 # %% [markdown]

@@ -31,9 +31,7 @@
 # *A few seconds after `main_results`; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini"]  # one or more data sets with an unbalanced test set
 rho: float = 0.5  # power of allocation of PRS that the paper takes for this test set
 balanced_rho: float = -0.03  # that of the balanced test set, any finite number
@@ -79,9 +77,7 @@ cells = average(chosen)
 settings.save(None, cells, "table")
 for name in settings.dataset:
     stands_for = cells.loc[cells["dataset"] == name, "stands_for"].iloc[0]
-    display(
-        Markdown(f"**{name}**, unbalanced test set, beside the paper's {stands_for}")
-    )
+    display(Markdown(f"**{name}**, unbalanced test set, beside the paper's {stands_for}"))
     display(*main_tables(cells, name))
 
 # %%

@@ -31,9 +31,7 @@
 # *A few seconds after `main_results`, whose runs it reads.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["digits49seq"]  # one or more data sets with unequal tasks
 rho: float = 0.0  # power of allocation of PRS, any finite number
 memory_size: int = None  # samples in memory, None for each data set's own
@@ -79,9 +77,7 @@ for name in settings.dataset:
     figure, ax = plt.subplots(figsize=(9.5, 3.8))
     plot_variations(shown, ax, "metric", "score")
     task, images = tasks.loc[name]
-    join_panels(
-        figure, f"{name}, task {task} with {images} training images: {seed_text}"
-    )
+    join_panels(figure, f"{name}, task {task} with {images} training images: {seed_text}")
     settings.save(figure, shown, name)
 
 # %% [markdown]
@@ -124,9 +120,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(2, 1, figsize=(9.5, 6.4), sharex=True)
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "label", metric)
-    axes[1].set_xlabel(
-        "task (training images); strokes from the lowest to the highest seed"
-    )
+    axes[1].set_xlabel("task (training images); strokes from the lowest to the highest seed")
     join_panels(figure, f"{name}: each task's own test images at the end, {seed_text}")
     settings.save(figure, shown, f"all_{name}")
 
@@ -156,18 +150,12 @@ for name in settings.dataset:
 # %%
 from prslib.report.memory_distribution import memory_shares
 
-by_class = memory_shares(
-    [config for config in configs if METHODS[config.method].sampler]
-)
-held = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)[
-    "share"
-].sum()
+by_class = memory_shares([config for config in configs if METHODS[config.method].sampler])
+held = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
 held = held.reset_index()
 held = held[held["task"] == held["dataset"].map(tasks["task"].astype(int))]
 settings.save(None, held, "memory")
-held.groupby(["dataset", "method"], sort=False)["share"].agg(
-    ["mean", "std", "count"]
-).round(1)
+held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "count"]).round(1)
 
 # %% [markdown]
 # ## What holds

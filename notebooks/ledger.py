@@ -30,9 +30,7 @@
 # *Half a minute once the runs are there.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose runs and whose folder
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose runs and whose folder
 level: float = 0.95  # of the intervals, between 0 and 1
 missing: str = "train"  # train or leave: what to do with runs that are not stored
 device: str = "cpu"  # cpu or cuda, for what is not trained yet

@@ -37,30 +37,15 @@
 # *About three minutes on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini", "digits49seq"]  # one or more data sets
-rho: list = [
-    -0.03,
-    0.0,
-]  # power of allocation of PRS, one number or a list with one a data set
+rho: list = [-0.03, 0.0]  # power of allocation of PRS, one number or a list with one a data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
-costly: list = [
-    "digits49seq"
-]  # methods and data sets that take the following seeds instead
+costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
 costly_seeds: list = [0]  # one run of every costly method for each
-thinned: list = [
-    "cocoseq-mini-25",
-    "cocoseq-mini-50",
-    "cocoseq-mini-75",
-]  # with fewer images
-metrics: list = [
-    "C-F1",
-    "O-F1",
-    "mAP",
-]  # columns of Table 1, of C-P, C-R, O-P, O-R and AUC too
+thinned: list = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"]  # with fewer images
+metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P, O-R and AUC too
 device: str = "cpu"  # cpu or cuda
 
 # %%
@@ -202,14 +187,8 @@ figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 7.4), squeeze
 for column, name in zip(axes.T, settings.dataset, strict=True):
     shown = steps[(steps["dataset"] == name) & (steps["metric"] == "mAP")]
     plot_progression(shown.drop(columns="published"), column[0], "mAP").set_title(name)
-    theirs = (
-        shown.assign(value=shown["published"])
-        .dropna(subset="value")
-        .drop(columns="published")
-    )
-    plot_progression(theirs, column[1], "mAP").set_title(
-        f"paper, {shown['stands_for'].iloc[0]}"
-    )
+    theirs = shown.assign(value=shown["published"]).dropna(subset="value").drop(columns="published")
+    plot_progression(theirs, column[1], "mAP").set_title(f"paper, {shown['stands_for'].iloc[0]}")
 join_panels(figure, f"Overall mAP task by task, {seed_text}")
 settings.save(figure, steps, "progression")
 

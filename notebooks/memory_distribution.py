@@ -32,18 +32,9 @@
 # *A few seconds after `main_results`, two minutes without its runs.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini", "digits49seq"]  # one or more data sets
-method: list = [
-    "CRS",
-    "GSS",
-    "ExStream",
-    "PRS",
-    "CBRS",
-    "OCDM",
-]  # methods with a memory
+method: list = ["CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM"]  # methods with a memory
 rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2, 3, 4]  # one memory of every method for each
@@ -120,11 +111,7 @@ settings.save(figure, by_group, "groups")
 # %%
 from prslib.report.memory_distribution import distance_to
 
-distances = distance_to(by_class, "equal").rename(
-    columns={"total_variation": "to equal"}
-)
+distances = distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
 distances["to stream"] = distance_to(by_class, "stream")["total_variation"]
 settings.save(None, distances, "distance")
-distances.groupby(["dataset", "method"], sort=False)[
-    ["to equal", "to stream"]
-].mean().round(1)
+distances.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)

@@ -30,16 +30,12 @@
 # *A few seconds after `main_results`, whose runs it reads.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini", "digits49seq"]  # one or more data sets
 rhos: list = [-0.03, 0.0]  # power of allocation of PRS, one for each data set
 memory_size: int = None  # samples in memory, None for each data set's own
 seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
-costly: list = [
-    "digits49seq"
-]  # methods and data sets that take the following seeds instead
+costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
 costly_seeds: list = [0]  # one run of every costly method for each
 device: str = "cpu"  # cpu or cuda
 

@@ -38,17 +38,11 @@
 # *A minute on two cores, nothing the second time.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["digits70seq"]  # one or more data sets
 rhos: list = [0.0]  # power of allocation of PRS, one for each data set
 begun_with: list = ["none", "digits", "digits"]  # weights: none, a name or a file
-frozen_stages: list = [
-    0,
-    0,
-    3,
-]  # stages of the network that stay as they began, of each weights
+frozen_stages: list = [0, 0, 3]  # stages of the network that stay as they began, of each weights
 method: list = ["CRS", "PRS", "EWC"]  # CRS and PRS among them
 seeds: list = [0]  # one run of every method for each
 device: str = "cpu"  # cpu or cuda
@@ -85,9 +79,7 @@ rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 from prslib.report.datasets import plot_sample
 
 frame, images = pretraining.example_scenes(settings.begun_with, settings.dataset[0], 8)
-figure, axes = plt.subplots(
-    len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False
-)
+figure, axes = plt.subplots(len(frame) // 8, 8, figsize=(11, 0.22 * len(frame)), squeeze=False)
 for ax, image, labels in zip(axes.flat, images, frame["labels"], strict=True):
     plot_sample(image, labels, ax)
 for ax, source in zip(axes[:, 0], frame["source"].unique(), strict=True):
@@ -125,19 +117,13 @@ for name in settings.dataset:
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.6))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_gaps(shown[shown["metric"] == metric], ax, metric)
-    join_panels(
-        figure, f"{name}: PRS minus CRS by what the network began with, {count}"
-    )
+    join_panels(figure, f"{name}: PRS minus CRS by what the network began with, {count}")
     settings.save(figure, shown, f"gaps_{name}")
 
 # %%
 from prslib.report.tables import METRICS, contrasts, in_short
 
-where = [
-    (group, metric)
-    for group in ("majority", "minority", "overall")
-    for metric in METRICS
-]
+where = [(group, metric) for group in ("majority", "minority", "overall") for metric in METRICS]
 differences = contrasts(rows, "PRS", "CRS", where, by=["weights"])
 settings.save(None, differences, "prs_minus_crs")
 display(Markdown(in_short(differences)))
@@ -160,9 +146,7 @@ display(Markdown(in_short(moved)))
 # %%
 from prslib.report.style import plot_variations
 
-overall = pretraining.with_paper(
-    rows.query("group == 'overall' and measure == 'score'")
-)
+overall = pretraining.with_paper(rows.query("group == 'overall' and measure == 'score'"))
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
@@ -185,7 +169,5 @@ from prslib.report import ledger
 
 decided = pretraining.decide(runs, configs)
 settings.save(None, decided, "claims")
-display(
-    decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0)
-)
+display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))

@@ -32,9 +32,7 @@
 # *About half a minute on two cores for the quick profile; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini"]  # one or more data sets
 rhos: list = [-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0]  # powers of allocation
 memory_size: int = None  # samples in memory, None for each data set's own

@@ -33,27 +33,14 @@
 # *About a minute on two cores after `main_results`; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini"]  # one or more data sets
 rhos: list = [-0.03]  # power of allocation of PRS, one for each data set
 method: list = ["CRS", "GSS", "ExStream", "PRS"]  # methods with a memory
 sized: list = ["CRS", "GSS", "ExStream", "PRS"]  # those that get other memories
 schedules: int = 4  # schedules beside the standard one, Table 2's first
 shares: list = [0.5, 1.5]  # memories beside the standard one, as shares of it
-seeds: list = [
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-]  # of the standard setting, as in main_results
+seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # of the standard setting, as in main_results
 varied_seeds: list = [0]  # of every other schedule and memory, some of those above
 costly: list = []  # methods and data sets that take the following seeds instead, in every setting
 costly_seeds: list = [0, 1, 2, 3, 4]  # one run of every costly method for each
@@ -104,9 +91,7 @@ counts += [f"{name} {len(settings.costly_seeds)}" for name in settings.costly]
 seed_text = f"{len(settings.seeds)} seeds"
 if settings.varied_seeds != settings.seeds or settings.costly:
     seed_text += " for the {} one, " + ", ".join(counts)
-overall = by_schedule[
-    (by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")
-]
+overall = by_schedule[(by_schedule["measure"] == "score") & (by_schedule["group"] == "overall")]
 
 # %%
 from prslib.report.style import contrast_panels, join_panels, plot_variations
@@ -159,9 +144,7 @@ for name in settings.dataset:
     display(*main_tables(cells, name, by=["memory"]))
 
 # %%
-overall = by_memory[
-    (by_memory["measure"] == "score") & (by_memory["group"] == "overall")
-]
+overall = by_memory[(by_memory["measure"] == "score") & (by_memory["group"] == "overall")]
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):
@@ -180,9 +163,7 @@ settings.save(figure, overall, "sizes_overall")
 # %%
 import pandas as pd
 
-both = pd.concat([by_schedule, by_memory]).drop(
-    columns=["published", "draws"], errors="ignore"
-)
+both = pd.concat([by_schedule, by_memory]).drop(columns=["published", "draws"], errors="ignore")
 both = both.rename(columns={"table_2": "published"}).dropna(subset="published")
 cells = average(both[both["measure"] == "score"].drop_duplicates())
 settings.save(None, cells, "table_2")
@@ -207,6 +188,4 @@ display(Markdown(in_short(gaps)))
 gains, keys = memory_gains(by_memory), ["dataset", "metric", "method"]
 settings.save(None, gains, "sizes_gains")
 step = gains["memory_from"] + " to " + gains["memory_to"]
-gains.assign(step=step).pivot_table(
-    ["gain", "published_gain"], keys, "step", sort=False
-).round(1)
+gains.assign(step=step).pivot_table(["gain", "published_gain"], keys, "step", sort=False).round(1)

@@ -34,17 +34,13 @@
 # a minute the second time.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["imbal-digits"]  # single-label data sets
 method: list = ["Finetune", "CRS", "PRS"]  # methods of the tables
 orders: list = ["drawn"]  # orders of the classes, drawn is from the seed
 seeds: list = [0, 1, 2, 3, 4]  # one run of every method and order for each
 spread: int = 10  # random orders that show what the order alone does
-search: list = (
-    None  # orders to keep after the first and second look, None for no search
-)
+search: list = None  # orders to keep after the first and second look, None for no search
 device: str = "cpu"  # cpu or cuda
 
 # %%
@@ -93,11 +89,7 @@ from prslib.report.style import STYLE
 plt.style.use(STYLE)
 every = single_label.accuracies(configs, run_all(configs, device=settings.device))
 for name in names:
-    display(
-        Markdown(
-            f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"
-        )
-    )
+    display(Markdown(f"**{name}**, beside the paper's {load_dataset(name, False).stands_for}"))
     display(single_label.accuracy_table(every[every["dataset"] == name]))
 
 # %%
@@ -107,9 +99,7 @@ rows = {name: every[every["dataset"] == name] for name in names}
 for name in names:
     shape = -(-len(settings.orders) // 2), min(2, len(settings.orders))
     figure, axes = plt.subplots(*shape, figsize=(11, 1 + 3.4 * shape[0]), squeeze=False)
-    for ax, (order, shown) in zip(
-        axes.flat, rows[name].groupby("order", sort=False), strict=False
-    ):
+    for ax, (order, shown) in zip(axes.flat, rows[name].groupby("order", sort=False), strict=False):
         plot_progression(shown, ax, "accuracy").set_title(f"order: {order}")
     for ax in axes.flat[len(settings.orders) :]:
         ax.remove()
@@ -144,16 +134,12 @@ for name in names:
 by_order = {}
 for name in mlps:
     drawn = single_label.random_orders(load_dataset(name, False), settings.spread)
-    by_order[name] = single_label.order_scores(
-        name, drawn, ["Finetune", "CRS", "PRS"], [0]
-    )
+    by_order[name] = single_label.order_scores(name, drawn, ["Finetune", "CRS", "PRS"], [0])
     last = by_order[name][by_order[name]["trained_tasks"] == 5]
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     single_label.plot_order_spread(last, axes[0])
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    join_panels(
-        figure, f"{name}: accuracy after the last task, {settings.spread} orders"
-    )
+    join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
     settings.save(figure, by_order[name], f"{single_label.paper_table(name)}_orders")
 
 # %%
@@ -200,9 +186,7 @@ for name in mlps if settings.search else []:
     nearest = single_label.distances(third)
     settings.save(None, third, f"{single_label.paper_table(name)}_search")
     sentences = single_label.search_sentences(nearest)
-    display(
-        nearest.round(1), Markdown("\n".join(f"- {sentence}" for sentence in sentences))
-    )
+    display(nearest.round(1), Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
     found.append((name, second, third, nearest["schedule"].iloc[0]))
 
 # %%
@@ -212,10 +196,7 @@ for name, second, third, order in found:
     plot_progression(shown, axes[0], "accuracy")
     last = second[second["trained_tasks"] == 5]
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    join_panels(
-        figure,
-        f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest",
-    )
+    join_panels(figure, f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest")
     table = single_label.paper_table(name)
     settings.save(figure, pd.concat([shown, last]), f"{table}_nearest")
 

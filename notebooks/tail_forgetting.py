@@ -37,9 +37,7 @@
 # *About half a minute on four cores after `main_results`; the second time nothing is trained.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 dataset: list = ["cocoseq-mini"]  # one or more data sets
 method: list = ["CRS", "EWC", "PRS"]  # methods that see one task after the other
 rho: float = -0.03  # power of allocation of PRS, any finite number
@@ -79,11 +77,7 @@ by_class = class_forgetting(runs)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
 # %%
-from prslib.report.tail_forgetting import (
-    MEASURES,
-    plot_class_sizes,
-    plot_tail_forgetting,
-)
+from prslib.report.tail_forgetting import MEASURES, plot_class_sizes, plot_tail_forgetting
 
 for name in settings.dataset:
     shown, rows = drawn[drawn["dataset"] == name], len(settings.method) + 1
@@ -147,11 +141,7 @@ rows = rows[rows["measure"] == "forget"]
 averages = beside(average(rows.drop(columns=["published", "stands_for"])), "main")
 settings.save(None, averages, "groups_table")
 for name in settings.dataset:
-    display(
-        Markdown(
-            f"**{name}**, memory {settings.memory_size}, beside the paper's at 2000"
-        )
-    )
+    display(Markdown(f"**{name}**, memory {settings.memory_size}, beside the paper's at 2000"))
     display(*main_tables(averages, name))
 
 # %%

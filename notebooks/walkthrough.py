@@ -30,9 +30,7 @@
 # *A quarter of a minute; ten seconds more the first time, for the compiler. No network is trained.*
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
-)
+profile: str = "quick"  # smoke, quick, seeds, laptop or paper: whose folder the figures go to
 rho: float = 0.0  # power of allocation on the forty samples, any finite number
 memory_size: int = 12  # samples in memory on the forty samples
 seed: int = 73  # of the streams and the samplers
@@ -79,9 +77,7 @@ settings.save(figure, fates, "stream")
 # samples than the stream had.
 
 # %%
-partition = walkthrough.quotas(
-    stream, settings.memory_size, settings.rhos, settings.seed
-)
+partition = walkthrough.quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
 walkthrough.plot_frequencies(partition, axes[0])
 walkthrough.plot_quotas(partition, axes[1]).set_title("after forty samples, one seed")
@@ -121,10 +117,7 @@ display(Markdown(walkthrough.entry_sentence(steps, asked)), terms.round(4))
 
 # %%
 shown = walkthrough.clearest_removal(steps)
-surpluses, members = (
-    walkthrough.surpluses(steps[shown]),
-    walkthrough.candidates(steps[shown]),
-)
+surpluses, members = (walkthrough.surpluses(steps[shown]), walkthrough.candidates(steps[shown]))
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 walkthrough.plot_surpluses(surpluses, walkthrough.shrunk_class(steps[shown]), axes[0])
 walkthrough.plot_candidates(members, axes[1])
@@ -157,9 +150,7 @@ size = sliders.default_size
 long = walkthrough.skewed_stream(settings.samples, 70, skew=1.0, seed=settings.seed)
 kept = walkthrough.quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
-walkthrough.plot_quotas(kept, ax, letters=False).set_title(
-    f"memory of {size:,}, one seed"
-)
+walkthrough.plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
 settings.save(figure, kept, "long_stream")
 display(Markdown(walkthrough.quota_sentences(kept)))
 
