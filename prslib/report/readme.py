@@ -414,13 +414,13 @@ def speeds() -> str:
     cells = {
         contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()
     }
-    peers = ["plain numpy", "Avalanche", "Avalanche, in one piece"]
+    peers = ["plain numpy", "Avalanche", "Avalanche, one batch"]
     found = []
     for name, (ours, peer) in CONTESTANTS.items():
         whole = f"{ours}, one piece"
         of = (ours, whole, f"{ours} in plain numpy", peer, f"{peer}, one piece")
         found.append([name, *(cells.get(contestant, "") for contestant in of)])
-    columns = ["samples/s", "prslib", "prslib, in one piece", *peers]
+    columns = ["samples/s", "prslib", "prslib, one batch", *peers]
     return as_markdown(pd.DataFrame(found, columns=columns))
 
 
