@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if getattr(options, "workers", None) is not None:
             whole("--workers", options.workers, least=1)
-        with naming_extra("report"):
+        with naming_extra(getattr(options, "extra", "report")):
             return options.command(options) or 0
     except (
         OSError,
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         made = commands.add_parser(
             name, **told, epilog=f"example: prslib {name} {example}"
         )
-        made.set_defaults(command=command, notebook=[])
+        made.set_defaults(command=command, notebook=[], extra="report")
         return made
 
     figures = add(
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "run", train_run, "cocoseq-mini PRS --seed 0 --rho 0",
         "train one run if it is not stored, and print its final scores",
     )  # fmt: skip
+    one.set_defaults(extra="training")
     one.add_argument("dataset")
     one.add_argument("method")
     one.add_argument("--seed", type=int, default=0)
@@ -132,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         "place(labels, uniforms=...) if it has this parameter.",
     )  # fmt: skip
     own = "prslib.samplers:PRS"
+    conform.set_defaults(extra="data")
     conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
     conform.add_argument(
         "--seeds", type=int, default=5, help="runs a stream (%(default)s)"

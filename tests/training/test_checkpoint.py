@@ -90,11 +90,11 @@ def half_way(tmp_path_factory):
 
 
 def starts_over(config, path, scores, why):
-    """Run with a file, which one line must say to be of no use; compare scores."""
+    """Run with a file, from which one line must say that it cannot resume; compare scores."""
     with pytest.warns(UserWarning, match=why) as caught:
         again = run(config, checkpoint=path)
     assert len(caught) == 1 and "\n" not in str(caught[0].message)
-    assert str(caught[0].message).endswith("; the run starts over")
+    assert str(caught[0].message).endswith("; the run starts again")
     assert again.scores.equals(scores)
 
 
