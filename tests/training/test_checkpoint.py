@@ -90,7 +90,7 @@ def half_way(tmp_path_factory):
 
 
 def starts_over(config, path, scores, why):
-    """Run with a file, from which one line must say that it cannot resume; compare scores."""
+    """Run from a file that cannot be resumed, as one line must say; compare scores."""
     with pytest.warns(UserWarning, match=why) as caught:
         again = run(config, checkpoint=path)
     assert len(caught) == 1 and "\n" not in str(caught[0].message)
@@ -149,7 +149,9 @@ def test_forged_checkpoints_never_go_on(tmp_path, half_way, with_digest):
         tried = [one | {"digest": digest_of(one["progress"])} for one in tried]
     for content in tried:
         torch.save(content, tmp_path / "file")
-        starts_over(config, tmp_path / "file", scores, "cannot resume from the checkpoint")
+        starts_over(
+            config, tmp_path / "file", scores, "cannot resume from the checkpoint"
+        )
 
 
 def test_a_checkpoint_is_of_its_runs_and_its_code(tmp_path, half_way, monkeypatch):
