@@ -46,7 +46,7 @@ def profile(tmp_path, monkeypatch):
         (folder / f"{name}.csv").write_text(content)
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     monkeypatch.setattr(verify, "_committed_tables", lambda profile: tables)
-    monkeypatch.setattr(verify, "wanted", lambda *_: CONFIGS)
+    monkeypatch.setattr(verify, "runs_of", lambda *_: CONFIGS)
     monkeypatch.setattr(verify, "run_all", lambda asked, _: [made(c) for c in asked])
     return folder, tables
 
@@ -108,7 +108,7 @@ def test_claims_are_decided_again_from_the_tables(profile):
 
 def test_every_method_and_every_data_set_is_trained(monkeypatch):
     chosen = verify.chosen("seeds")
-    wanted = [c for name in verify.TRAINED for c in verify.wanted(name, "seeds")]
+    wanted = [c for name in verify.TRAINED for c in verify.runs_of("seeds", name)]
     assert {c.method for c in chosen} == {c.method for c in wanted}
     assert {c.dataset for c in chosen} == {c.dataset for c in wanted}
     assert set(METRICS) == {"C-F1", "O-F1", "mAP"}
