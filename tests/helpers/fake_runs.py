@@ -44,7 +44,14 @@ def fake_run(config: RunConfig, value) -> Run:
     settings, identity = config.resolved, config.identity
     groups = tuple(tasks_together(settings["schedule"], settings["tasks_at_once"]))
     offline = METHODS[config.method].offline
+    dataset = labels_of(config.dataset)
     cells = cells_of(groups, offline, settings["tasks_at_once"] > 1)
+    if settings["test_resamples"]:  # resampling the classes needs all their scores
+        classes = pd.DataFrame({"group": dataset.class_names})
+        of_class = cells[["trained_tasks", "task"]].drop_duplicates()
+        of_class = of_class[of_class["task"] != "all"].merge(classes, how="cross")
+        rows = [of_class.assign(metric=metric) for metric in ("P", "R", "AP")]
+        cells = pd.concat([cells[cells["metric"] != "AP"], *rows], ignore_index=True)
     scores = cells.assign(
         schedule="" if offline else ",".join(map(task_name, groups)),
         value=value(cells),
@@ -54,7 +61,6 @@ def fake_run(config: RunConfig, value) -> Run:
         rho=identity.get("rho", np.nan),
         memory_size=identity.get("memory_size", 0),
     )
-    dataset = labels_of(config.dataset)
     size = identity.get("memory_size", 0)
     held = np.zeros((size, dataset.num_classes), bool)
     held[np.arange(size), np.arange(size) % dataset.num_classes] = True

@@ -139,9 +139,7 @@ def test_networks_are_compared_in_the_same_setting(rows):
     np.testing.assert_allclose(one["difference"], [-10, -20])
     np.testing.assert_allclose(one["published"], [42.5 - 55.3, 39.2 - 55.3])
     assert "Attention Consistency is" in one["sentence"].iloc[0]
-    assert (
-        "ResNet101, by -10.0 points (one seed); in the paper" in one["sentence"].iloc[0]
-    )
+    assert "is 10.0 points behind ResNet101 (one seed)" in one["sentence"].iloc[0]
 
 
 def test_networks_are_drawn_by_setting_of_which_there_are_colours(ax):

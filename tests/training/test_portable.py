@@ -53,7 +53,7 @@ def test_one_order_of_sums_is_chosen_for_all_processors_with_avx2(
 @needs_avx2
 def test_who_trains_rounds_alike():
     code = (
-        "from prslib import run_all; import prslib.experiments.sweep, os, torch;"
+        "from prslib import run_all; import prslib.training.run, os, torch;"
         "print(os.environ['MKL_CBWR'], torch.backends.cpu.get_cpu_capability())"
     )
     assert fresh_process(code) == ["COMPATIBLE", "AVX2"]
