@@ -27,8 +27,8 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 EVERYWHERE = "quick"  # the profile of the notebooks that others do not have
 ARTICLES = """# The articles
 
-Each is a notebook that asks one question. They were executed with the parameters of the profile
-*{profile}*; the code of every picture unfolds above it.
+Each article is a notebook that asks one question. They were executed with the
+parameters of the profile *{profile}*. The code of every picture unfolds above it.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -39,7 +39,7 @@ Each is a notebook that asks one question. They were executed with the parameter
 
 
 def build(profile: str) -> Path:
-    """Write the pages of a profile and return the first; SystemExit where Sphinx warns."""
+    """Write the pages of a profile, return the first; SystemExit if Sphinx warns."""
     place = cache_dir() / "docs" / profile
     source, pages = place / "docs", place / "html"
     for folder in (source, pages):
@@ -54,8 +54,8 @@ def build(profile: str) -> Path:
     found = {name: file for name in ORDER if (file := executed(profile, name))}
     if not found:
         raise SystemExit(
-            f"expected executed notebooks in {executed_file(profile, 'any').parent}, got none; run "
-            f"`make figures PROFILE={profile}` first"
+            f"expected executed notebooks in {executed_file(profile, 'any').parent}, "
+            f"got none; run `make figures PROFILE={profile}` first"
         )
     for file in source.rglob("*.md"):
         text = file.read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def build(profile: str) -> Path:
 
 
 def executed(profile: str, name: str) -> Path | None:
-    """Return a notebook's executed copy, if any; of a profile that does not have it, quick's."""
+    """Return a notebook's executed copy of a profile, else that of quick, if any."""
     files = [executed_file(which, name) for which in (profile, EVERYWHERE)]
     return next((file for file in files if file.is_file()), None)
 
@@ -99,7 +99,7 @@ def relinked(text: str, found, folder: str = "") -> str:
 
 
 def article(notebook, folder: Path, name: str, found):
-    """Return an executed notebook as an article: code folded, pictures in files with their words.
+    """Return an executed notebook as an article: code folded, pictures in files.
 
     Widgets, which only a running kernel moves, and what was said on stderr are left
     out.

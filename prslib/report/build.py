@@ -1,4 +1,7 @@
-"""Execute notebooks, tell which are out of date, and load what is slow only where it is needed."""
+"""Execute notebooks and tell which are out of date.
+
+What is slow to load is loaded where it is needed.
+"""
 
 import contextlib
 import os
@@ -58,7 +61,7 @@ def compile_sampler(name: str) -> None:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
-    """Compile samplers in other processes during a block: PRS takes seconds the first time."""
+    """Compile samplers in other processes during a block; PRS takes seconds."""
     with contextlib.ExitStack() as running:
         for name in [name for name, sampler in SAMPLERS.items() if not sampler.needs]:
             command = [sys.executable, "-m", "prslib.report.build", name]
@@ -67,7 +70,7 @@ def compiling() -> Iterator[None]:
 
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of several notebooks in one sweep, execute these, return errors by name."""
+    """Train the runs of notebooks in one sweep, execute them, return errors by name."""
     from tqdm import tqdm
 
     from prslib.training import round_alike
@@ -141,8 +144,8 @@ def _draw(profile: str, name: str) -> float:
         partial.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(
-            f"expected a folder for executed notebooks, got {error}; set PRSLIB_CACHE to a folder "
-            "that can be written"
+            f"expected a folder for executed notebooks, got {error}; set PRSLIB_CACHE "
+            "to a folder that can be written"
         ) from error
     loop = ensure_event_loop()
     with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:

@@ -108,8 +108,8 @@ def ledger_counts() -> str:
     )
     said = [
         f"On {images}, of {row['rows']} rows {row['holds']} hold, "
-        f"{row['does not hold']} do not, {row['no difference']} show no difference of note "
-        f"and {row['undecided']} are undecided."
+        f"{row['does not hold']} do not, {row['no difference']} show no difference of "
+        f"note and {row['undecided']} are undecided."
         for images, row in counts(claims).iterrows()
     ]
     run = (cells["status"] == "run").sum()
@@ -234,7 +234,7 @@ def _interval(low: float, high: float, sign: str = "") -> str:
 
 
 def answers(profile: str = REPORTED) -> dict[str, str]:
-    """Answer each notebook's question in at most 20 words, from the profile's tables."""
+    """Answer each notebook's question in at most 20 words, from a profile's tables."""
     claims = _numbers(profile, "ledger_claims").drop_duplicates("claim")
     claims = claims.set_index("claim")  # each on its first data set
     lead = partial(_lead, profile)
@@ -242,8 +242,8 @@ def answers(profile: str = REPORTED) -> dict[str, str]:
     rare = overall | {"group": "minority"}
     common = {"group": "majority", "metric": "C-R"}
     texts = {
-        "walkthrough": "It lets samples of rare classes in, and removes one from a class "
-        "above its quota.",
+        "walkthrough": "It lets samples of rare classes in, and removes one from a "
+        "class above its quota.",
         "main_results": lead(
             "main_results_prs_minus_crs", "mAP on the minority classes", rare
         ),
@@ -368,12 +368,13 @@ def _largest_fifth(row: pd.Series) -> str:
 
 
 def _tally(profile: str) -> str:
-    """Count the claims that hold on real images, or on stand-ins where there are none."""
+    """Count the claims that hold on real images, or else on stand-ins."""
     total = counts(_numbers(profile, "ledger_claims"))
     row = total.iloc[0]
     return (
         f"On {total.index[0]}, of {row['rows']} claims {row['holds']} hold and "
-        f"{row['does not hold']} do not; the others are undecided or show no difference."
+        f"{row['does not hold']} do not; the others are undecided or show no "
+        "difference."
     )
 
 
@@ -435,7 +436,7 @@ KEEPS = {
 
 
 def sampler_table() -> str:
-    """Set beside each sampler what it keeps, costs a sample and scores on real images."""
+    """Say what each sampler keeps, costs a sample and scores on real images."""
     speeds = _numbers("bench", "samplers")
     speeds = speeds[speeds["stream"] == "cocoseq"].set_index("contestant")[
         "samples_per_s"
@@ -471,8 +472,8 @@ def paper_cost() -> str:
                 )
     large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
-        f"In all the paper profile wants {len(runs)} runs: {large:.2f} million training "
-        f"steps of a ResNet-101 and {small:.2f} million of small networks."
+        f"The paper profile needs {len(runs)} runs: {large:.2f} million training steps "
+        f"of a ResNet-101 and {small:.2f} million of small networks."
     )
 
 
@@ -510,7 +511,8 @@ def renewed() -> dict[Path, str]:
     if wrong := sorted(found ^ WRITTEN.keys()):
         raise ValueError(
             f"expected the markers <!-- {wrong[0]}: begin --> and "
-            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
+            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among "
+            f"{', '.join(WRITTEN)}, and only then"
         )
     written = {name: write() for name, write in WRITTEN.items()}
     fill = lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}"  # noqa: E731
