@@ -51,6 +51,7 @@ def build(profile: str) -> Path:
     )
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
+    shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
     found = {name: file for name in ORDER if (file := executed(profile, name))}
     if not found:
         raise SystemExit(
