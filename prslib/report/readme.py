@@ -400,7 +400,8 @@ def renewed() -> dict[Path, str]:
     if wrong := sorted(found ^ WRITTEN.keys()):
         raise ValueError(
             f"expected the markers <!-- {wrong[0]}: begin --> and "
-            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
+            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among "
+            f"{', '.join(WRITTEN)}, and only then"
         )
     written = {name: write() for name, write in WRITTEN.items()}
     fill = lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}"  # noqa: E731
