@@ -285,7 +285,7 @@ class Sampler:
             If the state is of another sampler, size, number of classes or option, or
             does not fit together as a whole. The sampler is then as it was.
         """
-        state = dict(state)
+        expect("state", isinstance(state, dict), "a dict", type(state).__name__)
         mine = self.state_dict()
         for name in ("sampler", *dict(self._arguments())):
             expect(
