@@ -260,8 +260,7 @@ def answers(profile: str = REPORTED) -> dict[str, str]:
             claims.loc["rho_ends"],
             "In its weakest metric, rho near 0 is {} points {} the ends {}.",
             ("above", "below"),
-            "Undecided: in its weakest metric, rho near 0 differs from the ends by {} "
-            "points {}.",
+            "Undecided: in its weakest metric, rho near 0 leads the ends by {} points {}.",
         ),
         "tail_forgetting": _of_claim(
             claims.loc["tail_crs"],
@@ -270,14 +269,14 @@ def answers(profile: str = REPORTED) -> dict[str, str]:
             ("more", "less"),
             "CRS forgets about the same share of minority and majority: {} points {}.",
         ),
-        "inter_task": lead("inter_task_prs_minus_others", "its mAP", overall),
+        "inter_task": lead("inter_task_prs_minus_others", "mAP on that task", overall),
         "schedules_and_memory": _weakest(
             profile,
             "schedules_and_memory_schedules_prs_minus_crs",
             ("In every task order", "In one order"),
         ),
         "imbalanced_test": lead(
-            "imbalanced_test_prs_minus_others", "mAP there", overall
+            "imbalanced_test_prs_minus_others", "mAP on that test set", overall
         ),
         "feature_tsne": _said(
             claims.loc["features"], "minority nearest-neighbour accuracy"
