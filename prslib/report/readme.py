@@ -276,7 +276,7 @@ def answers(profile: str = REPORTED) -> dict[str, str]:
             ("In every task order", "In one order"),
         ),
         "imbalanced_test": lead(
-            "imbalanced_test_prs_minus_others", "mAP on that test set", overall
+            "imbalanced_test_prs_minus_others", "mAP on that set", overall
         ),
         "feature_tsne": _said(
             claims.loc["features"], "minority nearest-neighbour accuracy"
