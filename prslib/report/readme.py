@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from prslib.experiments.cost import blanks_for_missing, work_of
+from prslib.experiments.cost import blanks_for_missing, steps_of
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report.articles import REPORTED
 from prslib.report.claims import CLAIMS
@@ -467,7 +467,7 @@ def paper_cost() -> str:
                 runs.add(config.hash)
                 trained = steps["resnet101" in config.resolved["model"]]
                 trained[config.training] = max(
-                    trained[config.training], work_of(config).steps
+                    trained[config.training], steps_of(config)
                 )
     large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
