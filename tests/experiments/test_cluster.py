@@ -95,7 +95,7 @@ def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
     ):
         sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'prslib\[cluster\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '.\[cluster\]'"):
         sweep.run_all(wanted, Store(tmp_path), address="auto")
 
 

@@ -37,7 +37,7 @@ def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
 def test_nothing_is_trained_when_one_configuration_does_not_fit(tmp_path):
     fits = RunConfig(**MLP, method="Finetune")
     too_large = RunConfig(**MLP, method="CRS", memory_size=100_000)
-    with pytest.raises(ValueError, match="choose a smaller memory"):
+    with pytest.raises(ValueError, match="expected memory_size up to the 1150 images"):
         sweep.run_all([fits, too_large], Store(tmp_path))
     assert not list(tmp_path.iterdir())
 

@@ -292,7 +292,7 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
             FileNotFoundError,
             "must be none, digits, digits-0, .* or the",
         ),
-        ({"weights": 3}, TypeError, "weights must be text or None, got 3"),
+        ({"weights": 3}, TypeError, "expected weights as text or None, got 3"),
         (
             {"frozen_stages": 4},
             ValueError,

@@ -126,7 +126,7 @@ def test_a_shown_picture_is_its_file_and_names_changed_parameters(
         ),
         ("dataset: mnist", "unknown dataset 'mnist'; known datasets: "),
         ("metrics: [mAB]", "unknown metric 'mAB'; known metrics: "),
-        ("memory_size: 99999", "choose a smaller memory"),
+        ("memory_size: 99999", "expected memory_size up to the 2072 images"),
     ],
 )
 def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, message):
