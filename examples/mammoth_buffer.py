@@ -1,6 +1,6 @@
 """A buffer of Mammoth's that keeps what PRS keeps, for one label or several."""
 
-from utils.buffer import Buffer  # ty: ignore[unresolved-import]
+from utils.buffer import Buffer  # ty: ignore[import-not-found]
 
 from prslib import make_sampler
 from prslib.adapters import multi_hot

@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from functools import partial
 from numbers import Real
+from typing import Any
 
 from filelock import Timeout
 from tqdm import tqdm
@@ -255,7 +256,7 @@ class Sweep:
 
 
 def train_group(
-    group: list[RunConfig], hashes: list[str], device: str, **options: object
+    group: list[RunConfig], hashes: list[str], device: str, **options: Any
 ) -> tuple[list[Run], float]:
     """Train runs that train alike, on whatever machine; return the seconds it took."""
     from prslib.training.run import run_at_once  # loads torch

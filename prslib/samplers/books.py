@@ -180,7 +180,7 @@ def check_alike(name: str, value: Any, like: Any) -> None:
     expect(name, kind == expected, expected, kind)
 
 
-def expect(name: str, right: bool, expected: object, value: object) -> None:
+def expect(name: str, right: object, expected: object, value: object) -> None:
     """Raise ValueError for an entry of a state that does not fit."""
     if not right:
         raise ValueError(f"expected {name} {expected}, got {value}")
