@@ -236,7 +236,7 @@ IMBALANCED = {"setting": "test_set", "power": "0.5"}
 
 
 def leads(first: str, *others: str, at: Callable = _overall, **fields: object) -> Claim:
-    """Return the claim that one method is above others in every cell."""
+    """Return the claim that one method is above others in every cell that counts."""
 
     def cells(s: Scores, metrics: Sequence[str]) -> Cells:
         return {

@@ -104,7 +104,7 @@ def _alike(varied: str) -> bool:
 
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each data set."""
+    """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
     rank = rows["data"].map(RELATIONS.index)
     rows = rows.assign(
         rank=rank.groupby(rows["dataset"]).transform("max")
@@ -115,7 +115,7 @@ def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up every table of `cells`."""
+    """Sum up the tables of `cells`: how much was run, how far off, in which order."""
     table = []
     for name, part in rows.groupby("table", sort=False):
         run = part[part["status"] == "run"]
@@ -169,7 +169,7 @@ def gather(
     store: Store | None = None,
     device: str = "cpu",
 ) -> pd.DataFrame:
-    """Load the runs that are stored, train the others if `missing` is "train"."""
+    """Observe the stored runs; train the others if `missing` is "train"."""
     store = store or Store()
     if missing == "train":
         return observe(run_all(wanted, store, device=device), wanted)
@@ -244,7 +244,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
-    """Lay out some claims, each decided by itself on a notebook's own runs."""
+    """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
     decided = decide(observe(runs, wanted), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
@@ -319,7 +319,7 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw ours of `cells` that were run over the paper's."""
+    """Draw `cells` that were run over the paper's; marks of stand-ins are open."""
     if below := int((frame["ours"] < FLOOR).sum()):
         ax.text(
             103,

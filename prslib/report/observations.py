@@ -2,12 +2,11 @@
 
 The columns:
 
-- stands_for: the paper's data set; dataset, data: ours, and one of `RELATIONS`, what it
-is
-  of the paper's; a small network makes it a stand-in, too;
+- stands_for: the paper's data set; dataset, data: ours, and one of `RELATIONS`, what
+  it is of the paper's; a small network makes it a stand-in, too;
 - method, architecture (in the paper's words), memory (relative to the standard),
-schedule,
-  epochs, test_set, rho, power ("own" for the standard's rho, otherwise its value);
+  schedule, epochs, test_set, rho, power ("own" for the standard's rho, otherwise its
+  value);
 - frozen (whether the first stages stay as they began, for every method alike);
 - varied: which fields of the configuration differ from the standard, "" for none,
   "memory_size,schedule" for two;
@@ -68,7 +67,7 @@ CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
 def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
-    """Describe configurations in the paper's terms, a row each."""
+    """Describe configurations in the paper's terms, a row each; standards come first."""
     standards = {}
     for config in configs:
         standards.setdefault(config.dataset, config)
@@ -129,7 +128,7 @@ def relation(name: str) -> str:
 
 @cache
 def standard_of(stands_for: str) -> dict:
-    """Return the setting in which the paper trains a data set."""
+    """Return the paper's setting on a data set: its first row with a memory."""
     cells = published.load(dataset=stands_for)
     return cells[cells["memory_size"].notna()].iloc[0].to_dict()
 

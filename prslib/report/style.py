@@ -118,7 +118,7 @@ def draw_marks(
     hue: str,
     looks: dict[str, dict],
 ) -> None:
-    """Draw means as marks, seeds as strokes, the paper's numbers as hollow marks."""
+    """Draw means as marks, seeds as strokes from low to high, the paper's hollow."""
     frame = frame.assign(
         place=frame[x].map({name: place for place, name in enumerate(order)})
     )
