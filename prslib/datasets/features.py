@@ -174,7 +174,7 @@ def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
 
 
 def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDataset:
-    """Load the raw embedded features, of part / whole of each task's training images."""
+    """Load raw embedded features, of part / whole of each task's training images."""
     selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
     order = np.random.default_rng(SEED).permutation(
