@@ -326,11 +326,11 @@ def _standardised_identity(identity: Callable[[], str]) -> str:
     return identity() + STANDARDISED
 
 
-# `studies/head.py` and `studies/ewc_strength.py` chose step size and strength of EWC on
-# a part of the training stream
+# `studies/head.py` chose step size and width on a part of the training stream, and
+# `studies/ewc_strength.py` the strength of EWC.
 HEAD = dict(
     model="head",
-    learning_rate=0.004,
+    learning_rate=0.003,
     ewc_lambda=1500.0,
     clip_value=0.5,
     precision="fp32",
