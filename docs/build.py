@@ -15,18 +15,20 @@ import nbformat
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
-from prslib.report.build import executed_file
+from prslib.report.articles import executed_file
 from prslib.report.readme import ORDER
 
 DOCS = Path(__file__).resolve().parent
-NOTEBOOK = re.compile(r"\[([^]]*)\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
+NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
+    r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|report/(\w+)\.md)\)"
+)
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 EVERYWHERE = "quick"  # the profile of the notebooks that others do not have
 ARTICLES = """# The articles
 
-Each is a notebook that asks one question. They were executed with the parameters of the profile
-*{profile}*; the code of every picture unfolds above it.
+Each article is a notebook that asks one question. They were executed with the
+parameters of the profile *{profile}*. The code of every picture unfolds above it.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -37,21 +39,24 @@ Each is a notebook that asks one question. They were executed with the parameter
 
 
 def build(profile: str) -> Path:
-    """Write the pages of a profile and return the first; SystemExit where Sphinx warns."""
+    """Write the pages of a profile, return the first; SystemExit if Sphinx warns."""
     place = cache_dir() / "docs" / profile
     source, pages = place / "docs", place / "html"
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
-        DOCS, source, ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab")
+        DOCS,
+        source,
+        ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab", "report"),
     )
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
+    shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
     found = {name: file for name in ORDER if (file := executed(profile, name))}
     if not found:
         raise SystemExit(
-            f"expected executed notebooks in {executed_file(profile, 'any').parent}, got none; run "
-            f"`make figures PROFILE={profile}` first"
+            f"expected executed notebooks in {executed_file(profile, 'any').parent}, "
+            f"got none; run `make figures PROFILE={profile}` first"
         )
     for file in source.rglob("*.md"):
         text = file.read_text(encoding="utf-8")
@@ -76,7 +81,7 @@ def build(profile: str) -> Path:
 
 
 def executed(profile: str, name: str) -> Path | None:
-    """Return a notebook's executed copy, if any; of a profile that does not have it, quick's."""
+    """Return a notebook's executed copy of a profile, else that of quick, if any."""
     files = [executed_file(which, name) for which in (profile, EVERYWHERE)]
     return next((file for file in files if file.is_file()), None)
 
@@ -85,14 +90,17 @@ def relinked(text: str, found, folder: str = "") -> str:
     """Let links to notebooks lead to their articles; without one the words remain."""
 
     def lead(link: re.Match) -> str:
-        words, name = link.groups()
+        words, name, article = link.groups()
+        name = name or article
+        if name == "README":  # of the articles
+            return f"[{words}]({folder}index.md)"
         return f"[{words}]({folder}{name}.ipynb)" if name in found else words
 
     return NOTEBOOK.sub(lead, text)
 
 
 def article(notebook, folder: Path, name: str, found):
-    """Return an executed notebook as an article: code folded, pictures in files with their words.
+    """Return an executed notebook as an article: code folded, pictures in files.
 
     Widgets, which only a running kernel moves, and what was said on stderr are left
     out.

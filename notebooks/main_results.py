@@ -138,7 +138,7 @@ for name in settings.dataset:
 #
 # Differences are taken seed by seed, on the same stream and the same initial network. "Clearly"
 # means that the whole interval of the difference is on one side of 0. The interval is Student's t
-# over seeds. On `cocoseq-mini` it also holds the chance of the few test images. Fewer than five
+# over seeds. On `cocoseq-mini` it also measures the chance of the few test images. Fewer than five
 # seeds show nothing clearly. `main_results_prs_minus_crs.csv` has every difference in words.
 
 # %%

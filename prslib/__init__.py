@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from prslib.memory import Memory as Memory
     from prslib.models import MODELS as MODELS
     from prslib.models.networks import make_model as make_model
+    from prslib.report.statistics import compare as compare
     from prslib.samplers import SAMPLERS as SAMPLERS, Sampler as Sampler
     from prslib.samplers import make_sampler as make_sampler
     from prslib.training.config import Run as Run, RunConfig as RunConfig
@@ -38,6 +39,7 @@ _NAMES = {
     "prslib.memory": ("Memory",),
     "prslib.models": ("MODELS",),
     "prslib.models.networks": ("make_model",),
+    "prslib.report.statistics": ("compare",),
     "prslib.samplers": ("SAMPLERS", "Sampler", "make_sampler"),
     "prslib.training.config": ("Run", "RunConfig", "configs", "configs_of", "paired"),
     "prslib.training.methods": ("METHODS", "register"),
@@ -52,7 +54,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'prslib' has no attribute {name!r}")
     from prslib.checks import naming_extra
 
-    with naming_extra("training"):
+    with naming_extra("data" if name == "compare" else "training"):
         return getattr(import_module(_HOME[name]), name)
 
 

@@ -1,4 +1,4 @@
-"""Check what a user passes in; errors say what was expected, what came and what to do."""
+"""Check what users pass in; errors say what was expected, what came, what to do."""
 
 import math
 from collections.abc import Generator, Iterable
@@ -17,22 +17,21 @@ def expected(what: str, got: object, advice: str = "") -> str:
 
 @contextmanager
 def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
-    """Let the error about a package that is not installed name the extra that brings it."""
+    """Let the error about a package that is not installed say how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "prslib").split(".")[0] == "prslib" or "prslib[" in str(
-            error
-        ):
+        named = (error.name or "prslib").split(".")[0]
+        if named == "prslib" or "pip install '.[" in str(error):
             raise
         raise ModuleNotFoundError(
-            f"expected the package {error.name}, which is not installed; install what this needs: "
-            f"pip install 'prslib[{extra}]'{otherwise}"
+            f"expected the package {error.name}, which is not installed; run "
+            f"pip install '.[{extra}]' in the checkout of prslib{otherwise}"
         ) from error
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> str:
-    """Return a name; raise ValueError, which lists the known ones, unless it is among them."""
+    """Return a name; raise ValueError, which lists the known ones, for any other."""
     known = list(known)
     if value not in known:
         raise ValueError(
@@ -42,7 +41,7 @@ def one_of(name: str, value: str, known: Iterable[str]) -> str:
 
 
 def whole(name: str, value: object, least: int) -> int:
-    """Return an int; raise TypeError for what is no integer, ValueError for one below ``least``."""
+    """Return an int; raise TypeError for another type, ValueError below ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(
             f"{name} must be a whole number, got {value!r} ({type(value).__name__})"
@@ -53,7 +52,7 @@ def whole(name: str, value: object, least: int) -> int:
 
 
 def finite(name: str, value: object) -> float:
-    """Return a float; raise TypeError for what is no real number, ValueError for infinity, NaN."""
+    """Return a float; raise TypeError for another type, ValueError for inf and NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(
             f"{name} must be a number, got {value!r} ({type(value).__name__})"
@@ -72,7 +71,7 @@ def power(name: str, value: object) -> float:
     value = finite(name, value)
     if abs(value) > LARGEST_POWER:
         raise ValueError(
-            f"{name} must be between {-LARGEST_POWER:g} and {LARGEST_POWER:g}, got {value:g}; "
-            "0 asks for equal shares, 1 for the stream's"
+            f"{name} must be between {-LARGEST_POWER:g} and {LARGEST_POWER:g}, "
+            f"got {value:g}; 0 asks for equal shares, 1 for the stream's"
         )
     return value

@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if getattr(options, "workers", None) is not None:
             whole("--workers", options.workers, least=1)
-        with naming_extra("report"):
+        with naming_extra(getattr(options, "extra", "report")):
             return options.command(options) or 0
     except (
         OSError,
@@ -39,8 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "prslib",
-        description="Train what is missing, draw the report, and look after its runs, data and "
-        "weights.",
+        description="Train what is missing, draw the report, and look after its runs, "
+        "data and weights.",
         epilog="example: prslib figures rho_sweep --profile smoke",
     )
     parser.add_argument(
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         made = commands.add_parser(
             name, **told, epilog=f"example: prslib {name} {example}"
         )
-        made.set_defaults(command=command, notebook=[])
+        made.set_defaults(command=command, notebook=[], extra="report")
         return made
 
     figures = add(
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "run", train_run, "cocoseq-mini PRS --seed 0 --rho 0",
         "train one run if it is not stored, and print its final scores",
     )  # fmt: skip
+    one.set_defaults(extra="training")
     one.add_argument("dataset")
     one.add_argument("method")
     one.add_argument("--seed", type=int, default=0)
@@ -90,13 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     runs.add_argument(
         "--remove", nargs="+", metavar="WHAT",
-        help="remove runs instead: hashes or their beginnings, states such as failed or "
-        "interrupted, or all; what is running stays",
+        help="remove runs instead: hashes or their first letters, states such as "
+        "failed or interrupted, or all; running ones stay",
     )  # fmt: skip
     plan = add(
         "plan", show_plan, "--profile paper",
         "which runs are missing, their steps, and the hours they take on this machine",
-        "For every notebook of a profile: the runs it wants, those that are not stored yet, and "
+        "For every notebook of a profile: its runs, those that are not stored yet, and "
         "how long they take, from a few real steps of each kind on random images.",
     )  # fmt: skip
     plan.add_argument(
@@ -105,8 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     check = add(
         "verify", verify_results, "--profile seeds",
         "train a few runs anew and compare them, and what was drawn, with the commit",
-        "Train a handful of a profile's runs in a folder that is removed again, a minute or two. "
-        "Compare their scores and the profile's CSV files with the committed ones.",
+        "Train a few of a profile's runs in a temporary folder, a minute or two. "
+        "Compare their scores, the profile's CSV files and its articles with the "
+        "committed ones.",
     )  # fmt: skip
     for command in (figures, plan, check):
         command.add_argument(
@@ -115,9 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     pretrain = add(
         "pretrain", write_weights, "digits-0",
         "learn again the weights that the small network can begin with",
-        "Train the small network on scenes that no stream has, and put its weights where runs look "
-        "for them, prslib/models/embedded; about a minute each. Another version of PyTorch may "
-        "give other last digits; runs that begin with them are other runs then.",
+        "Train the small network on scenes that no stream has, and store its weights "
+        "in prslib/models/embedded; about a minute each. Another version of PyTorch may "
+        "give other last digits; runs from these weights are other runs then.",
     )  # fmt: skip
     pretrain.add_argument(
         "name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}"
@@ -126,12 +128,13 @@ def _parser() -> argparse.ArgumentParser:
     conform = add(
         "conformance", find_departures, "my_module:MyPRS",
         "check an implementation of PRS against the paper's equations",
-        "Let a sampler of PRS decide the embedded streams; say whether it decides as Algorithm 1 "
-        "does, or at which equation, stream and sample it first departs. It is made as "
+        "Let a sampler of PRS decide the embedded streams; say whether it decides as "
+        "Algorithm 1 does, or at which equation, stream and sample it first departs. It is made as "
         "Class(size, num_classes, seed, rho=rho) and asked place(labels), or "
         "place(labels, uniforms=...) if it has this parameter.",
     )  # fmt: skip
     own = "prslib.samplers:PRS"
+    conform.set_defaults(extra="data")
     conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
     conform.add_argument(
         "--seeds", type=int, default=5, help="runs a stream (%(default)s)"
@@ -146,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def execute_notebooks(options: argparse.Namespace) -> int:
-    """Execute notebooks with a profile's parameters; progress and errors go to the terminal."""
+    """Execute notebooks with a profile's parameters; say which stopped, and why."""
     names = _notebooks(options)
     if not options.notebook:
         names = [name for name in names if stale(options.profile, name)]
@@ -287,7 +290,8 @@ def _notebooks(options: argparse.Namespace) -> list[str]:
     for name in options.notebook:
         if name not in known:
             raise ValueError(
-                f"no parameters for notebook {name!r} under profile {options.profile!r}: expected "
-                f"params/{options.profile}/{name}.yaml; known notebooks: {', '.join(known)}"
+                f"no parameters for notebook {name!r} under profile "
+                f"{options.profile!r}: expected params/{options.profile}/{name}.yaml; "
+                f"known notebooks: {', '.join(known)}"
             )
     return options.notebook or known

@@ -405,6 +405,26 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     same = (_run(make, context, frozen, 7) == first).all()
     _expect(same, "equal slots from read-only labels in another layout", "others")
     _run(make, context, np.ones((50, 1), bool), 10, size=1)
+    _check_restoring(make, context or _features, stream)
+
+
+def _check_restoring(make: Callable, context: Callable, stream: np.ndarray) -> None:
+    """Check that a sampler goes on from its state, as a run does after a kill."""
+    sampler = make(25, 8, 7)
+    if not hasattr(sampler, "load_state_dict"):  # not of prslib: it saves itself
+        return
+    sampler.place(stream[:200], **context(sampler, stream[:200], 0))
+    other = make(25, 8, 8)
+    try:
+        other.load_state_dict(sampler.state_dict())
+    except (AttributeError, ValueError) as error:
+        advice = "make every array in __init__, and keep options under their names"
+        _expect(False, "a state that load_state_dict takes", f"{error!r}; {advice}")
+    slots = [
+        s.place(stream[200:], **context(s, stream[200:], 200)) for s in (sampler, other)
+    ]
+    advice = "keep all of the state in arrays and numbers without a leading underscore"
+    _expect(np.array_equal(*slots), "equal slots after restoring", f"others; {advice}")
 
 
 def _features(sampler: object, labels: np.ndarray, start: int) -> dict:

@@ -83,6 +83,7 @@ class Memory:
             If it is of a memory of another size, or does not fit together. The memory
             is then as it was.
         """
+        expect("state", isinstance(state, dict), "a dict", type(state).__name__)
         expected = {"size", "filled", "columns"}
         expect("entries", state.keys() == expected, sorted(expected), sorted(state))
         expect("size", state["size"] == self.size, self.size, state["size"])
@@ -95,6 +96,7 @@ class Memory:
         expect("columns", isinstance(columns, dict), "a dict", repr(columns))
         expect("columns", columns or not len(filled), "at least one", "none")
         for name, column in columns.items():
+            expect("column names", isinstance(name, str), "text", repr(name))
             right = isinstance(column, np.ndarray) or hasattr(column, "new_zeros")
             shape = tuple(getattr(column, "shape", ()))
             right = right and shape[:1] == (self.size,)

@@ -59,7 +59,7 @@ def load_dataset(name: str, images: bool = True) -> SequentialDataset:
     FileNotFoundError
         If the data set must be downloaded first and is not in ``PRSLIB_DATA``.
     ModuleNotFoundError
-        If it needs packages that ``pip install 'prslib[data]'`` brings.
+        If it needs packages that ``pip install '.[data]'`` brings.
 
     Examples
     --------

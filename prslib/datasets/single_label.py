@@ -139,10 +139,12 @@ def load_source(
     folder = data_dir(f"{source.name}: {source.files}")
     if not download:
         source.check_files(folder)
-    if images:
-        parts = read_source(source, folder, download)
-    else:
-        parts = read_labels(source, folder)
+    labels_only = not images
+    parts = (
+        read_labels(source, folder)
+        if labels_only
+        else read_source(source, folder, download)
+    )
     (pixels, digits), test = (parts[part] for part in PARTS)
     if source.released:
         rows = released_images(source)

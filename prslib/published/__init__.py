@@ -24,7 +24,10 @@ from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 
-import pandas as pd
+from prslib.checks import naming_extra
+
+with naming_extra("data"):
+    import pandas as pd
 
 TABLES = {
     "main": "COCOseq and NUS-WIDEseq, with forgetting",
@@ -49,7 +52,7 @@ _CELL = ["stands_for", "method", "measure", "group", "metric"]
 
 
 def load(table: str | None = None, **filters: object) -> pd.DataFrame:
-    """Load the published cells of one table or of all, from the tables of paper and appendix.
+    """Load the cells of one table or of all, as paper and appendix print them.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Execute notebooks, tell which are out of date, and load what is slow only where it is needed."""
+"""Execute notebooks and tell which are out of date.
+
+What is slow to load is loaded where it is needed.
+"""
 
 import contextlib
 import os
@@ -12,7 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
+from prslib.paths import PACKAGE, figures_dir, params_file, project_root
+from prslib.report import articles
+from prslib.report.articles import executed_file
 from prslib.samplers import SAMPLERS, make_sampler
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
@@ -30,15 +35,15 @@ LONGEST = (
 )
 
 
-def executed_file(profile: str, name: str) -> Path:
-    """Return where a notebook's executed copy is kept."""
-    return cache_dir() / "executed" / profile / f"{name}.ipynb"
-
-
 def stale(profile: str, name: str) -> bool:
-    """Tell whether a notebook, its parameters or the package changed since it was last executed."""
+    """Tell whether what a notebook reads changed since it was last executed."""
     executed = executed_file(profile, name)
     if not (executed.is_file() and figures_dir(profile).is_dir()):
+        return True
+    if (
+        articles.profile_of(name) == profile
+        and not articles.article_file(name).is_file()
+    ):
         return True
     read = (".py", ".csv", ".mplstyle", ".pth")
     sources = [file for file in PACKAGE.rglob("*") if file.suffix in read]
@@ -56,7 +61,7 @@ def compile_sampler(name: str) -> None:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
-    """Compile samplers in other processes during a block: PRS takes seconds the first time."""
+    """Compile samplers in other processes during a block; PRS takes seconds."""
     with contextlib.ExitStack() as running:
         for name in [name for name, sampler in SAMPLERS.items() if not sampler.needs]:
             command = [sys.executable, "-m", "prslib.report.build", name]
@@ -65,7 +70,7 @@ def compiling() -> Iterator[None]:
 
 
 def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
-    """Train the runs of several notebooks in one sweep, execute these, return errors by name."""
+    """Train the runs of notebooks in one sweep, execute them, return errors by name."""
     from tqdm import tqdm
 
     from prslib.training import round_alike
@@ -139,8 +144,8 @@ def _draw(profile: str, name: str) -> float:
         partial.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(
-            f"expected a folder for executed notebooks, got {error}; set PRSLIB_CACHE to a folder "
-            "that can be written"
+            f"expected a folder for executed notebooks, got {error}; set PRSLIB_CACHE "
+            "to a folder that can be written"
         ) from error
     loop = ensure_event_loop()
     with contextlib.closing(loop), tempfile.TemporaryDirectory() as sockets:
@@ -160,6 +165,8 @@ def _draw(profile: str, name: str) -> float:
             ),
         )
     partial.replace(executed_file(profile, name))
+    if articles.profile_of(name) == profile:
+        articles.write(profile, name)
     return time.perf_counter() - start
 
 

@@ -194,7 +194,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class DeviationConfig(RunConfig):
-    """Hold what decides a run of PRS with one deviation."""
+    """Configuration of a run of PRS with one deviation."""
 
     deviation: str = "ties by slot"
 

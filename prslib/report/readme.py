@@ -3,20 +3,22 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import pandas as pd
 
-from prslib.experiments.cost import blanks_for_missing, work_of
+from prslib.experiments.cost import blanks_for_missing, steps_of
 from prslib.paths import figures_dir, known_notebooks, project_root
+from prslib.report.articles import REPORTED
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
+from prslib.report.observations import RELATIONS, relation
 from prslib.report.tables import GROUPS, METRICS
 from prslib.report.topics import runs_of
 
-REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 # the notebooks in the order of their questions
 ORDER = (
     *("walkthrough", "main_results", "precision_recall", "memory_distribution"),
@@ -24,7 +26,12 @@ ORDER = (
     *("imbalanced_test", "feature_tsne", "gradient_variance", "architectures"),
     *("pretraining", "single_label", "deviations", "datasets", "ledger"),
 )
-BESIDE = ("CBRS", "ExStream", "OCDM")  # samplers that balance the memory, too
+STAND_IN = "†"
+STAND_IN_NOTE = (
+    f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
+    "real COCO images."
+)
+BESIDE = ("ExStream", "CBRS", "OCDM")  # samplers that balance the memory, too
 # rows of the table of speeds: ours in bench/samplers.py and Avalanche's, which it ends
 # with ", one piece" where Avalanche gets the whole stream
 CONTESTANTS = {
@@ -101,8 +108,8 @@ def ledger_counts() -> str:
     )
     said = [
         f"On {images}, of {row['rows']} rows {row['holds']} hold, "
-        f"{row['does not hold']} do not, {row['no difference']} show no difference of note "
-        f"and {row['undecided']} are undecided."
+        f"{row['does not hold']} do not, {row['no difference']} show no difference of "
+        f"note and {row['undecided']} are undecided."
         for images, row in counts(claims).iterrows()
     ]
     run = (cells["status"] == "run").sum()
@@ -116,7 +123,8 @@ def headline_claims() -> str:
     """Return the effect and the verdict of `HEADLINES` on the first data set."""
     claims = _numbers(REPORTED, "ledger_claims").set_index("claim", drop=False)
     claims = claims.loc[[name for name in HEADLINES if name in claims.index]]
-    return _claims(claims[claims["dataset"] == claims["dataset"].iloc[0]], "data")
+    claims = claims[claims["dataset"] == claims["dataset"].iloc[0]]
+    return _claims(claims, "data", "weakest cell", *METRICS, "seeds", "uncorrected")
 
 
 def all_claims() -> str:
@@ -138,164 +146,265 @@ def _claims(rows: pd.DataFrame, *without: str) -> str:
 
 
 def findings() -> str:
-    """Say what PRS buys, what it costs and what it is worth beside later samplers."""
+    """Say what PRS buys and costs, and its worth beside later samplers; three metrics.
+
+    The sentences are about the first data set, of real images. The table below them
+    has all differences with their intervals.
+    """
     than_crs = _numbers(REPORTED, "main_results_prs_minus_crs")
     others = _numbers(REPORTED, "main_results_prs_minus_others")
-    fewer = _numbers(REPORTED, "main_results_by_images")
-    real, *stand_ins = than_crs["dataset"].unique()
+    real = than_crs["dataset"].iloc[0]
     of_crs = than_crs[than_crs["dataset"] == real]
-    gains = [
-        in_three(of_crs, group, "CRS") for group in ("minority", "moderate", "overall")
-    ]
+    others = others[(others["dataset"] == real) & (others["group"] == "overall")]
+    beside = {name: others[others["than"] == name] for name in BESIDE}
+    alike = [name for name, part in beside.items() if part["clearly"].isna().all()]
+    apart = [name for name in BESIDE if name not in alike]
+    of_others = [in_three(beside[name], "overall", name) for name in apart]
+    if alike:
+        of_others.append(
+            f"PRS scores about the same as {_listed(alike)}: they do not differ "
+            f"clearly in {_listed(METRICS)}."
+        )
+    groups = ("minority", "overall")
     said = {
-        f"What it buys, on `{real}`": " ".join(gains),
+        "What PRS buys": " ".join(in_three(of_crs, g, "CRS") for g in groups),
         "What it costs": in_three(of_crs, "majority", "CRS"),
+        f"Beside {_listed(BESIDE)}": " ".join(of_others),
     }
-    of_others = others[(others["dataset"] == real) & (others["group"] == "overall")]
-    for name in BESIDE:
-        rows = of_others[of_others["than"] == name]
-        said[f"Beside {name}"] = in_three(rows, "overall", name)
-    fewer = fewer[fewer["clearly"].notna() & (fewer["dataset"] != real)]
-    lines = [
-        f"{row['images']} images, {row['group']}: {in_words(row, row['metric'])}"
-        for row in fewer.to_dict("records")
-    ]
-    said["With fewer images"] = " ".join(lines) or "No clear difference from CRS."
-    for name in stand_ins:
-        rows = than_crs[than_crs["dataset"] == name]
-        said[f"On the stand-in `{name}`"] = in_three(rows, "overall", "CRS")
-    return "\n".join(f"- **{head}.** {text}" for head, text in said.items())
+    lines = [f"- **{head}.** {text}" for head, text in said.items()]
+    rows = [_difference_cells(of_crs, group, "CRS") for group in GROUPS]
+    rows += [_difference_cells(part, "overall", n) for n, part in beside.items()]
+    return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows))])
+
+
+def _difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str]:
+    """Return a row of PRS's differences from a method; bold where they are clear."""
+    cells = {"PRS minus": than, "classes": "all" if group == "overall" else group}
+    rows = rows[rows["group"] == group].set_index("metric")
+    for metric in METRICS:
+        row = rows.loc[metric]
+        text = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+        cells[metric] = f"**{text}**" if pd.notna(row["clearly"]) else text
+    return cells
 
 
 def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
     """Say PRS's differences from another method in C-F1, O-F1 and mAP of one group."""
     rows = rows[(rows["group"] == group) & rows["metric"].isin(METRICS)]
-    place = "" if group == "overall" else f" on the {group} classes"
-    clear = [
-        in_words(row, f"{row['metric']}{place}", than)
-        for row in rows[rows["clearly"].notna()].to_dict("records")
+    before, after = "", f" on the {group} classes"
+    if group == "overall":
+        before, after = "overall ", ""
+    clear = rows["clearly"].notna()
+    said = [
+        in_words(row, f"{before}{row['metric']}{after}", than)
+        for row in rows[clear].to_dict("records")
     ]
-    unclear = [
-        f"{row.metric} ({row.low:+.1f} to {row.high:+.1f})"
-        for row in rows[rows["clearly"].isna()].itertuples()
-    ]
-    if unclear:
-        clear += [f"No clear difference from {than}{place} in {', '.join(unclear)}."]
-    return " ".join(clear)
+    if not clear.all():
+        names = _listed(rows.loc[~clear, "metric"])
+        said.append(f"PRS and {than} do not differ clearly in {before}{names}{after}.")
+    return " ".join(said)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return "C-F1, O-F1 and mAP"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def in_words(row: dict, what: str, than: str = "CRS", method: str = "PRS") -> str:
     """Say a difference of two methods with its interval."""
     gap, low, high = row.get("difference", row.get("effect")), row["low"], row["high"]
-    if low <= 0 <= high:
+    if not (low > 0 or high < 0):
         return (
             f"{method} and {than} do not differ clearly in {what}: {gap:+.1f} points "
-            f"(95 % interval {low:+.1f} to {high:+.1f})."
+            f"{_interval(low, high, '+')}."
         )
     verb, against = ("gains", "over") if gap > 0 else ("loses", "against")
-    low, high = sorted(abs(end) for end in (low, high))
+    ends = sorted(abs(end) for end in (low, high))
     return (
         f"{method} {verb} {abs(gap):.1f} points of {what} {against} {than} "
-        f"(95 % interval {low:.1f} to {high:.1f})."
+        f"{_interval(*ends)}."
     )
 
 
+def _interval(low: float, high: float, sign: str = "") -> str:
+    if pd.isna(low):
+        return "(one seed)"
+    return f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
+
+
 def answers(profile: str = REPORTED) -> dict[str, str]:
-    """Answer each notebook's question in one sentence, from the profile's tables."""
-
-    def difference(table: str, what: str, than: str = "CRS", **where: str) -> str:
-        rows = _numbers(profile, table)
-        for name, value in where.items():
-            rows = rows[rows[name] == value]
-        return in_words(rows.iloc[0].to_dict(), what, than)
-
-    claims = _numbers(profile, "ledger_claims").set_index("claim")
-
-    def claim(name: str, text: str) -> str:
-        row = claims.loc[[name]].iloc[0]
-        digits = 2 if row["unit"] == "rank correlation" else 1
-        numbers = {k: f"{row[k]:.{digits}f}" for k in ("effect", "low", "high")}
-        return f"{text.format(**numbers)}: {row['verdict']}."
-
-    weak = "weakest lead over CRS {effect} points [{low}, {high}]"
-    large = {"group": "overall", "metric": "mAP"}
-    total = counts(_numbers(profile, "ledger_claims")).iloc[0]
-    fifth = claims.loc[["largest_fifth"], "effect"].iloc[0]
+    """Answer each notebook's question in at most 20 words, from a profile's tables."""
+    claims = _numbers(profile, "ledger_claims").drop_duplicates("claim")
+    claims = claims.set_index("claim")  # each on its first data set
+    lead = partial(_lead, profile)
+    overall = {"group": "overall", "metric": "mAP"}
+    rare = overall | {"group": "minority"}
+    common = {"group": "majority", "metric": "C-R"}
     texts = {
-        "walkthrough": "It compares its classes with their quotas, lets rare ones in and "
-        "removes from the most overfull.",
-        "main_results": difference("main_results_prs_minus_crs", "mAP", **large),
-        "precision_recall": difference(
-            "precision_recall_prs_minus_crs",
-            "majority recall (C-R)",
-            group="majority",
-            metric="C-R",
+        "walkthrough": "It lets samples of rare classes in, and removes one from a "
+        "class above its quota.",
+        "main_results": lead(
+            "main_results_prs_minus_crs", "mAP on the minority classes", rare
         ),
-        "memory_distribution": claim(
-            "prs_balances",
-            "PRS's memory is {effect} points nearer to balance than to the stream "
-            "[{low}, {high}]",
+        "precision_recall": lead(
+            "precision_recall_prs_minus_crs", "recall on the majority classes", common
         ),
-        "rho_sweep": claim(
-            "rho_ends",
-            "Lead of rho near 0 over its ends {effect} points [{low}, {high}]",
+        "memory_distribution": _of_claim(
+            claims.loc["prs_balances"],
+            "PRS's memory is {} points nearer to {} {}.",
+            ("balance than to the stream", "the stream than to balance"),
+            "PRS's memory is about as near to balance as to the stream: {} points {}.",
         ),
-        "tail_forgetting": claim(
-            "tail_crs",
-            "CRS forgets {effect} % more of the minority's best mAP [{low}, {high}]",
+        "rho_sweep": _of_claim(
+            claims.loc["rho_ends"],
+            "In its weakest metric, rho near 0 is {} points {} the ends {}.",
+            ("above", "below"),
+            "Undecided: in its weakest metric, rho near 0 leads the ends by {} points {}.",
         ),
-        "inter_task": difference(
-            "inter_task_prs_minus_others", "mAP", than="CRS", **large
+        "tail_forgetting": _of_claim(
+            claims.loc["tail_crs"],
+            "CRS forgets {} points {} of the minority's best mAP than of the "
+            "majority's {}.",
+            ("more", "less"),
+            "CRS forgets about the same share of minority and majority: {} points {}.",
         ),
-        "schedules_and_memory": claim("schedules_crs", f"In every order, {weak}"),
-        "imbalanced_test": difference(
-            "imbalanced_test_prs_minus_others", "mAP", than="CRS", **large
+        "inter_task": lead("inter_task_prs_minus_others", "mAP on that task", overall),
+        "schedules_and_memory": _weakest(
+            profile,
+            "schedules_and_memory_schedules_prs_minus_crs",
+            ("In every task order", "In one order"),
         ),
-        "feature_tsne": claim(
-            "features",
-            "Nearest neighbours, minority: {effect} points more right than CRS "
-            "[{low}, {high}]",
+        "imbalanced_test": lead(
+            "imbalanced_test_prs_minus_others", "mAP on that set", overall
         ),
-        "gradient_variance": claim(
-            "variance_crs",
-            "PRS's gradient varies {effect} % more than CRS's [{low}, {high}]",
+        "feature_tsne": _said(
+            claims.loc["features"], "minority nearest-neighbour accuracy"
         ),
-        "architectures": claim("architectures_crs", f"On every network, {weak}"),
-        "pretraining": difference("pretraining_prs_minus_crs", "mAP", **large),
-        "single_label": claim(
-            "single_crs",
-            "PRS's accuracy is {effect} points above CRS's [{low}, {high}]",
+        "gradient_variance": _of_claim(
+            claims.loc["variance_crs"],
+            "The gradient over PRS's memory varies {} % {} than over CRS's {}.",
+            ("more", "less"),
+            "The gradient's variance over both memories does not differ clearly: {} "
+            "% {}.",
         ),
+        "architectures": _weakest(
+            profile,
+            "architectures_prs_minus_crs",
+            ("With every network", "With one network"),
+        ),
+        "pretraining": _weakest(
+            profile,
+            "pretraining_prs_minus_crs",
+            ("From all initial weights", "From some weights"),
+        ),
+        "single_label": _said(claims.loc["single_crs"], "accuracy"),
         "deviations": _cost_of_shortcuts(profile),
-        "datasets": f"The largest fifth of the classes has {50 + fifth:.1f} % of the labels.",
-        "ledger": f"On real images {total['holds']} of {total['rows']} claims hold, "
-        f"{total['does not hold']} do not.",
+        "datasets": _largest_fifth(claims.loc["largest_fifth"]),
+        "ledger": _tally(profile),
     }
     return {name: texts[name] for name in ORDER}
 
 
+def _lead(profile: str, table: str, what: str, where: dict[str, str]) -> str:
+    """Say PRS's difference from CRS in one place, on the first data set."""
+    rows = _numbers(profile, table)
+    for name, value in (where | {"than": "CRS"}).items():
+        rows = rows[rows[name] == value] if name in rows else rows
+    return _said(rows.iloc[0], what)
+
+
+def _said(row: pd.Series, what: str) -> str:
+    return _marked(in_words(row.to_dict(), what), row)
+
+
+def _marked(text: str, row: pd.Series) -> str:
+    """Mark an answer that a stand-in gave."""
+    return text + STAND_IN * (relation(row["dataset"]) == RELATIONS[-1])
+
+
+def _weakest(profile: str, table: str, places: tuple[str, str]) -> str:
+    """Say PRS's smallest difference from CRS in overall mAP, on the first data set."""
+    rows = _numbers(profile, table)
+    rows = rows[(rows["group"] == "overall") & (rows["metric"] == "mAP")]
+    rows = rows[rows["dataset"] == rows["dataset"].iloc[0]]
+    row = rows.loc[rows["difference"].idxmin()]
+    everywhere, worst = places
+    text = _said(row, "mAP")
+    if row["low"] > 0:
+        return f"{everywhere} {text.replace('gains', 'gains at least')}"
+    return f"{worst} {text}"
+
+
+def _of_claim(row: pd.Series, clear: str, words: tuple[str, str], unclear: str) -> str:
+    """Say a claim's effect and interval, with the word for its direction."""
+    effect, low, high = row["effect"], row["low"], row["high"]
+    if not (low > 0 or high < 0):
+        text = unclear.format(f"{effect:+.1f}", _interval(low, high, "+"))
+        return _marked(text, row)
+    ends = sorted(abs(end) for end in (low, high))
+    way = words[int(effect < 0)]
+    text = clear.format(f"{abs(effect):.1f}", way, _interval(*ends))
+    return _marked(text, row)
+
+
 def _cost_of_shortcuts(profile: str) -> str:
-    """Say the largest clear loss of a deviation from PRS."""
+    """Say the largest loss of a deviation against PRS."""
     files = sorted(figures_dir(profile).glob("deviations_costs_*.csv"))
     rows = pd.concat([pd.read_csv(file) for file in files])
     rows = rows[(rows["group"] == "overall") & (rows["metric"] == "mAP")]
-    row = rows.loc[rows["difference"].idxmin()].to_dict()
-    name = row["deviation"]
-    return in_words(row, "mAP", "PRS", name[0].upper() + name[1:])
+    row = rows.loc[rows["difference"].idxmin()]
+    name = f"The costliest shortcut, {row['deviation']},"
+    return _marked(in_words(row.to_dict(), "mAP", "PRS", name), row)
 
 
-def questions(link: str = "notebooks/{}.ipynb") -> str:
-    """Return the notebooks and what each asks, which is its title, in `ORDER`."""
-    rows = []
-    for name in ORDER:
-        text = (project_root() / "notebooks" / f"{name}.ipynb").read_text(
-            encoding="utf-8"
-        )
-        title = (
-            "".join(json.loads(text)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
-        )
-        rows.append([f"[{title}]({link.format(name)})", f"`{name}`"])
+def _largest_fifth(row: pd.Series) -> str:
+    """Say which share of the labels the largest fifth of the classes has."""
+    share, low, high = (50 + row[name] for name in ("effect", "low", "high"))
+    text = f"The largest fifth of the classes has {share:.1f} % of the stream's labels"
+    text += f" {_interval(low, high)}." if high - low > 0.1 else "."
+    return _marked(text, row)
+
+
+def _tally(profile: str) -> str:
+    """Count the claims that hold on real images, or else on stand-ins."""
+    total = counts(_numbers(profile, "ledger_claims"))
+    row = total.iloc[0]
+    return (
+        f"On {total.index[0]}, of {row['rows']} claims {row['holds']} hold and "
+        f"{row['does not hold']} do not; the others are undecided or show no "
+        "difference."
+    )
+
+
+def _title(name: str) -> str:
+    """Return the question of a notebook, which is its title."""
+    file = project_root() / "notebooks" / f"{name}.ipynb"
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    return "".join(cells[0]["source"]).splitlines()[0].lstrip("# ")
+
+
+def questions() -> str:
+    """Return each question, its answer, and links to the article and the notebook."""
+    said = answers()
+    links = "[article](docs/report/{0}.md), [notebook](notebooks/{0}.ipynb)"
+    rows = [[_title(name), said[name], links.format(name)] for name in ORDER]
+    table = pd.DataFrame(rows, columns=["question", "answer", "read, run"])
+    return f"{as_markdown(table)}\n\n{STAND_IN_NOTE}"
+
+
+def start() -> str:
+    """Return each question with a link to its notebook, for JupyterLab."""
+    rows = [[f"[{_title(name)}]({name}.ipynb)", f"`{name}`"] for name in ORDER]
     return as_markdown(pd.DataFrame(rows, columns=["question", "notebook"]))
+
+
+def report() -> str:
+    """Return each question with a link to its article, and the answer."""
+    said = answers()
+    rows = [[f"[{_title(name)}]({name}.md)", said[name]] for name in ORDER]
+    table = pd.DataFrame(rows, columns=["question", "answer"])
+    return f"{as_markdown(table)}\n\n{STAND_IN_NOTE}"
 
 
 def speeds() -> str:
@@ -305,13 +414,13 @@ def speeds() -> str:
     cells = {
         contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()
     }
-    peers = ["plain numpy", "Avalanche", "Avalanche, in one piece"]
+    peers = ["plain numpy", "Avalanche", "Avalanche, one batch"]
     found = []
     for name, (ours, peer) in CONTESTANTS.items():
         whole = f"{ours}, one piece"
         of = (ours, whole, f"{ours} in plain numpy", peer, f"{peer}, one piece")
         found.append([name, *(cells.get(contestant, "") for contestant in of)])
-    columns = ["samples/s", "prslib", "prslib, in one piece", *peers]
+    columns = ["samples/s", "prslib", "prslib, one batch", *peers]
     return as_markdown(pd.DataFrame(found, columns=columns))
 
 
@@ -326,7 +435,7 @@ KEEPS = {
 
 
 def sampler_table() -> str:
-    """Set beside each sampler what it keeps, costs a sample and scores on real images."""
+    """Say what each sampler keeps, costs a sample and scores on real images."""
     speeds = _numbers("bench", "samplers")
     speeds = speeds[speeds["stream"] == "cocoseq"].set_index("contestant")[
         "samples_per_s"
@@ -358,12 +467,12 @@ def paper_cost() -> str:
                 runs.add(config.hash)
                 trained = steps["resnet101" in config.resolved["model"]]
                 trained[config.training] = max(
-                    trained[config.training], work_of(config).steps
+                    trained[config.training], steps_of(config)
                 )
     large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
     return (
-        f"In all the paper profile wants {len(runs)} runs: {large:.2f} million training "
-        f"steps of a ResNet-101 and {small:.2f} million of small networks."
+        f"The paper profile needs {len(runs)} runs: {large:.2f} million training steps "
+        f"of a ResNet-101 and {small:.2f} million of small networks."
     )
 
 
@@ -375,7 +484,8 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "all claims": all_claims,
     "findings": findings,
     "questions": questions,
-    "start": lambda: questions("{}.ipynb"),
+    "start": start,
+    "report": report,
     "samplers": sampler_table,
     "speeds": speeds,
     "paper cost": paper_cost,
@@ -400,7 +510,8 @@ def renewed() -> dict[Path, str]:
     if wrong := sorted(found ^ WRITTEN.keys()):
         raise ValueError(
             f"expected the markers <!-- {wrong[0]}: begin --> and "
-            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among {', '.join(WRITTEN)}, and only then"
+            f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among "
+            f"{', '.join(WRITTEN)}, and only then"
         )
     written = {name: write() for name, write in WRITTEN.items()}
     fill = lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}"  # noqa: E731

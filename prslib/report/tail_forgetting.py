@@ -166,9 +166,12 @@ def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
-    ax.set_xlabel("classes of each task, from large to small")
     ax.margins(x=0.01)
-    ax.label_outer()
+    place = ax.get_subplotspec()
+    if place is None or place.is_last_row():  # the columns have units of their own
+        ax.set_xlabel("classes of each task, from large to small")
+    else:
+        ax.tick_params(labelbottom=False)
     return frame
 
 

@@ -14,7 +14,7 @@ from llvmlite.binding import get_host_cpu_name
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.paths import figures_dir, known_notebooks, project_root
-from prslib.report import readme
+from prslib.report import articles, readme
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.ledger import corrected
 from prslib.report.tables import METRICS, final, scores_of
@@ -45,6 +45,7 @@ def verify(profile: str) -> tuple[list[str], bool]:
     if not other:
         both = sorted(set(committed) & set(here))
         faults += [f"{n}: other bytes" for n in both if here[n] != committed[n]]
+        faults += article_faults(profile)
     configs = chosen(profile)
     with tempfile.TemporaryDirectory() as folder:
         runs = run_all(configs, Store(folder))
@@ -168,13 +169,31 @@ def _other_versions(text: str) -> list[str]:
     ]
 
 
+def article_faults(profile: str) -> list[str]:
+    """Say which articles of a profile differ from the committed ones."""
+    faults = []
+    for name, text in _committed("docs/report", ".md").items():
+        if name not in known_notebooks(profile) or articles.profile_of(name) != profile:
+            continue
+        file = articles.article_file(name)
+        if not file.is_file():
+            faults.append(f"article {name}: not written here")
+        elif file.read_text(encoding="utf-8") != text:
+            faults.append(f"article {name}: other bytes")
+    return faults
+
+
 def _committed_tables(profile: str) -> dict[str, str]:
-    """Return the text of a profile's tables in the last commit; none without git."""
-    command = ["git", "-C", project_root(), "archive", "HEAD", f"figures/{profile}"]
+    return _committed(f"figures/{profile}", ".csv")
+
+
+def _committed(folder: str, ending: str) -> dict[str, str]:
+    """Return the text of a folder's files in the last commit; none without git."""
+    command = ["git", "-C", project_root(), "archive", "HEAD", folder]
     try:
         packed = subprocess.run(command, capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return {}
     with tarfile.open(fileobj=BytesIO(packed)) as files:
-        tables = [file for file in files if file.name.endswith(".csv")]
-        return {Path(f.name).stem: files.extractfile(f).read().decode() for f in tables}
+        texts = [file for file in files if file.name.endswith(ending)]
+        return {Path(f.name).stem: files.extractfile(f).read().decode() for f in texts}

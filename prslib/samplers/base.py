@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -159,10 +159,7 @@ class Sampler:
         """
         labels = check_labels(labels, self.num_classes)
         if (context or self.needs) and context.keys() != self.needs:
-            raise TypeError(
-                f"place: expected the keywords {sorted(self.needs) or 'none'}, "
-                f"got {sorted(context) or 'none'}"
-            )
+            self._refuse(context)
         uniforms = self.rng.random((len(labels), self.draws))
         slots = np.empty(len(labels), np.int64)
         slots.fill(-1)  # in half the time of np.full
@@ -288,7 +285,7 @@ class Sampler:
             If the state is of another sampler, size, number of classes or option, or
             does not fit together as a whole. The sampler is then as it was.
         """
-        state = dict(state)
+        expect("state", isinstance(state, dict), "a dict", type(state).__name__)
         mine = self.state_dict()
         for name in ("sampler", *dict(self._arguments())):
             expect(
@@ -319,6 +316,17 @@ class Sampler:
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Raise ValueError where a sampler's further arrays do not fit its labels."""
+
+    def _refuse(self, context: dict[str, Any]) -> NoReturn:
+        """Raise TypeError for other keywords of `place` than ``needs`` names."""
+        names = sorted(self.needs)
+        call = ", ".join(["labels", *(f"{name}=..." for name in names)])
+        place = f"{type(self).__name__}.place"
+        advice = f", help({place}) explains them" if names else ""
+        raise TypeError(
+            f"{place}: expected the keywords {names or 'none'}, got "
+            f"{sorted(context) or 'none'}; call place({call}){advice}"
+        )
 
     def _arguments(self) -> Iterator[tuple[str, Any]]:
         """Yield the constructor's arguments, without the seed."""
@@ -417,13 +425,21 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
         raise ValueError(
             "labels: expected yes or no for every class, got masked entries; fill them"
         )
-    labels = np.asarray(labels, order="C")
+    try:
+        labels = np.asarray(labels, order="C")
+    except ValueError as error:  # numpy's message speaks of shapes
+        raise ValueError(
+            f"labels: expected shape (B, {num_classes}), got rows of different "
+            "lengths; give every sample one entry a class, or use "
+            "sklearn.preprocessing.MultiLabelBinarizer for lists of class names"
+        ) from error
+    except RuntimeError as error:  # a tensor with a gradient
+        raise TypeError(
+            f"labels: expected a bool array, got {type(labels).__name__} ({error}); "
+            "pass labels.detach().cpu().numpy()"
+        ) from error
     if labels.dtype != BOOL:
-        advice = "convert multi-hot labels by .astype(bool)"
-        if labels.ndim == 1 and labels.dtype.kind in "iu":
-            advice = (
-                f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
-            )
+        advice = _how_to_make_bool(labels, num_classes)
         raise TypeError(f"labels: expected bool, got {labels.dtype}; {advice}")
     if labels.ndim != 2 or labels.shape[1] != num_classes:
         raise ValueError(
@@ -431,3 +447,23 @@ def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
             "pass one row a sample and one column a class"
         )
     return labels if labels.flags.writeable else labels.copy()
+
+
+def _how_to_make_bool(labels: np.ndarray, num_classes: int) -> str:
+    """Say how labels of another type become bool without changing what they mean."""
+    kind = labels.dtype.kind
+    if labels.ndim == 1 and kind in "iu":
+        return f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
+    if kind not in "iuf":
+        return "say True or False for every class; None and text are neither"
+    if kind == "f" and np.isnan(labels).any():
+        return (
+            "say True or False where they are NaN, or drop these samples; "
+            ".astype(bool) turns NaN into True"
+        )
+    if not np.isin(labels, (0, 1)).all():
+        return (
+            "values other than 0 and 1 need a threshold, such as labels > 0.5; "
+            ".astype(bool) turns all but 0 into True"
+        )
+    return "convert multi-hot labels by .astype(bool)"

@@ -70,7 +70,9 @@ class ExStream(Sampler):
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
         return self.prototypes[slots]
 
-    def place(self, labels: np.ndarray, *, features: np.ndarray) -> np.ndarray:
+    def place(
+        self, labels: np.ndarray, *, features: np.ndarray | None = None
+    ) -> np.ndarray:
         """Take a batch of the stream and return the slot of each sample (Alg. 1).
 
         Parameters
@@ -90,11 +92,13 @@ class ExStream(Sampler):
         Raises
         ------
         TypeError
-            If ``labels`` is not boolean or ``features`` is not floating.
+            If ``labels`` is not boolean, or ``features`` is missing or not floating.
         ValueError
             If one of them does not have the right shape, or a feature is not finite.
         """
         labels = check_labels(labels, self.num_classes)
+        if features is None:
+            self._refuse({})
         width = self.prototypes.shape[1]
         features = checked_features(features, len(labels), width)
         if width == 0:

@@ -79,11 +79,11 @@ def acceptance(classes, n, p, size, authors):
 @compiled
 def surplus(counts, p, authors):
     """Return delta_i = l_i - p_i sum_j l_j, Eq. (3); the authors: if in memory."""
-    number = p.dtype.type  # float32 for the authors
-    total = number(counts.sum())
+    real = p.dtype.type  # float64, and float32 for the authors
+    total = real(counts.sum())
     delta = np.zeros_like(p)
     for i in range(len(p)):
-        gap = number(counts[i]) - p[i] * total
+        gap = real(counts[i]) - p[i] * total
         if abs(gap) > TOLERANCE and (counts[i] > 0 or not authors):
             delta[i] = gap
     return delta
@@ -99,10 +99,10 @@ def class_probability(delta, counts, authors):
     for i in range(len(delta)):
         if counts[i] > 0:
             top = max(top, delta[i])
-    least = min(top - TOLERANCE, TOLERANCE)
+    bound = min(top - TOLERANCE, TOLERANCE)  # above 0 only where one delta_i is
     allowed = np.zeros(len(delta), np.bool_)
     for i in range(len(delta)):
-        allowed[i] = counts[i] > 0 and (authors or delta[i] >= least)
+        allowed[i] = counts[i] > 0 and (authors or delta[i] >= bound)
     return softmax(delta, allowed)
 
 
@@ -153,8 +153,9 @@ def distances(state, k, p, appearance, authors):
     counts = state.class_counts
     total = counts.sum()
     result = np.empty(len(k))
-    # the sum over all classes with b labels less; those of k then differ by one sample
-    common = np.full(state.classes.shape[1] + 1, -1.0)
+    # over all classes with b labels less, once for each b; the classes of k itself
+    # then have one sample less
+    sums = np.full(state.classes.shape[1] + 1, -1.0)
     for j in range(len(k)):
         classes = books.classes_of(state, k[j])
         b = len(classes)
@@ -162,9 +163,9 @@ def distances(state, k, p, appearance, authors):
         if authors:
             result[j] = authors_distance(counts, p, rest, classes, appearance)
             continue
-        if common[b] < 0.0:
-            common[b] = distance(counts, p, rest)
-        result[j] = common[b]
+        if sums[b] < 0.0:
+            sums[b] = distance(counts, p, rest)
+        result[j] = sums[b]
         for i in classes:
             gap = counts[i] - p[i] * rest
             result[j] += abs(gap - 1.0) - abs(gap)

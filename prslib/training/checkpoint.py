@@ -104,7 +104,8 @@ class Checkpoint:
         except Exception as error:  # of any kind: the file may hold anything
             why = f"{type(error).__name__}: {error}".splitlines()[0]
             warnings.warn(
-                f"the checkpoint {self.path} is of no use ({why}); the run starts over",
+                f"cannot resume from the checkpoint {self.path}: {why}; "
+                "the run starts again",
                 stacklevel=4,
             )
             return start()

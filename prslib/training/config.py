@@ -1,6 +1,5 @@
 """Describe a run by its configuration, and make grids of them."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from prslib.checks import finite, one_of, power, whole
+from prslib.checks import expected, finite, one_of, power, whole
 from prslib.datasets import (
     DATASETS,
     SequentialDataset,
@@ -178,21 +177,12 @@ class RunConfig:
             if not self._takes_recipe(field):
                 self._set(field, check(field, getattr(self, field)) + 0)  # no -0.0
         if self.ewc_lambda is not None and self.ewc_lambda < 0:
-            raise ValueError(f"ewc_lambda must be at least 0, got {self.ewc_lambda:g}")
+            raise ValueError(expected("ewc_lambda of 0 or above", self.ewc_lambda))
         if self.learning_rate is not None and self.learning_rate <= 0:
-            raise ValueError(
-                f"learning_rate must be above 0, got {self.learning_rate:g}"
-            )
+            raise ValueError(expected("learning_rate above 0", self.learning_rate))
         if not isinstance(self.macro_auc, bool):
-            raise TypeError(f"macro_auc must be True or False, got {self.macro_auc!r}")
+            raise TypeError(expected("macro_auc as True or False", self.macro_auc))
         if self.schedule is not None:
-            if isinstance(self.schedule, str) or not isinstance(
-                self.schedule, Iterable
-            ):
-                raise TypeError(
-                    "schedule must be the tasks in their order, such as (0, 3, 1, 2), "
-                    f"or None, got {self.schedule!r}"
-                )
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             self._set("schedule", validate_schedule(self.schedule, tasks))
         self._set("options", self._checked_options())
@@ -210,61 +200,47 @@ class RunConfig:
         try:
             options = dict(self.options or ())
         except (TypeError, ValueError):
-            raise TypeError(
-                "options must be a dict of the sampler's options, such as "
-                f"{{'alpha': 2.0}}, or None, got {self.options!r}"
-            ) from None
+            what = "options as a dict of the sampler's options"
+            advice = "give for example {'alpha': 2.0}"
+            raise TypeError(expected(what, repr(self.options), advice)) from None
         defaults = METHODS[self.method].defaults
+        needed = [name for name, value in defaults.items() if value is Parameter.empty]
+        for name in {*options, *needed}:
+            if name not in options or name not in defaults:
+                what = f"options of {self.method} among {', '.join(defaults) or 'none'}"
+                advice = f"needed: {', '.join(needed) or 'none'}; "
+                advice += f"{' and '.join(SAMPLER_FIELDS)} are fields"
+                raise TypeError(expected(what, ", ".join(options) or "none", advice))
         for name, value in options.items():
-            if name not in defaults:
-                raise TypeError(
-                    f"unknown option {name!r} of method {self.method!r}; known "
-                    f"options: {', '.join(defaults) or 'none'}, beside the fields "
-                    f"{' and '.join(SAMPLER_FIELDS)}"
-                )
             if isinstance(value, np.generic):
                 value = options[name] = value.item()
             if float in (type(value), type(defaults[name])):
                 value = options[name] = finite(name, value)
             if not isinstance(value, bool | int | float | str | None):
-                raise TypeError(
-                    f"option {name} must be a number, text, True, False or None, "
-                    f"got {value!r}"
-                )
-        needed = [name for name, value in defaults.items() if value is Parameter.empty]
-        if missing := sorted(set(needed) - set(options)):
-            raise TypeError(
-                f"method {self.method!r} needs the option {', '.join(missing)}; give "
-                f"options={{{missing[0]!r}: ...}}"
-            )
+                what = f"option {name} as a number, text, True, False or None"
+                raise TypeError(expected(what, repr(value)))
         return tuple(sorted(options.items())) or None
 
     def _check_model(self) -> None:
         if self.weights is not None and not isinstance(self.weights, str):
-            raise TypeError(f"weights must be text or None, got {self.weights!r}")
+            raise TypeError(expected("weights as text or None", repr(self.weights)))
         settings, method = self.resolved, METHODS[self.method]
         name = settings["model"]
         model = MODELS[name]
-        if model.on_features != MODELS[DATASETS[self.dataset].recipe.model].on_features:
-            kinds = ("images", "features of images")
-            fitting = [
-                other
-                for other, row in MODELS.items()
-                if row.on_features != model.on_features
-            ]
-            raise ValueError(
-                f"model {name} takes {kinds[model.on_features]}, and {self.dataset} "
-                f"holds {kinds[not model.on_features]}; choose one of "
-                f"{', '.join(fitting)}"
-            )
+        kinds = ("images", "features of images")
+        takes = MODELS[DATASETS[self.dataset].recipe.model].on_features
+        if model.on_features != takes:
+            fitting = [key for key, row in MODELS.items() if row.on_features == takes]
+            what = f"a model of {kinds[takes]} for {self.dataset}"
+            advice = f"choose one of {', '.join(fitting)}"
+            raise ValueError(expected(what, name, advice))
         model.check(name, settings["loss"], settings["weights"])
         first_weights = file_of(of_seed(settings["weights"], self.seed))
         tests_on_them = DATASETS[self.dataset].tests_on_pretrained
         if tests_on_them and first_weights in EMBEDDED.values():
-            raise ValueError(
-                f"weights {settings['weights']!r} have learned from images that "
-                f"{self.dataset} tests on; choose weights {NONE!r} or another data set"
-            )
+            what = f"weights that have not learned from test images of {self.dataset}"
+            advice = f"choose {NONE!r} or another data set"
+            raise ValueError(expected(what, settings["weights"], advice))
         if method.looks_at_gradients:
             model.check_gradients(name, self.method)
         elif self.variance_points:
@@ -325,42 +301,27 @@ class RunConfig:
 
     def check(self, dataset: SequentialDataset) -> None:
         """Raise ValueError where the configuration does not fit the data set."""
-        size, length = self.identity.get("memory_size", 0), len(dataset.train)
-        if size > length:
-            raise ValueError(
-                f"memory_size must be at most the stream's length, {length} images in "
-                f"{self.dataset}, got {size}; choose a smaller memory"
-            )
-        if self.resolved["test_set"] not in dataset.tests:
-            raise ValueError(
-                f"test_set of {self.dataset} must be one of "
-                f"{', '.join(dataset.tests)}, got {self.test_set!r}; leave it out for "
-                "the data set's own"
-            )
-        try:
-            validate_schedule(self.resolved["schedule"], dataset.num_tasks)
-        except ValueError as error:
-            raise ValueError(
-                f"the Recipe of {self.dataset} does not fit it: {error}"
-            ) from error
+        settings, tasks = self.resolved, dataset.train.task
+        size = self.identity.get("memory_size", 0)
+        if size > len(tasks):
+            what = f"memory_size up to the {len(tasks)} images of {self.dataset}"
+            raise ValueError(expected(what, size))
+        if settings["test_set"] not in dataset.tests:
+            what = f"test_set of {self.dataset} among {', '.join(dataset.tests)}"
+            raise ValueError(expected(what, settings["test_set"]))
+        validate_schedule(settings["schedule"], dataset.num_tasks)
         if self.options:  # the sampler refuses values that are out of range
             self.sampler_for(dataset, np.random.SeedSequence(0))
-        self._check_batch(dataset)
-
-    def _check_batch(self, dataset: SequentialDataset) -> None:
-        """Refuse batches that a task cannot fill: training would leave it out."""
-        settings, tasks = self.resolved, dataset.train.task
         groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
         if METHODS[self.method].offline:
             groups = [settings["schedule"]]
-        sizes = [(int(np.isin(tasks, group).sum()), group) for group in groups]
-        images, group = min(sizes)
-        if settings["batch_size"] > images:
+        images, group = min(
+            (int(np.isin(tasks, group).sum()), group) for group in groups
+        )
+        if settings["batch_size"] > images:  # training leaves out incomplete batches
+            what = f"batch_size up to the {images} images of task {task_name(group)}"
             raise ValueError(
-                "batch_size must be at most the smallest part of the stream, "
-                f"{images} images of task {task_name(group)} in {self.dataset}, got "
-                f"{settings['batch_size']}: an incomplete batch is left out; choose a "
-                "smaller one"
+                expected(f"{what} in {self.dataset}", settings["batch_size"])
             )
 
 
@@ -429,12 +390,10 @@ def configs(**fields) -> list[RunConfig]:
     >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
-    known = [field.name for field in dataclasses.fields(RunConfig)]
+    known = list(RunConfig.__dataclass_fields__)
     if unknown := sorted(set(fields) - set(known)):
-        raise ValueError(
-            f"unknown field {', '.join(map(repr, unknown))}; known fields: "
-            f"{', '.join(known)}"
-        )
+        what = f"fields of RunConfig ({', '.join(known)})"
+        raise ValueError(expected(what, ", ".join(unknown)))
     values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
     rows = [dict(zip(fields, row, strict=True)) for row in product(*values)]
     made = [RunConfig(**row) for row in rows]
@@ -496,10 +455,8 @@ def configs_of(
         return [config for name in datasets for config in each(dataset=name)]
     slow = [name for name in methods if name in costly or datasets in costly]
     if slow and not costly_seeds:
-        raise ValueError(
-            f"expected at least one seed for {', '.join(slow)}, got none; give "
-            "costly_seeds, or leave costly empty"
-        )
+        what = f"costly_seeds of {', '.join(slow)}"
+        raise ValueError(expected(what, "none"))
     usual = [name for name in methods if name not in slow]
     made = configs(**fields, method=slow, seed=list(costly_seeds))
     return made + configs(**fields, method=usual, seed=list(seeds))
@@ -530,8 +487,8 @@ def paired(**fields: Sequence) -> list[dict]:
     """
     lengths = {name: len(values) for name, values in fields.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{count} of {name}" for name, count in lengths.items())
-        raise ValueError(f"expected one value of each for every data set, got {told}")
+        got = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+        raise ValueError(expected("one value of each for every data set", got))
     rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Train a network one batch at a time, and score it; answer what samplers ask of it."""
+"""Train a network batch by batch, score it, compute what samplers need from it."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

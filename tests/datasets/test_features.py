@@ -203,7 +203,7 @@ def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):
     features._network.cache_clear()
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
     assert extract() == 1
-    assert "pip install 'prslib[laptop]'" in capsys.readouterr().err
+    assert "pip install '.[laptop]' in the checkout" in capsys.readouterr().err
 
 
 def test_the_embedded_file_is_made_again(root, capsys, monkeypatch):

@@ -45,7 +45,7 @@ def environment():
 @pytest.fixture(scope="module")
 def machines():
     if importlib.util.find_spec("ray") is None:
-        pytest.skip("needs prslib[cluster]")
+        pytest.skip("Ray is not installed")
     with ExitStack() as running:
         for _ in range(3):  # Ray gives up on a machine that is not there in 30 s
             process = running.enter_context(started())

@@ -151,3 +151,35 @@ def test_a_foreign_class_with_the_same_attributes_is_a_sampler():
 
     assert is_sampler(Foreign()) and is_sampler(Newest(1, 1, 0))
     assert not is_sampler(object())
+
+
+class Forgetful(Newest):
+    """Keep what it decides by where no state is looked for."""
+
+    def __init__(self, size, num_classes, seed):
+        super().__init__(size, num_classes, seed)
+        self.turns = [0]
+
+    def choose(self, y, u):
+        self.turns[0] += 1
+        return (self.turns[0] - 1) % self.size
+
+
+class Late(Newest):
+    """Make an array at the first sample."""
+
+    def choose(self, y, u):
+        self.late = np.zeros(3)
+        return super().choose(y, u)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "match"),
+    [
+        (Forgetful, "equal slots after restoring"),
+        (Late, "a state that load_state_dict"),
+    ],
+)
+def test_a_sampler_that_could_not_be_resumed_is_told(sampler, match):
+    with pytest.raises(AssertionError, match=match):
+        check_sampler(sampler)

@@ -104,6 +104,10 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
     ("labels", "error", "match"),
     [
         (np.ones((2, NUM_CLASSES)), TypeError, "labels: expected bool, got float64"),
+        ([[True], [True, False]], ValueError, "got rows of different lengths; give"),
+        ([[None] * NUM_CLASSES], TypeError, "object; say True or False for every"),
+        (np.full((2, NUM_CLASSES), np.nan), TypeError, "turns NaN into True"),
+        (np.full((2, NUM_CLASSES), 0.3), TypeError, "need a threshold, such as labels"),
         (
             np.ones(NUM_CLASSES, bool),
             ValueError,

@@ -111,6 +111,16 @@ def test_no_changed_state_leaves_the_memory(name, options):
     assert refused > 200
 
 
+@ALL
+def test_a_masked_array_is_refused(name, options):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, stream(60))
+    state = sampler.state_dict()
+    state["labels"] = np.ma.masked_array(state["labels"], mask=False)
+    with pytest.raises(ValueError, match=r"expected labels bool .*, got MaskedArray"):
+        sampler.load_state_dict(state)
+
+
 def test_the_state_of_another_sampler_is_refused():
     state = make_sampler("prs", 4, 3, 0).state_dict()
     for other, message in (

@@ -90,11 +90,11 @@ def half_way(tmp_path_factory):
 
 
 def starts_over(config, path, scores, why):
-    """Run with a file, which one line must say to be of no use; compare scores."""
+    """Run from a file that cannot be resumed, as one line must say; compare scores."""
     with pytest.warns(UserWarning, match=why) as caught:
         again = run(config, checkpoint=path)
     assert len(caught) == 1 and "\n" not in str(caught[0].message)
-    assert str(caught[0].message).endswith("; the run starts over")
+    assert str(caught[0].message).endswith("; the run starts again")
     assert again.scores.equals(scores)
 
 
@@ -105,9 +105,9 @@ def test_damaged_files_cost_a_warning(tmp_path, half_way):
     flipped[len(content) // 2] ^= 0xFF
     for damaged in (b"", content[:-100], bytes(flipped), b"text" * 100):
         file.write_bytes(damaged)
-        starts_over(config, file, scores, "is of no use")
+        starts_over(config, file, scores, "cannot resume from the checkpoint")
     torch.save([1, 2], file)
-    starts_over(config, file, scores, "is of no use")
+    starts_over(config, file, scores, "cannot resume from the checkpoint")
 
 
 def forged(content):
@@ -149,7 +149,9 @@ def test_forged_checkpoints_never_go_on(tmp_path, half_way, with_digest):
         tried = [one | {"digest": digest_of(one["progress"])} for one in tried]
     for content in tried:
         torch.save(content, tmp_path / "file")
-        starts_over(config, tmp_path / "file", scores, "is of no use")
+        starts_over(
+            config, tmp_path / "file", scores, "cannot resume from the checkpoint"
+        )
 
 
 def test_a_checkpoint_is_of_its_runs_and_its_code(tmp_path, half_way, monkeypatch):

@@ -23,49 +23,24 @@ TINY = "digits70tiny"
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        (
-            {"dataset": "digit70seq"},
-            ValueError,
-            "unknown dataset 'digit70seq'; known datasets: ",
-        ),
-        ({"method": "prs"}, ValueError, "unknown method 'prs'; known methods: .*, PRS"),
+        ({"dataset": "digit70seq"}, ValueError, "unknown dataset .*; known datasets: "),
         ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
         ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
-        ({"rho": True}, TypeError, "rho must be a number"),
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
-        (
-            {"memory_size": 2.0},
-            TypeError,
-            "memory_size must be a whole number, got 2.0",
-        ),
-        ({"seed": -1}, ValueError, "seed must be at least 0"),
-        ({"variant": "mine"}, ValueError, "known variants: authors, paper"),
-        ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda must be at least 0, got -1"),
-        (
-            {"test_set": "val"},
-            ValueError,
-            "known test_sets: balanced, full, imbalanced",
-        ),
-        (
-            {"precision": "fp16"},
-            ValueError,
-            "unknown precision 'fp16'; known precisions: bf16, fp",
-        ),
-        ({"model": "resnet"}, ValueError, "unknown model 'resnet'; known models: "),
-        ({"learning_rate": 0}, ValueError, "learning_rate must be above 0"),
+        ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
-        (
-            {"schedule": 5},
-            TypeError,
-            r"schedule must be the tasks in their order, .* got 5",
-        ),
-        (
-            {"schedule": "0123"},
-            TypeError,
-            r"schedule must be the tasks in their order, .* '0123'",
-        ),
-        ({"schedule": (0, 1, 2)}, ValueError, "3"),
-        ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "4"),
+        ({"ewc_lambda": -1.0}, ValueError, "ewc_lambda of 0 or above, got -1"),
+        ({"learning_rate": 0}, ValueError, "learning_rate above 0, got 0"),
+        ({"schedule": 5}, TypeError, "int"),
+        ({"schedule": "0123"}, TypeError, "expected integers in the schedule, got '0'"),
+        ({"schedule": (0, 1, 2)}, ValueError, "missing tasks .3"),
+        ({"schedule": (0, 1, 2, 3, 4)}, ValueError, "unknown tasks .4"),
+        ({"method": "GSS", "options": {"size": 3}}, TypeError, "among subsets.* size"),
+        ({"options": {"rho": 1.0}}, TypeError, "rho and variant are fields"),
+        ({"method": "EWC", "options": {"alpha": 1}}, TypeError, "EWC among none"),
+        ({"method": "GSS", "options": {"subsets": [1]}}, TypeError, r"got \[1\]"),
+        ({"options": 3}, TypeError, "options as a dict"),
+        ({"dataset": "cocoseq-tiny", "model": "convnet"}, ValueError, "of features"),
     ],
 )
 def test_bad_fields_are_refused(fields, error, message):
@@ -73,45 +48,27 @@ def test_bad_fields_are_refused(fields, error, message):
         RunConfig(**fields)
 
 
-def test_unknown_field_lists_the_known():
-    with pytest.raises(
-        ValueError, match="unknown field 'roh'; known fields: dataset, method, "
-    ):
-        configs(roh=0.1)
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"roh": 0.1}, r"\(dataset, method.*, got roh"),
+        ({"memory_size": [50, 5000]}, "memory_size up to the 838 images"),
+        ({"batch_size": [174, 175]}, "174 images of task 3 in digits70tiny, got 175"),
+        ({"batch_size": 839, "method": "Multitask"}, "up to the 838 images"),
+        ({"options": [{"subsets": 0}], "method": "GSS"}, "subsets must be at least 1"),
+        ({"test_set": "full"}, "among balanced, imbalanced, got full"),
+    ],
+)
+def test_a_grid_that_does_not_fit_its_data_is_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        configs(dataset=TINY, **fields)
 
 
-def test_memory_larger_than_the_stream_is_refused_before_training():
-    with pytest.raises(ValueError, match="at most the stream's length, 8"):
-        configs(dataset=TINY, memory_size=[50, 5000])
-
-
-def test_a_recipe_that_leaves_out_a_task_is_refused_before_training(monkeypatch):
-    entry = DATASETS[TINY]
-    recipe = dataclasses.replace(entry.recipe, schedule=(1, 0))
-    shorter = dataclasses.replace(entry, recipe=recipe)
-    monkeypatch.setitem(DATASETS, TINY, shorter)
-    with pytest.raises(
-        ValueError, match=f"Recipe of {TINY} does not fit it: .*missing tasks"
-    ):
-        RunConfig(dataset=TINY).check(load_dataset(TINY, images=False))
-
-
-def test_batches_that_a_part_cannot_fill_are_refused_before_training():
-    said = r"smallest part of the stream, 174 images of task 3 in digits70tiny, got 175"
-    with pytest.raises(ValueError, match=said):
-        configs(dataset=TINY, batch_size=[174, 175])
-    assert configs(
-        dataset=TINY, batch_size=838, method="Multitask"
-    )  # all is shuffled together
-    with pytest.raises(ValueError, match="got 839"):
-        configs(dataset=TINY, batch_size=839, method="Multitask")
+def test_batches_fill_the_smallest_part_of_the_stream():
+    assert configs(dataset=TINY, batch_size=838, method="Multitask")  # all at once
     pairs = {"dataset": "imbal-digits-tiny", "schedule": tuple(range(10))}
-    smallest = configs(**pairs, batch_size=15)[
-        0
-    ]  # trained in pairs, of which the least counts
-    with pytest.raises(
-        ValueError, match=r"images of task \d\+\d in imbal-digits-tiny, got 600"
-    ):
+    (smallest,) = configs(**pairs, batch_size=15)  # of the pairs the least counts
+    with pytest.raises(ValueError, match=r"task \d\+\d in imbal-digits-tiny, got 600"):
         check_all([smallest, dataclasses.replace(smallest, batch_size=600)])
 
 
@@ -150,15 +107,15 @@ def test_hash_covers_what_changes_the_result_and_nothing_else():
         "variant": "authors",
         "memory_size": 51,
         "schedule": (3, 0, 1, 2),
-    }
-    other |= {
         "seed": 1,
         "test_set": "imbalanced",
         "learning_rate": 0.1,
         "batch_size": 5,
+        "dataset": "digits70seq",
+        "method": "CRS",
+        "replay_batch_size": 5,
+        "precision": "bf16",
     }
-    other |= {"dataset": "digits70seq", "method": "CRS", "replay_batch_size": 5}
-    other |= {"precision": "bf16"}
     hashes = {
         RunConfig(**{"dataset": TINY} | {name: value}).hash
         for name, value in other.items()
@@ -251,9 +208,7 @@ def test_costly_methods_take_their_own_seeds_and_come_first():
         ["CRS"], [0, 1], ["digits49tiny"], [5], dataset=["digits70tiny", "digits49tiny"]
     )
     assert [config.seed for config in both] == [0, 1, 5]
-    with pytest.raises(
-        ValueError, match="at least one seed for GSS, got none; give costly_seeds"
-    ):
+    with pytest.raises(ValueError, match="costly_seeds of GSS, got none"):
         configs_of(["GSS"], [0], ["GSS"], [])
 
 
@@ -283,36 +238,3 @@ def test_options_of_the_sampler_are_part_of_the_identity_where_given():
     sampler = fewer.sampler_for(load_dataset(TINY, images=False), 0)
     assert (sampler.subsets, sampler.subset_size) == (4, 5)
     assert len(configs(dataset=TINY, method="GSS", options=[{}, {"subsets": 2}])) == 2
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        (
-            "GSS",
-            {"size": 3},
-            "unknown option 'size' of method 'GSS'; known options: subsets",
-        ),
-        (
-            "PRS",
-            {"rho": 1.0},
-            "unknown option 'rho' .* none, beside the fields rho and var",
-        ),
-        ("Finetune", {"alpha": 1}, "unknown option 'alpha' of method 'Finetune'"),
-        (
-            "GSS",
-            {"subsets": [1]},
-            r"option subsets must be a number, text, .* got \[1\]",
-        ),
-        ("GSS", "subsets", "options must be a dict of the sampler's options"),
-        ("GSS", 3, "options must be a dict"),
-    ],
-)
-def test_options_that_no_sampler_takes_are_refused(method, options, message):
-    with pytest.raises(TypeError, match=message):
-        RunConfig(TINY, method, options=options)
-
-
-def test_values_that_the_sampler_refuses_are_refused_before_training():
-    with pytest.raises(ValueError, match="subsets must be at least 1"):
-        configs(dataset=TINY, method="GSS", options=[{"subsets": 0}])

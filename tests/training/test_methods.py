@@ -100,9 +100,7 @@ class Newest(CRS):
 
 def test_options_of_a_registered_sampler_are_its_keyword_only_parameters():
     register("own", Newest)
-    with pytest.raises(
-        TypeError, match="method 'own' needs the option alpha; give opt"
-    ):
+    with pytest.raises(TypeError, match="got none; needed: alpha"):
         RunConfig(TINY, "own")
     with pytest.raises(ValueError, match="alpha must be finite"):
         RunConfig(TINY, "own", options={"alpha": float("nan")})

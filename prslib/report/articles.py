@@ -1,0 +1,173 @@
+"""Write executed notebooks as articles in Markdown, which need no installation.
+
+An article has the notebook's text, tables and pictures, and none of its code. Pictures
+are links to the files that the notebook saved. The same results give the same bytes:
+cells with the tag `timed` are left out, and so is what a notebook prints.
+"""
+
+import base64
+import html
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prslib.paths import cache_dir, figures_dir, params_file, project_root
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
+EVERYWHERE = "quick"  # the profile of the notebooks that the other does not have
+LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
+BOLD = re.compile(r"([^{}]*)\{\s*font-weight: bold;\s*\}")
+TIMED = "timed"  # the tag of cells that say how long something took
+FOOT = (
+    "*Made by [the notebook]({notebook}) with the parameters of the profile "
+    "`{profile}`; its code is there. [All questions and answers](README.md).*"
+)
+
+
+def executed_file(profile: str, name: str) -> Path:
+    """Return where a notebook's executed copy is kept."""
+    return cache_dir() / "executed" / profile / f"{name}.ipynb"
+
+
+def profile_of(name: str) -> str:
+    """Return the profile whose figures a notebook's article shows."""
+    has_parameters = params_file(REPORTED, name).is_file()
+    return REPORTED if has_parameters else EVERYWHERE
+
+
+def articles_dir() -> Path:
+    """Return ``docs/report``, or ``report`` in ``PRSLIB_FIGURES`` if that is set."""
+    if os.environ.get("PRSLIB_FIGURES"):
+        return figures_dir("report")
+    return project_root() / "docs" / "report"
+
+
+def article_file(name: str) -> Path:
+    """Return where a notebook's article is kept."""
+    return articles_dir() / f"{name}.md"
+
+
+def write(profile: str, name: str, folder: Path | None = None) -> Path:
+    """Write the article of an executed notebook; return its file."""
+    import nbformat  # slow to load, and not needed to tell what is up to date
+
+    file = (folder or articles_dir()) / f"{name}.md"
+    notebook = nbformat.read(executed_file(profile, name), as_version=4)
+    text = article(notebook, profile, name, file.parent)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def article(notebook: "NotebookNode", profile: str, name: str, folder: Path) -> str:
+    """Return the text, tables and links to pictures of an executed notebook."""
+    saved = figures_dir(profile)
+    pictures = {file.read_bytes(): file for file in saved.glob(f"{name}_*.png")}
+    blocks = []
+    for cell in notebook.cells:
+        if TIMED in cell.metadata.get("tags", []):
+            continue
+        if cell.cell_type == "markdown":
+            blocks.append(relinked(cell.source))
+            continue
+        for output in cell.get("outputs", []):
+            if output.output_type == "execute_result" and ".head(" in cell.source:
+                continue  # a look at a frame, for those who go on in the notebook
+            data = output.get("data", {})
+            if "image/png" in data:
+                file = pictures.get(base64.b64decode(data["image/png"]))
+                if file is None:
+                    raise ValueError(
+                        f"expected each picture of {name} in {saved}, one is not "
+                        f"there; run `prslib figures {name} --profile {profile}`"
+                    )
+                about = output.metadata.get("image/png", {}).get("alt", file.stem)
+                blocks.append(f"![{_escaped(about)}]({_from(folder, file)})")
+            else:
+                blocks.append(_text_of(output))
+    code = project_root() / "notebooks" / f"{name}.ipynb"
+    foot = FOOT.format(notebook=_from(folder, code), profile=profile)
+    title, *rest = filter(None, (block.strip() for block in blocks))
+    head, _, opening = title.partition("\n")
+    return "\n\n".join(filter(None, [head, foot, opening.strip(), *rest])) + "\n"
+
+
+def relinked(text: str) -> str:
+    """Let links to notebooks lead to their articles."""
+    return LINK.sub(r"](\1.md)", text)
+
+
+def _text_of(output: "NotebookNode") -> str:
+    """Return a cell's Markdown or table, "" of what only a running notebook needs."""
+    data = output.get("data", {})
+    if "text/markdown" in data:
+        text = relinked(data["text/markdown"])
+        if data.get("text/plain", "").startswith("Settings("):
+            summary = "<summary>Parameters</summary>"
+            return f"<details>{summary}\n\n{text.strip()}\n\n</details>"
+        return text
+    return plain_table(data["text/html"]) if "text/html" in data else ""
+
+
+def plain_table(text: str) -> str:
+    """Return pandas' HTML table with its cells, spans and bold numbers alone."""
+    table = _Table(text)
+    table.feed(text)
+    return "\n".join(table.lines)
+
+
+class _Table(HTMLParser):
+    """The rows of a table as lines of plain HTML."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        found = BOLD.findall(text.partition("</style>")[0])
+        self.bold = set(re.findall(r"#(\w+)", " ".join(found)))
+        self.lines: list[str] = []
+        self.caption = self.inside = self.strong = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "caption":
+            self.caption = True
+        elif tag in ("table", "thead", "tbody"):
+            self.lines.append(f"<{tag}>")
+        elif tag == "tr":
+            self.lines.append("<tr>")
+        elif tag in ("th", "td"):
+            spans = [
+                f' {n}="{values[n]}"' for n in ("colspan", "rowspan") if n in values
+            ]
+            self.inside, self.strong = True, values.get("id") in self.bold
+            self.lines[-1] += f"<{tag}{''.join(spans)}>" + "<b>" * self.strong
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "caption":
+            self.caption = False
+        elif tag in ("table", "thead", "tbody"):
+            self.lines.append(f"</{tag}>")
+        elif tag == "tr":
+            self.lines[-1] += "</tr>"
+        elif tag in ("th", "td"):
+            self.lines[-1] += "</b>" * self.strong + f"</{tag}>"
+            self.inside = False
+
+    def handle_data(self, data: str) -> None:
+        words = html.escape(" ".join(data.split()), quote=False)
+        if self.caption and words:
+            self.lines.insert(0, f"{words}\n")
+        elif self.inside:
+            self.lines[-1] += words
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\[\]_*])", r"\\\1", text)
+
+
+def _from(folder: Path, file: Path) -> str:
+    return Path(os.path.relpath(file, folder)).as_posix()
