@@ -54,6 +54,9 @@ settings
 # Mean and standard deviation over seeds, in percent, after the last task. The paper
 # prints no overall columns. On a balanced test set every class has as many
 # positives, so O-R equals C-R, in the paper's tables too.
+#
+# On `cocoseq-mini` C-R and C-F1 of the minority are near 0 for every method: after one pass over
+# 2,072 images hardly any rare class is predicted.
 
 # %%
 import matplotlib.pyplot as plt

@@ -68,7 +68,7 @@ class MLP(Staged):
         super().__init__(*hidden, nn.Linear(sizes[-1], num_classes))
 
 
-head = partial(MLP, widths=(256,))  # on features; `studies/head.py` chose the width
+head = partial(MLP, widths=(256,))  # on features; `studies/head.py` compares widths
 
 
 class ConvNet(Staged):

@@ -57,6 +57,14 @@ def prepare(*arguments):
 extract = partial(prepare, "features", "cocoseq")
 
 
+def raw(name, part, whole):
+    return features.load_mini(True, name, part, whole)
+
+
+def splits(dataset):
+    return [dataset.train, *dataset.tests.values()]
+
+
 def test_the_embedded_set_and_its_parts():
     selection, stored = read_mini()
     values = (selection.files, selection.labels, selection.task, *stored.values())
@@ -71,14 +79,44 @@ def test_the_embedded_set_and_its_parts():
     ]
     assert per_task == [[518, 398, 693, 463], [91, 85, 70, 77], [133, 121, 181, 144]]
     assert [mini.class_group.count(group) for group in GROUPS] == [18, 38, 14]
-    larger = {row.tobytes() for row in mini.train.images}
+    larger = {row.tobytes() for row in raw("cocoseq-mini", 1, 1).train.images}
     for name, of_four in (("75", 3), ("50", 2), ("25", 1)):
         part = load_dataset(f"cocoseq-mini-{name}")
         assert np.bincount(part.train.task).tolist() == [
             n * of_four // 4 for n in per_task[0]
         ]
-        larger, smaller = {row.tobytes() for row in part.train.images}, larger
+        inputs = raw(part.name, of_four, 4).train.images  # each set has its own scale
+        larger, smaller = {row.tobytes() for row in inputs}, larger
         assert larger < smaller
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "whole"),
+    [("cocoseq-mini", 1, 1), ("cocoseq-mini-50", 1, 2), ("cocoseq-tiny", 1, 7)],
+)
+def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name, part, whole):
+    made, before = load_dataset(name), raw(name, part, whole)
+    train = made.train.images
+    assert train.dtype == np.float32
+    assert train.mean(dtype=np.float64) == pytest.approx(0, abs=1e-4)
+    assert train.std(dtype=np.float64) == pytest.approx(1, abs=1e-4)
+    values = before.train.images.astype(np.float64)
+    for split, split_before in zip(splits(made), splits(before), strict=True):
+        by_hand = (split_before.images - values.mean()) / values.std()
+        np.testing.assert_allclose(split.images, by_hand, rtol=1e-5, atol=1e-5)
+
+
+def test_the_two_scalars_do_not_depend_on_the_order_of_the_images():
+    inputs = raw("cocoseq-tiny", 1, 7).train.images
+    shuffled = np.random.default_rng(0).permutation(inputs)
+    assert features.mean_and_sd(inputs) == features.mean_and_sd(shuffled)
+    worked = np.array([[1, 2], [3, 6]], dtype=np.float32)  # (4 + 1 + 0 + 9) / 4 = 3.5
+    assert features.mean_and_sd(worked) == (3, np.float32(3.5**0.5))
+
+
+def test_standardised_features_have_a_fingerprint_of_their_own():
+    entry = features.ENTRIES["cocoseq-tiny"]
+    assert entry.identity() == features.mini_identity() + "standardised"
 
 
 def test_a_damaged_package_file_is_refused(tmp_path, monkeypatch):
@@ -115,7 +153,9 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
     assert extract() == 0
     assert seen == [1, 8, 5, 1, 5]
     images, first = (load_dataset(name).train.images for name in ("cocoseq", FEATURES))
-    np.testing.assert_allclose(first, Backbone()(images), rtol=1e-3, atol=1e-3)
+    by_hand = Backbone()(images)
+    by_hand = (by_hand - by_hand.mean()) / by_hand.std()
+    np.testing.assert_allclose(first, by_hand, rtol=1e-3, atol=3e-3)
     fingerprint.cache_clear()
     assert fingerprint(FEATURES) != before
     made = Path(capsys.readouterr().out.split()[-1])
@@ -130,6 +170,7 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
     made.write_bytes(content)
     (root / "data/cocoseq/images.bin").unlink()  # features suffice
     np.testing.assert_array_equal(load_dataset(FEATURES).train.images, first)
+    stored = features.open_features(root / "data/cocoseq", 13)
     for file in (root / "data/cocoseq").glob("images.*"):
         file.unlink()
     changed = root / "coco/train2014/COCO_train2014_000000000002.jpg"
@@ -138,8 +179,8 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
     with pytest.raises(ValueError, match=r"prepared anew since.*prepare features"):
         load_dataset(FEATURES)
     assert extract() == 0
-    again = load_dataset(FEATURES).train.images
-    assert (again != first).any(axis=1).tolist() == [True] + 8 * [False]
+    again = features.open_features(root / "data/cocoseq", 13)
+    assert (again != stored).any(axis=1).tolist() == [True] + 12 * [False]
 
 
 def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):
