@@ -7,24 +7,27 @@ faults, each of which fails it. A kill cannot show a missing fsync: that takes a
 system that drops what was not synced.
 """
 
+import faulthandler
 import os
 import random
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from multiprocessing import get_context
 from pathlib import Path
 
 from joblib.externals import loky
+from tqdm import tqdm
 
 from prslib import cli, configs, run_all
 from prslib.experiments import sweep
 
 MOST, LEAST = 8, 30  # kills of one piece of work before it may finish; of each kind
-LIMIT = 1800  # seconds after which a piece of work hangs
+LIMIT = 300  # seconds after which a piece of work hangs
 OTHER = ("executed", "features.json", ".lock")  # they hold times, or nothing
 METHODS = ("CRS", "PRS", "GSS", "ExStream", "EWC", "Multitask")
 COCOSEQ = (
@@ -87,6 +90,8 @@ def work(command, folder, output):
     """Do a piece of work in a process of its own."""
     os.setsid()  # a group, which a limit can end as a whole
     os.chdir(folder), os.dup2(output, 1), os.dup2(output, 2)
+    faulthandler.dump_traceback_later(0.9 * LIMIT, exit=True)  # says where it hangs
+    tqdm.set_lock(threading.RLock())  # the usual one, shared, a kill can leave locked
     for name in ("cache", "figures", "data"):
         os.environ[f"PRSLIB_{name.upper()}"] = f"{folder}/{name}"
     rival = os.fork() if command[-1] == "rival" else None
