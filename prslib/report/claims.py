@@ -438,6 +438,8 @@ def _head_and_tail(s: Scores, metric: str) -> np.ndarray:
 
 def _lead_grows(s: Scores, metric: str) -> np.ndarray:
     times = s.times("PRS")
+    if len(times) < 2:
+        raise LookupError("no run was scored after more than one task")
     lead = [s("PRS", metric, after=t) - s("CRS", metric, after=t) for t in times]
     return lead[-1] - lead[0]
 

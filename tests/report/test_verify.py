@@ -4,6 +4,7 @@ import pytest
 from fake_runs import fake_run
 
 from prslib.cli import main
+from prslib.paths import project_root
 from prslib.report import verify
 from prslib.report.claims import CLAIMS, METRICS, Scores
 from prslib.report.ledger import corrected
@@ -112,3 +113,12 @@ def test_every_method_and_every_data_set_is_trained(monkeypatch):
     assert {c.method for c in chosen} == {c.method for c in wanted}
     assert {c.dataset for c in chosen} == {c.dataset for c in wanted}
     assert set(METRICS) == {"C-F1", "O-F1", "mAP"}
+
+
+def test_the_committed_claims_of_the_readme_come_out_as_committed():
+    folder = project_root() / "figures" / "seeds"
+    tables = {
+        file.stem: verify._table(file.read_text()) for file in folder.glob("*.csv")
+    }
+    assert "ledger_claims" in tables
+    assert verify.claim_faults(tables) == []
