@@ -151,11 +151,9 @@ def _as_saved(values: Sequence[float]) -> np.ndarray:
 
 def _table(text: str) -> pd.DataFrame:
     table = pd.read_csv(StringIO(text))
-    return (
-        table.assign(schedule=table["schedule"].fillna(""))
-        if "schedule" in table
-        else table
-    )
+    if "schedule" in table:  # a column without one is read as numbers
+        table["schedule"] = table["schedule"].astype(object).fillna("")
+    return table
 
 
 def _other_versions(text: str) -> list[str]:
