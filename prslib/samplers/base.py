@@ -4,8 +4,10 @@ import copy
 import inspect
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -385,11 +387,29 @@ class Sampler:
             name = type(self).__name__
             notice = threading.Timer(1.0, tell_that_it_compiles, [name])
             notice.start()
-            done = place(state, 0, labels, *arguments)
+            done = first_call(place, state, 0, labels, *arguments)
             notice.cancel()
         while done >= 0:
             self._make_room(int(labels[done].sum()))
             done = place(tuple(self.state), done, labels, *arguments)
+
+
+def first_call(place: Any, *arguments: Any) -> int:
+    """Call a function that numba loads or compiles; a damaged cache is made again."""
+    try:
+        return place(*arguments)
+    except Exception as error:  # whatever a damaged file leads to
+        index = [*Path(place.stats.cache_path).glob("*.nbi")]
+        if place.overloads or not index:  # it was loaded, and failed by itself
+            raise
+        warnings.warn(
+            f"expected numba's cache in {place.stats.cache_path} as numba wrote it, "
+            f"got other files ({error}); compiling again",
+            stacklevel=5,
+        )
+        for file in index:
+            file.unlink(missing_ok=True)
+        return place(*arguments)
 
 
 def tell_that_it_compiles(name: str) -> None:

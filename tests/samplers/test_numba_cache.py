@@ -1,0 +1,37 @@
+"""What numba keeps of compiled code is made again where it is damaged."""
+
+import os
+import subprocess
+import sys
+
+CODE = """
+import numpy as np
+from prslib import make_sampler
+
+sampler = make_sampler("crs", size=5, num_classes=2, seed=0)
+print(sampler.place(np.tile(np.eye(2, dtype=bool), (50, 1))).tolist())
+"""
+
+
+def placed(folder, damage=None):
+    for number, index in enumerate(sorted(folder.rglob("*.nbi"))):
+        content = index.read_bytes()
+        index.write_bytes(damage(content) if number % 2 else b"random bytes")
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_damaged_index_of_compiled_code_is_made_again(tmp_path):
+    first = placed(tmp_path)
+    assert "Warning" not in first.stderr
+    for damage in (lambda content: content[:40], lambda _: b""):
+        again = placed(tmp_path, damage)
+        assert again.stdout == first.stdout
+        assert "numba's cache" in again.stderr and "compiling again" in again.stderr
