@@ -79,11 +79,15 @@ clean:  ## remove .venv, build/, figures/custom and cache/: runs, executed noteb
 
 .venv/installed: pyproject.toml
 .venv/locked: pyproject.toml locked.txt
-INSTALL = .venv/bin/uv pip install --python .venv/bin/python --compile-bytecode
+PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
 .venv/installed .venv/locked:
 	rm -f .venv/installed .venv/locked
 	python3 -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(if $(LOCKED),$(INSTALL) --require-hashes --requirement locked.txt)
-	$(INSTALL) --editable $(if $(LOCKED),--no-deps .,'.[test]')
+ifdef LOCKED
+	$(PIP) --require-hashes --requirement locked.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+else
+	$(PIP) uv
+	.venv/bin/uv pip install --python .venv/bin/python --compile-bytecode --editable '.[test]'
+endif
 	touch $@
