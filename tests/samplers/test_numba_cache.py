@@ -13,15 +13,16 @@ print(sampler.place(np.tile(np.eye(2, dtype=bool), (50, 1))).tolist())
 """
 
 
-def placed(folder, damage=None):
-    for number, index in enumerate(sorted(folder.rglob("*.nbi"))):
+def placed(folder, damage=None, **machine):
+    indexes = sorted(folder.rglob("*.nbi")) if damage else []
+    for number, index in enumerate(indexes):
         content = index.read_bytes()
         index.write_bytes(damage(content) if number % 2 else b"random bytes")
     done = subprocess.run(
         [sys.executable, "-c", CODE],
         capture_output=True,
         text=True,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)} | machine,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -35,3 +36,14 @@ def test_a_damaged_index_of_compiled_code_is_made_again(tmp_path):
         again = placed(tmp_path, damage)
         assert again.stdout == first.stdout
         assert "numba's cache" in again.stderr and "compiling again" in again.stderr
+
+
+def test_a_cache_from_another_processor_serves_both(tmp_path):
+    first = placed(tmp_path)
+    files = len(list(tmp_path.rglob("*.nbc")))
+    old = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2"}
+    assert placed(tmp_path, **old).stdout == first.stdout
+    assert (
+        len(list(tmp_path.rglob("*.nbc"))) > files
+    )  # compiled again, beside the first
+    assert placed(tmp_path).stdout == first.stdout
