@@ -191,8 +191,9 @@ class RowFile:
 
     def _begin(self) -> int:
         """Cut off what is torn or follows a failure; return the next row."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self._list.write_text(self._digest)
+        if not self._list.is_file():
+            with replacing(self._list) as stream:  # a kill must not leave it empty
+                stream.write(self._digest.encode())
         self.part.touch()
         self.sums.touch()
         sums = np.fromfile(self.sums, SUM)

@@ -232,3 +232,20 @@ def test_too_little_disk_is_an_error_before_work(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: free)
     with pytest.raises(OSError, match=r"GB free for 7 images .* set PRSLIB_DATA"):
         fill(tmp_path / "rows.bin", source=lambda _: pytest.fail("worked"))
+
+
+def test_killed_when_the_list_of_sources_is_written_it_begins_again(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "rows.bin"
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "replace", killed)
+        fill(file)
+    monkeypatch.chdir(tmp_path)
+    rows, _ = fill(file)
+    rows.finish()
+    assert len(open_rows(file, 6, (3,), np.uint8)) == 6
