@@ -217,7 +217,7 @@ def _ask(where: str, function: Callable, *arguments: object, **options: object):
 
 
 class _Record:
-    """How what a sampler decides on one stream departs from Algorithm 1."""
+    """The departure of a sampler's decisions on one stream from Algorithm 1."""
 
     def __init__(self, stream: Stream):
         self.stream = stream

@@ -1,4 +1,4 @@
-"""Which strength of EWC's penalty suits a network that the paper does not have?
+"""Choose the strength of EWC's penalty for a network that the paper does not have.
 
 Run ``python studies/ewc_strength.py [DATASET ...]``; it takes about two minutes a data
 set and writes figures/studies/ewc_strength.csv, in which other data sets keep their

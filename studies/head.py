@@ -1,4 +1,4 @@
-"""Which scale and which head suit frozen features, and what does a run of it cost?
+"""Choose the scale of frozen features and the head, and measure what a run costs.
 
 Run ``python studies/head.py``. It chooses the scale of the features (raw, or
 standardised as the data set has them), width, step size and optimiser on the training

@@ -1,4 +1,4 @@
-"""What all tests share: caches and figures of their own, and the tiny data sets."""
+"""Shared by all tests: caches and figures of their own, and the tiny data sets."""
 
 import pytest
 

@@ -44,7 +44,7 @@ WORK = {f"runs of {name}": f"{name} 1" for name in METHODS} | {
 
 
 class Fault(Exception):  # noqa: N818
-    """What a piece of work left is wrong."""
+    """A piece of work left something wrong."""
 
 
 def begin(root):

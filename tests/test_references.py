@@ -1,4 +1,4 @@
-"""What docstrings, comments and the README call by its full name is there under that name."""
+"""Full names in docstrings, comments and the README lead to what they name."""
 
 import dataclasses
 import re

@@ -21,7 +21,7 @@ try:  # imbalanced-learn's pipelines ask for its mixin
 except ImportError:
 
     class BaseSampler(OneToOneFeatureMixin, BaseEstimator):
-        """What imbalanced-learn's base offers of scikit-learn's."""
+        """The part of scikit-learn's interface that imbalanced-learn's base has."""
 
 
 class MemoryResampler(BaseSampler):

@@ -1,4 +1,4 @@
-"""What trains runs: this process, worker processes of this machine, or a Ray cluster.
+"""Pools that train runs: this process, this machine's processes, or a Ray cluster.
 
 Ray's ports take code from anyone who reaches them: use it in a trusted network only.
 """

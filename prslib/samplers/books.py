@@ -20,7 +20,7 @@ in_any_order = numba.njit(cache=True, fastmath={"reassoc", "nsz"})
 
 
 class State(NamedTuple):
-    """What a sampler knows of stream and memory: C classes, m slots."""
+    """A sampler's counts of stream and memory: C classes, m slots."""
 
     seen: np.ndarray  # int64 (1,) samples of the stream that have a label
     filled: np.ndarray  # int64 (1,) slots in use; they fill in order

@@ -60,7 +60,7 @@ NUMBERS = {  # each check refuses a wrong value and returns Python's int or floa
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What decides a run's result, checked when made (Sec. "Experimental Design").
+    """All that decides a run's result, checked when made (Sec. "Experimental Design").
 
     A field left at None takes the data set's own value (`prslib.datasets.Recipe`).
 

@@ -60,7 +60,7 @@ def check_device(device: torch.device | str) -> None:
 
 
 class Inputs:
-    """What a network sees: uint8 images (N, H, W, channels), or float features (N, D).
+    """A network's inputs: uint8 images (N, H, W, channels), or float features (N, D).
 
     They lie on the network's device where they fit, else on the host. Labels, too.
     """

@@ -1,4 +1,4 @@
-"""What numba keeps of compiled code is made again where it is damaged."""
+"""Numba's cache of compiled code is made again where it is damaged."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What every sampler promises; a new entry of SAMPLERS is tested by being there."""
+"""The promises of every sampler; a new entry of SAMPLERS is tested by being there."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a configuration refuses, what its hash covers, and grids of them."""
+"""Configurations: values that are refused, fields in the hash, and grids."""
 
 import dataclasses
 import math

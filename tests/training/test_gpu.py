@@ -1,4 +1,4 @@
-"""What a GPU computes: the CPU's results within tolerance, and no step waits for it."""
+"""A GPU computes the CPU's results within tolerance, and no step waits for it."""
 
 import copy
 
