@@ -10,6 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
+import numba
 import numpy as np
 
 from prslib.checks import whole
@@ -398,6 +399,8 @@ def first_call(place: Any, *arguments: Any) -> int:
     """Call a function that numba loads or compiles; a damaged cache is made again."""
     try:
         return place(*arguments)
+    except numba.core.errors.NumbaError:  # the arguments cannot be compiled
+        raise
     except Exception as error:  # whatever a damaged file leads to
         index = [*Path(place.stats.cache_path).glob("*.nbi")]
         if place.overloads or not index:  # it was loaded, and failed by itself
