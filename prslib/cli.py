@@ -133,9 +133,11 @@ def _parser() -> argparse.ArgumentParser:
         "Class(size, num_classes, seed, rho=rho) and asked place(labels), or "
         "place(labels, uniforms=...) if it has this parameter.",
     )  # fmt: skip
-    own = "prslib.samplers:PRS"
+    default = "prslib.samplers:PRS"
     conform.set_defaults(extra="data")
-    conform.add_argument("sampler", nargs="?", default=own, help="package.module:Class")
+    conform.add_argument(
+        "sampler", nargs="?", default=default, help="package.module:Class"
+    )
     conform.add_argument(
         "--seeds", type=int, default=5, help="runs a stream (%(default)s)"
     )
@@ -286,12 +288,12 @@ def _notebooks(options: argparse.Namespace) -> list[str]:
             f"expected notebooks of prslib, in a checkout, got {project_root()}"
         )
     one_of("profile", options.profile, profiles)
-    known = known_notebooks(options.profile)
+    notebooks = known_notebooks(options.profile)
     for name in options.notebook:
-        if name not in known:
+        if name not in notebooks:
             raise ValueError(
                 f"no parameters for notebook {name!r} under profile "
                 f"{options.profile!r}: expected params/{options.profile}/{name}.yaml; "
-                f"known notebooks: {', '.join(known)}"
+                f"known notebooks: {', '.join(notebooks)}"
             )
-    return options.notebook or known
+    return options.notebook or notebooks

@@ -192,18 +192,19 @@ def check_prs(
         for seed in range(seeds):
             if record.follow(make, options, seed):
                 break  # the numbers are given: another seed changes nothing
-        if variant == "authors" and not record.given:
+        if variant == "authors" and not record.takes_uniforms:
             raise ValueError(
                 "variant 'authors': expected place(labels, uniforms), which decides by "
                 "the numbers of the file, (B, 3), for acceptance, class and tie; got "
                 "place without uniforms"
             )
     apart = [one for record in records for one in record.from_released()]
-    released = all(record.given for record in records) and not apart
-    found = [one for record in records for one in record.departures()]
-    found.sort(key=lambda one: list(EQUATIONS).index(one.equation))
+    released = all(record.takes_uniforms for record in records) and not apart
+    departures = [one for record in records for one in record.departures()]
+    departures.sort(key=lambda one: list(EQUATIONS).index(one.equation))
     checked = len(records), len(streams), sum(record.decisions for record in records)
-    departures = apart if variant == "authors" else found
+    if variant == "authors":
+        departures = apart
     return Answer(departures, *checked, takes_rho, variant, released)
 
 
@@ -221,17 +222,17 @@ class _Record:
 
     def __init__(self, stream: Stream):
         self.stream = stream
-        self.given = False  # the sampler takes the numbers of the file
+        self.takes_uniforms = False  # the sampler takes the numbers of the file
         self.slots = []  # of all samples, numbered as they were filled; -1 for none
         self.decisions = 0
-        self.found = {}  # departures by equation
+        self.by_equation = {}  # departures by equation
         self.coins = []  # chance of acceptance, accepted
         self.ranks = {"class_probability": [], "slot": [], "age": []}
 
     def depart(self, equation: str, t: int, text: str) -> None:
         first = Departure(equation, self.stream.name, f"sample {t}: {text}", 0)
-        first = self.found.get(equation, first)
-        self.found[equation] = first._replace(times=first.times + 1)
+        first = self.by_equation.get(equation, first)
+        self.by_equation[equation] = first._replace(times=first.times + 1)
 
     def follow(self, make: Callable, options: dict, seed: int) -> bool:
         """Let a sampler decide the stream; tell whether it takes the file's numbers."""
@@ -239,7 +240,7 @@ class _Record:
         where = f"stream {stream.name!r}"
         sampler = _ask(where, stream.make, make, seed, **options)
         place = _ask(where, getattr, sampler, "place")
-        self.given = "uniforms" in inspect.signature(place).parameters
+        self.takes_uniforms = "uniforms" in inspect.signature(place).parameters
         plain = stream.make(ReferencePRS, 0, rho=stream.rho)
         numbering = {}  # of the sampler's slots
         came = np.zeros(stream.size)  # when the sample in each slot came
@@ -247,31 +248,34 @@ class _Record:
             rows = stream.labels[start : start + BATCH].copy()
             batch = f"{where}, samples {start} to {start + len(rows) - 1}"
             numbers = stream.uniforms[start : start + BATCH]
-            more = {"uniforms": numbers.copy()} if self.given else {}
+            more = {"uniforms": numbers.copy()} if self.takes_uniforms else {}
             slots = np.asarray(_ask(batch, place, rows, **more))
             if slots.shape != (len(rows),):
                 raise ValueError(f"{batch}: got {slots!r} for {len(rows)} rows{ASKED}")
             for t, slot in enumerate(slots.tolist(), start):
-                y, u = rows[t - start], numbers[t - start] if self.given else None
+                y, u = (
+                    rows[t - start],
+                    numbers[t - start] if self.takes_uniforms else None,
+                )
                 filled = len(numbering)
                 if filled < stream.size and (slot < 0 or slot in numbering):
                     text = f"expected a free slot of {stream.size}, got {slot} after "
                     self.depart(
                         "fill", t, f"{text}{filled}; is size the first argument?"
                     )
-                    return self.given
+                    return self.takes_uniforms
                 if filled == stream.size and slot >= 0 and slot not in numbering:
                     self.depart("fill", t, f"expected a filled slot or -1, got {slot}")
-                    return self.given
-                own = numbering.setdefault(slot, filled) if slot >= 0 else -1
+                    return self.takes_uniforms
+                number = numbering.setdefault(slot, filled) if slot >= 0 else -1
                 if filled == stream.size:
                     self.decisions += 1
-                    self.decide(t, plain, y, own, u, came, rng)
-                self.slots.append(own)
-                plain.follow(y, own)
-                if own >= 0:
-                    came[own] = t
-        return self.given
+                    self.decide(t, plain, y, number, u, came, rng)
+                self.slots.append(number)
+                plain.follow(y, number)
+                if number >= 0:
+                    came[number] = t
+        return self.takes_uniforms
 
     def decide(
         self, t: int, plain: ReferencePRS, y: Array, slot: int, u: Array | None,
@@ -336,12 +340,12 @@ class _Record:
         for equation, p, text in tests:
             if p < LEVEL:
                 said = Departure(equation, self.stream.name, f"{text} (p = {p:.0e})")
-                self.found.setdefault(equation, said)
-        return list(self.found.values())
+                self.by_equation.setdefault(equation, said)
+        return list(self.by_equation.values())
 
     def from_released(self) -> list[Departure]:
         """Return the first slot that is not that of the authors' released code."""
-        if not self.given:
+        if not self.takes_uniforms:
             return []
         options = {"rho": self.stream.rho, "variant": "authors"}
         sampler = self.stream.make(PRS, Numbers(self.stream.uniforms), **options)
@@ -448,8 +452,8 @@ def _run(
     mirror, answers = np.zeros((size, classes), bool), []
     for start in (0, *range(0, len(stream), batch)):
         rows = stream[start : start + batch] if answers else stream[:0]
-        given = (context or _features)(sampler, rows, start)
-        slots = np.asarray(sampler.place(rows, **given))
+        arguments = (context or _features)(sampler, rows, start)
+        slots = np.asarray(sampler.place(rows, **arguments))
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
         _expect(fit, f"{len(rows)} whole numbers as slots", f"{slots!r}")
         inside = ((slots >= -1) & (slots < size)).all()

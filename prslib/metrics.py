@@ -162,10 +162,10 @@ def resampled(
             retrieved,
             hits,
         ) = (  # the weight of all images, or positives, that score at least as high
-            np.cumsum(part, axis=1)[
+            np.cumsum(weight, axis=1)[
                 :, np.searchsorted(scores, ranked[truth], side="right") - 1
             ]
-            for part, scores in ((every, ranked), (positive, ranked[truth]))
+            for weight, scores in ((every, ranked), (positive, ranked[truth]))
         )
         area[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
     return np.array([value for _, _, value in _score(counts, area, members)])
@@ -262,13 +262,13 @@ def class_draws(
         for number, index in enumerate(table.index):
             used = mask & ~np.isnan(area[number])
             if used.any():
-                found = _class_draws(
-                    *(part[number, used] for part in (precision, recall, area)),
+                values = _class_draws(
+                    *(rates[number, used] for rates in (precision, recall, area)),
                     positives[used],
                     weights[:, used],
                     pooled[group].to_numpy()[number],
                 )
-                cells = zip(GROUP_METRICS, found, strict=True)
+                cells = zip(GROUP_METRICS, values, strict=True)
                 rows += [(*index, group, *pair) for pair in cells]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 
@@ -311,11 +311,11 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     0.5
     """
     probabilities, labels = _checked(probabilities, labels)
-    found = labels.sum(axis=1)
-    if (found != 1).any():
-        image = (found != 1).argmax()
+    label_counts = labels.sum(axis=1)
+    if (label_counts != 1).any():
+        image = (label_counts != 1).argmax()
         raise ValueError(
-            f"expected one label an image, image {image} has {found[image]}"
+            f"expected one label an image, image {image} has {label_counts[image]}"
         )
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
@@ -393,10 +393,10 @@ def macro_auc(
     """
     area = class_auc(probabilities, labels)
     groups = _members(class_group, len(area))
-    found = {name: area[mask & ~np.isnan(area)] for name, mask in groups.items()}
+    areas = {name: area[mask & ~np.isnan(area)] for name, mask in groups.items()}
     return [
-        (k, "AUC", float(part.mean()) if len(part) else np.nan)
-        for k, part in found.items()
+        (k, "AUC", float(values.mean()) if len(values) else np.nan)
+        for k, values in areas.items()
     ]
 
 
@@ -595,11 +595,11 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     )
     if normalised:
         lost = lost / np.where(best == 0, np.nan, np.abs(best))
-    found = pd.DataFrame(lost).assign(unlearned=unlearned)
-    found = found.groupby([table[k] for k in key], **_KEEP_ALL).mean()
-    result = found[[0, "unlearned"]].rename(columns={0: "value"}).reset_index()
+    means = pd.DataFrame(lost).assign(unlearned=unlearned)
+    means = means.groupby([table[k] for k in key], **_KEEP_ALL).mean()
+    result = means[[0, "unlearned"]].rename(columns={0: "value"}).reset_index()
     if "draws" in scores:
-        drawn = found.drop(columns=[0, "unlearned"]).to_numpy()
+        drawn = means.drop(columns=[0, "unlearned"]).to_numpy()
         result["draws"] = pd.Series(list(drawn)).where(~np.isnan(drawn).all(axis=1))
     return result
 

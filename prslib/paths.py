@@ -114,14 +114,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def remove_parts(path: Path) -> None:
     """Remove what writing a file left, or files of a pattern, where its process was killed."""
-    for part in path.parent.glob(f"{path.name}.*{PART}"):
+    for leftover in path.parent.glob(f"{path.name}.*{PART}"):
         with suppress(OSError):
-            with open(part, "rb") as file:
+            with open(leftover, "rb") as file:
                 if fcntl:
                     fcntl.flock(
                         file, fcntl.LOCK_EX | fcntl.LOCK_NB
                     )  # else it is being written
-            part.unlink()
+            leftover.unlink()
 
 
 def ending_with_us() -> dict:

@@ -156,11 +156,11 @@ def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
     except ValueError:  # of several shapes
         array = np.empty(0, object)
     if array.dtype == object:  # a sequence of tensors
-        parts = [np.asarray(target) for target in targets]
-        shapes = sorted({part.shape for part in parts})
+        rows = [np.asarray(target) for target in targets]
+        shapes = sorted({row.shape for row in rows})
         if len(shapes) != 1:
             raise ValueError(f"targets: expected one shape throughout, got {shapes}")
-        array = np.stack(parts)
+        array = np.stack(rows)
     if array.ndim == 1 and array.dtype.kind in "iu":
         hot = np.arange(num_classes) == array[:, None]
         if np.count_nonzero(hot) != len(array):

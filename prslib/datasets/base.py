@@ -59,10 +59,10 @@ class Split:
             _check_array(
                 "images", self.images, np.uint8, "(images, height, width, channels)"
             )
-        for what, found in (("task", self.task), ("image", self.images)):
-            if found is not None and len(found) != len(self.labels):
+        for what, array in (("task", self.task), ("image", self.images)):
+            if array is not None and len(array) != len(self.labels):
                 raise ValueError(
-                    f"expected one {what} for each row of labels, got {len(found)} "
+                    f"expected one {what} for each row of labels, got {len(array)} "
                     f"{what}s for {len(self.labels)} rows"
                 )
 
@@ -131,10 +131,10 @@ class SequentialDataset:
             raise ValueError(
                 "expected at least one test set, got none; pass tests={'balanced': …}"
             )
-        found = np.unique(self.class_task).tolist()
-        if not found or found != list(range(len(found))):
+        tasks = np.unique(self.class_task).tolist()
+        if not tasks or tasks != list(range(len(tasks))):
             raise ValueError(
-                f"expected task ids 0 to T-1 in class_task, each used, got {found}; "
+                f"expected task ids 0 to T-1 in class_task, each used, got {tasks}; "
                 "number the tasks anew"
             )
         for what, values in (
@@ -308,7 +308,7 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
         "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
     }
     if said := "; ".join(
-        f"{what} tasks {found}" for what, found in problems.items() if found
+        f"{what} tasks {numbers}" for what, numbers in problems.items() if numbers
     ):
         raise ValueError(
             f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, "
@@ -358,7 +358,7 @@ def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
 def schedule_of(text: str) -> tuple[int, ...]:
     """Read a schedule such as "1+2,0+3", the names of its tasks with commas between."""
     try:
-        return tuple(int(part) for part in text.replace("+", ",").split(","))
+        return tuple(int(task) for task in text.replace("+", ",").split(","))
     except ValueError:
         raise ValueError(
             f"expected an order of classes such as '1+2,0+3', got {text!r}; join the "

@@ -198,7 +198,7 @@ def check_share(problems: dict[str, str], count: int, allowed: bool) -> None:
 def describe(selection: Selection) -> str:
     """Count the images of a selection."""
     counts = zip(np.ptp(selection.bounds, axis=1), PARTS, strict=True)
-    sizes = ", ".join(f"{count} {part}" for count, part in counts)
+    sizes = ", ".join(f"{count} {split}" for count, split in counts)
     return f"{len(selection)} images ({sizes}), {len(selection.class_names)} classes"
 
 

@@ -115,10 +115,10 @@ class Selection:
 
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
-        own = {
+        columns = {
             field.name: np.array(getattr(self, field.name)) for field in fields(self)
         }
-        write_arrays(file, **own, **more)
+        write_arrays(file, **columns, **more)
 
     @classmethod
     def load(
@@ -134,10 +134,10 @@ class Selection:
     ) -> SequentialDataset:
         """Return the data set, with a row of inputs for each image or without any."""
         splits = {}
-        for part in PARTS:
-            rows = self.part(part)
+        for split in PARTS:
+            rows = self.part(split)
             split_inputs = None if inputs is None else inputs[rows]
-            splits[part] = Split(split_inputs, self.labels[rows], self.task[rows])
+            splits[split] = Split(split_inputs, self.labels[rows], self.task[rows])
         return SequentialDataset(
             name=name,
             train=splits.pop("train"),
@@ -293,14 +293,14 @@ class PreparedSet:
         """Pick the published split's images and check that their labels agree."""
         task = np.full(len(corpus.key), -1, dtype=np.int64)
         rows = {}
-        for part, lists in ids.items():
-            of_tasks = [_look_up(corpus, keys, self.id_halves[part]) for keys in lists]
-            for number, found in enumerate(of_tasks):
-                task[found] = number
-            rows[part] = np.concatenate(of_tasks)
-            if len(np.unique(rows[part])) < len(rows[part]):
+        for split, lists in ids.items():
+            of_tasks = [_look_up(corpus, keys, self.id_halves[split]) for keys in lists]
+            for number, images in enumerate(of_tasks):
+                task[images] = number
+            rows[split] = np.concatenate(of_tasks)
+            if len(np.unique(rows[split])) < len(rows[split]):
                 raise ValueError(
-                    f"expected each image in one task, got some of the {part} images "
+                    f"expected each image in one task, got some of the {split} images "
                     "in several; download the id files again"
                 )
         tests = np.concatenate([rows["balanced"], rows["imbalanced"]])
@@ -326,7 +326,8 @@ class PreparedSet:
                     empty
                 )
             rows = {
-                part: found[labels[found].any(axis=1)] for part, found in rows.items()
+                split: images[labels[images].any(axis=1)]
+                for split, images in rows.items()
             }
         # the task of a class is the one that most of its images are in
         chosen = np.unique(np.concatenate(list(rows.values())))
@@ -356,7 +357,7 @@ class PreparedSet:
         class_task: np.ndarray,
     ) -> Selection:
         """Order the images so that each split is one stretch of rows."""
-        train, balanced, imbalanced = (rows[part] for part in PARTS)
+        train, balanced, imbalanced = (rows[split] for split in PARTS)
         shared = np.isin(balanced, imbalanced)
         others = imbalanced[~np.isin(imbalanced, balanced)]
         order = np.concatenate([train, balanced[~shared], balanced[shared], others])
@@ -379,11 +380,11 @@ class PreparedSet:
         matches = [name.fullmatch(file.name) for file in folder.glob("*.json")]
         last = max((int(match[1]) for match in matches if match), default=0)
         return {
-            part: [
+            split: [
                 self._read_list(folder / f"{begin}_task{task}_id_{self.id_ending}.json")
                 for task in range(last + 1)
             ]
-            for part, begin in ID_FILES.items()
+            for split, begin in ID_FILES.items()
         }
 
     def _read_list(self, file: Path) -> np.ndarray:

@@ -31,24 +31,26 @@ MNIST_SHA256 = {  # of pixels and digits, a byte each: torchvision checks archiv
 
 def read_mnist(folder: Path, download: bool = False) -> dict[str, Pictures]:
     """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
-    keras, parts = folder / "mnist.npz", {}
+    keras, pictures = folder / "mnist.npz", {}
     if keras.is_file():
-        names = [f"{kind}_{part}" for part in PARTS for kind in "xy"]
+        names = [f"{kind}_{split}" for split in PARTS for kind in "xy"]
         stored = read_arrays(keras, names, "MNIST", "delete it and download it again")
-        parts = {part: (stored[f"x_{part}"], stored[f"y_{part}"]) for part in PARTS}
+        pictures = {
+            split: (stored[f"x_{split}"], stored[f"y_{split}"]) for split in PARTS
+        }
     else:
         from torchvision.datasets import MNIST
 
-        for part in PARTS:
-            original = MNIST(folder, train=part == "train", download=download)
-            parts[part] = original.data.numpy(), original.targets.numpy()
-    for part, (pixels, digits) in parts.items():
+        for split in PARTS:
+            original = MNIST(folder, train=split == "train", download=download)
+            pictures[split] = original.data.numpy(), original.targets.numpy()
+    for split, (pixels, digits) in pictures.items():
         content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
-        if hashlib.sha256(content).hexdigest() != MNIST_SHA256[part]:
-            raise ValueError(f"its {part} set has other bytes")
+        if hashlib.sha256(content).hexdigest() != MNIST_SHA256[split]:
+            raise ValueError(f"its {split} set has other bytes")
     return {
-        part: (pixels.reshape(-1, 28, 28, 1), digits.astype(np.int64))
-        for part, (pixels, digits) in parts.items()
+        split: (pixels.reshape(-1, 28, 28, 1), digits.astype(np.int64))
+        for split, (pixels, digits) in pictures.items()
     }
 
 
@@ -58,12 +60,12 @@ def read_svhn(folder: Path, download: bool = False) -> dict[str, Pictures]:
 
     if (folder / "SVHN" / "train_32x32.mat").is_file():
         folder = folder / "SVHN"
-    parts = {}
-    for part in PARTS:
-        original = SVHN(folder, part, download=download)
+    pictures = {}
+    for split in PARTS:
+        original = SVHN(folder, split, download=download)
         pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
-        parts[part] = pixels, original.labels.astype(np.int64)
-    return parts
+        pictures[split] = pixels, original.labels.astype(np.int64)
+    return pictures
 
 
 @dataclass(frozen=True)
@@ -140,12 +142,12 @@ def load_source(
     if not download:
         source.check_files(folder)
     labels_only = not images
-    parts = (
+    pictures = (
         read_labels(source, folder)
         if labels_only
         else read_source(source, folder, download)
     )
-    (pixels, digits), test = (parts[part] for part in PARTS)
+    (pixels, digits), test = (pictures[split] for split in PARTS)
     if source.released:
         rows = released_images(source)
     else:
@@ -173,8 +175,8 @@ def read_source(
 @lru_cache
 def read_labels(source: Source, folder: Path) -> dict[str, Pictures]:
     """Read the digits alone, once: the files must be read whole to be compared."""
-    parts = read_source(source, folder)
-    return {part: (None, digits) for part, (_, digits) in parts.items()}
+    pictures = read_source(source, folder)
+    return {split: (None, digits) for split, (_, digits) in pictures.items()}
 
 
 def released_images(source: Source) -> np.ndarray:
@@ -228,15 +230,15 @@ def load_stand_in(
     """Make a stand-in, `divisor` times smaller than its source."""
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
     digits = {
-        part: np.repeat(np.arange(CLASSES), count // divisor)
-        for part, count in counts.items()
+        split: np.repeat(np.arange(CLASSES), count // divisor)
+        for split, count in counts.items()
     }
     pixels = (
         scenes.cached_pictures(name, digits, colour)
         if images
         else dict.fromkeys(digits)
     )
-    train, test = ((pixels[part], digits[part]) for part in digits)
+    train, test = ((pixels[split], digits[split]) for split in digits)
     return one_class_a_task(name, train, test, source.stands_for)
 
 

@@ -114,10 +114,10 @@ def run_all(
         store.check_writable()
         round_alike()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
-        wanted = list(missing.values())
-        pool = partial(make_pool, wanted, workers, device, address)
+        jobs = list(missing.values())
+        pool = partial(make_pool, jobs, workers, device, address)
         sweep = Sweep(store, pool, device, None if address else save_every)
-        sweep.train(wanted)
+        sweep.train(jobs)
         runs |= {name: store.load(config) for name, config in missing.items()}
     if gone := [name for name, run in runs.items() if run is None]:
         raise RuntimeError(

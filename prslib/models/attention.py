@@ -155,8 +155,8 @@ class Consistency(nn.Module):
 
 def flip_disagreement(maps: Tensor) -> Tensor:
     """Return the squared difference of maps and flipped maps of flipped images."""
-    own, flipped = maps.chunk(2)
-    return F.mse_loss(own, flipped.flip(3))
+    upright, flipped = maps.chunk(2)
+    return F.mse_loss(upright, flipped.flip(3))
 
 
 class RNNAttention(Staged):
@@ -251,8 +251,8 @@ class Localising(nn.Sequential):
         # loss replaces it.
         head = self[-1]
         seen, regions = head.look(self[:-1](inputs))
-        own = localisation_loss(regions, head.start[:, 2:])
-        return loss(head.scores(seen), targets) + LOCALISATION * own
+        penalty = localisation_loss(regions, head.start[:, 2:])
+        return loss(head.scores(seen), targets) + LOCALISATION * penalty
 
 
 def cut(maps: Tensor, regions: Tensor) -> Tensor:

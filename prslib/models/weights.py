@@ -129,8 +129,8 @@ def _unpack(value: object) -> "Tensor":
     """Return a tensor of real, finite numbers, also one that `packed` has rounded."""
     import torch
 
-    parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
-    for tensor in parts:
+    factors = value if isinstance(value, tuple) and len(value) == 2 else (value,)
+    for tensor in factors:
         kind = type(tensor).__name__
         if isinstance(tensor, torch.Tensor):
             kind = f"{tensor.layout} {tensor.dtype} on {tensor.device}"
@@ -139,7 +139,7 @@ def _unpack(value: object) -> "Tensor":
             if real and dense and not tensor.is_meta and tensor.isfinite().all():
                 continue
         raise ValueError(f"a value of {kind}, or one that is not finite")
-    return parts[0] if len(parts) == 1 else parts[0] * parts[1]
+    return factors[0] if len(factors) == 1 else factors[0] * factors[1]
 
 
 def packed(state: dict[str, "Tensor"]) -> dict:

@@ -81,16 +81,16 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
         raise ValueError(f"unknown table {table!r}; known tables: {', '.join(TABLES)}")
     names = TABLES if table is None else [table]
     cells = pd.concat([_read(name) for name in names], ignore_index=True)
-    for column, wanted in filters.items():
+    for column, value in filters.items():
         if column not in cells:
             raise ValueError(
                 f"unknown column {column!r}; known columns: {', '.join(cells)}"
             )
-        several = isinstance(wanted, Collection) and not isinstance(wanted, str)
-        kept = cells[cells[column].isin(list(wanted) if several else [wanted])]
+        several = isinstance(value, Collection) and not isinstance(value, str)
+        kept = cells[cells[column].isin(list(value) if several else [value])]
         if kept.empty:
-            known = cells[column].dropna().unique().tolist()
-            raise ValueError(f"no cell with {column} {wanted!r}; there are: {known}")
+            values = cells[column].dropna().unique().tolist()
+            raise ValueError(f"no cell with {column} {value!r}; there are: {values}")
         cells = kept
     return cells.reset_index(drop=True)
 

@@ -390,9 +390,9 @@ def configs(**fields) -> list[RunConfig]:
     >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
-    known = list(RunConfig.__dataclass_fields__)
-    if unknown := sorted(set(fields) - set(known)):
-        what = f"fields of RunConfig ({', '.join(known)})"
+    names = list(RunConfig.__dataclass_fields__)
+    if unknown := sorted(set(fields) - set(names)):
+        what = f"fields of RunConfig ({', '.join(names)})"
         raise ValueError(expected(what, ", ".join(unknown)))
     values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
     rows = [dict(zip(fields, row, strict=True)) for row in product(*values)]

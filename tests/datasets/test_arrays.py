@@ -130,6 +130,14 @@ def read(number):
     return np.full(3, number, np.uint8)
 
 
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    """The file of rows, in a folder where every row can be read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mended").touch()
+    return tmp_path / "rows.bin"
+
+
 def fill(file, workers=1, source=read):
     rows = RowFile(file, list(map(str, range(7))), (3,), np.uint8)
     return rows, rows.fill(range(7), workers, "rows", source)
@@ -156,11 +164,8 @@ def test_rows_that_failed_take_no_place_and_are_tried_again(
     assert open_rows(file, 7, (3,), np.uint8)[:, 0].tolist() == list(range(7))
 
 
-def test_rows_go_on_after_a_kill_wherever_it_was(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mended").touch()
+def test_rows_go_on_after_a_kill_wherever_it_was(whole, monkeypatch):
     monkeypatch.setattr(arrays, "CHUNK", 2)
-    file = tmp_path / "rows.bin"
     real, writes = arrays._append, []
 
     def append(path, content, kill_at):
@@ -174,57 +179,49 @@ def test_rows_go_on_after_a_kill_wherever_it_was(tmp_path, monkeypatch):
         writes.clear()
         monkeypatch.setattr(arrays, "_append", partial(append, kill_at=kill_at))
         with pytest.raises(KeyboardInterrupt):
-            fill(file)
+            fill(whole)
         monkeypatch.setattr(arrays, "_append", real)
-        rows, _ = fill(file)
+        rows, _ = fill(whole)
         rows.finish()
-        assert open_rows(file, 7, (3,), np.uint8)[:, 0].tolist() == list(range(7))
-        for made in tmp_path.glob("rows.*"):
+        assert open_rows(whole, 7, (3,), np.uint8)[:, 0].tolist() == list(range(7))
+        for made in whole.parent.glob("rows.*"):
             made.unlink()
 
 
-def test_every_changed_byte_of_rows_and_checksums_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mended").touch()
-    file = tmp_path / "rows.bin"
-    rows, _ = fill(file)
+def test_every_changed_byte_of_rows_and_checksums_is_named(whole):
+    rows, _ = fill(whole)
     rows.finish()
-    for damaged in (file, rows.sums):
-        whole = damaged.read_bytes()
-        for position in range(len(whole)):
-            flipped = bytes([whole[position] ^ 4])
-            for rest in (flipped + whole[position + 1 :], b""):
-                damaged.write_bytes(whole[:position] + rest)
+    for damaged in (whole, rows.sums):
+        content = damaged.read_bytes()
+        for position in range(len(content)):
+            flipped = bytes([content[position] ^ 4])
+            for rest in (flipped + content[position + 1 :], b""):
+                damaged.write_bytes(content[:position] + rest)
                 with pytest.raises(
-                    ValueError, match=rf"{file}.*delete .*prslib prepare"
+                    ValueError, match=rf"{whole}.*delete .*prslib prepare"
                 ):
-                    open_rows(file, 7, (3,), np.uint8)
-        damaged.write_bytes(whole)
+                    open_rows(whole, 7, (3,), np.uint8)
+        damaged.write_bytes(content)
     with pytest.raises(ValueError, match="expected 6 rows"):
-        open_rows(file, 6, (3,), np.uint8)
+        open_rows(whole, 6, (3,), np.uint8)
 
 
-def test_other_rows_of_a_large_array_are_compared_at_each_opening(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mended").touch()
-    file = tmp_path / "rows.bin"
-    fill(file)[0].finish()
-    content = bytearray(file.read_bytes())
+def test_other_rows_of_a_large_array_are_compared_at_each_opening(whole, monkeypatch):
+    fill(whole)[0].finish()
+    content = bytearray(whole.read_bytes())
     content[10] ^= 1
-    file.write_bytes(content)
+    whole.write_bytes(content)
     monkeypatch.setattr(arrays, "SAMPLE", 6)  # two rows of seven
     noticed = 0
     for _ in range(200):
         try:
-            open_rows(file, 7, (3,), np.uint8)
+            open_rows(whole, 7, (3,), np.uint8)
         except ValueError as error:
             assert "such as row 3" in str(error)
             noticed += 1
     assert 25 < noticed < 95  # 57 are expected
     with pytest.raises(ValueError, match="1 of 7 have changed, such as row 3"):
-        open_rows(file, 7, (3,), np.uint8, whole=True)
+        open_rows(whole, 7, (3,), np.uint8, whole=True)
 
 
 def test_too_little_disk_is_an_error_before_work(tmp_path, monkeypatch):

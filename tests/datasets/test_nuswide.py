@@ -121,42 +121,25 @@ def test_derivation_takes_the_images_at_hand(nus, capsys, monkeypatch):
     assert dataset.train.images.shape[1:] == (256, 256, 3)
 
 
-def cut(root):
-    file = root / "nus/Groundtruth/TrainTestLabels/Labels_animal_Test.txt"
-    file.write_text(file.read_text()[:100])
-
-
-BAD = {
-    "label file": (
-        lambda root: (
-            root / "nus/Groundtruth/TrainTestLabels/Labels_toy_Train.txt"
-        ).unlink(),
-        "expected the label file",
-    ),
+LABELS = "Groundtruth/TrainTestLabels/Labels_toy_Train.txt"
+LISTED = "ImageList/TestImagelist.txt"
+BAD = {  # file, its content, none where it is missing, message
+    "label file": (LABELS, None, "expected the label file"),
     "label file cut off": (
-        cut,
+        LABELS,
+        b"0\n" * 50,
         "one an image of the list, got 50 of them; the file is cut off",
     ),
-    "no label": (
-        lambda root: (
-            root / "nus/Groundtruth/TrainTestLabels/Labels_toy_Train.txt"
-        ).write_text("0\n7\n"),
-        "lines of 0 or 1",
-    ),
-    "image list": (
-        lambda root: (root / "nus/ImageList/TestImagelist.txt").unlink(),
-        "expected NUS-WIDE's image list",
-    ),
+    "no label": (LABELS, b"0\n7\n", "lines of 0 or 1"),
+    "image list": (LISTED, None, "expected NUS-WIDE's image list"),
     "image list in another encoding": (
-        lambda root: (root / "nus/ImageList/TestImagelist.txt").write_bytes(
-            b"caf\xe9.jpg"
-        ),
+        LISTED,
+        b"caf\xe9.jpg",
         "expected names in UTF-8 in ",
     ),
     "image outside": (
-        lambda root: (root / "nus/ImageList/TestImagelist.txt").write_text(
-            "..\\..\\a.jpg\n"
-        ),
+        LISTED,
+        b"..\\..\\a.jpg\n",
         "TestImagelist.txt inside the folder of images, got '../../a.jpg'",
     ),
 }
@@ -164,8 +147,11 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_bad_input(nus, capsys, what):
-    spoil, message = BAD[what]
-    spoil(nus)
+    name, content, message = BAD[what]
+    file = nus / "nus" / name
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
     assert prepare(nus, "--ids", str(nus / "ids")) == 1
     said = capsys.readouterr().err
     assert message in said, said

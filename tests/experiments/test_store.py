@@ -207,18 +207,17 @@ def with_format(path, version):
             file.writestr(name, content)
 
 
-def test_a_run_of_the_first_version_is_read(tmp_path, finished):
-    with_format(Store(tmp_path).save(finished), None)
-    assert Store(tmp_path).load(finished.config) is not None
-
-
-@pytest.mark.parametrize("version", [float("nan"), True, 0, "1", 1.5])
-def test_a_format_that_is_no_version_is_damage(tmp_path, finished, version):
+def test_the_first_version_is_read_and_a_format_that_is_no_version_is_damage(
+    tmp_path, finished
+):
     store = Store(tmp_path)
-    with_format(store.save(finished), version)
-    with pytest.warns(UserWarning, match="format .* it will be trained again"):
-        assert store.load(finished.config) is None
-    assert [entry.state for entry in inventory(store)] == ["damaged"]
+    with_format(store.save(finished), None)
+    assert store.load(finished.config) is not None
+    for version in (float("nan"), True, 0, "1", 1.5):
+        with_format(store.save(finished), version)
+        with pytest.warns(UserWarning, match="format .* it will be trained again"):
+            assert store.load(finished.config) is None
+        assert [entry.state for entry in inventory(store)] == ["damaged"]
 
 
 @pytest.fixture

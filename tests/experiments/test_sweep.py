@@ -111,25 +111,6 @@ def test_however_it_ends_its_workers_end_and_what_is_finished_stays(tmp_path, ho
             assert content.testzip() is None
 
 
-def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):
-    store, wanted = Store(tmp_path), configs(**MLP, method="Finetune", seed=[0, 1, 2])
-
-    def break_down(group, train=sweep.train_group, **options):
-        if group[0].seed == 1:
-            raise FloatingPointError("no number")
-        return train(group, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sweep, "train_group", break_down)
-        said = rf"1 of 3 runs failed(?s:.*)seed 1 \({wanted[1].hash}\): FloatingPointError: no numb"
-        with pytest.raises(RuntimeError, match=said) as raised:
-            sweep.run_all(wanted, store, workers=1)
-        assert isinstance(raised.value.__cause__, FloatingPointError)
-    assert [store.load(config) is not None for config in wanted] == [True, False, True]
-    assert store.path(wanted[1], FAILURE).exists()
-    assert len(sweep.run_all(wanted, store, workers=1)) == 3
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -201,17 +182,32 @@ def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkey
     assert together.path(LOOKS[2]).read_bytes() == alone.path(LOOKS[2]).read_bytes()
 
 
-def test_an_error_while_looking_ends_one_run_only(tmp_path, monkeypatch):
-    def train(group, train=sweep.train_group, **options):
-        if LOOKS[3] in group:
-            raise FloatingPointError("a variance that is not a number")
+@pytest.mark.parametrize(
+    ("wanted", "broken"),
+    [(configs(**MLP, method="Finetune", seed=[0, 1, 2]), 1), (LOOKS, 3)],
+    ids=["seeds", "looks"],
+)
+def test_a_run_that_fails_does_not_lose_the_others(
+    tmp_path, monkeypatch, wanted, broken
+):
+    store, failing = Store(tmp_path), wanted[broken]
+
+    def break_down(group, train=sweep.train_group, **options):
+        if failing in group:
+            raise FloatingPointError("no number")
         return train(group, **options)
 
-    monkeypatch.setattr(sweep, "train_group", train)
-    store = Store(tmp_path)
-    with pytest.raises(RuntimeError, match=r"1 of 4 runs failed(?s:.*)not a number"):
-        sweep.run_all(LOOKS, store, workers=1)
-    assert [store.load(config) is not None for config in LOOKS] == [True] * 3 + [False]
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "train_group", break_down)
+        name = rf"seed {failing.seed} \({failing.hash}\)"
+        said = rf"1 of {len(wanted)} runs failed(?s:.*){name}: FloatingPointError: no"
+        with pytest.raises(RuntimeError, match=said) as raised:
+            sweep.run_all(wanted, store, workers=1)
+        assert isinstance(raised.value.__cause__, FloatingPointError)
+    missing = [config for config in wanted if store.load(config) is None]
+    assert missing == [failing]
+    assert store.path(failing, FAILURE).exists()
+    assert len(sweep.run_all(wanted, store, workers=1)) == len(wanted)
 
 
 def test_a_run_that_cannot_be_stored_ends_alone_and_is_not_trained_again(
