@@ -7,7 +7,7 @@ import numpy as np
 
 from prslib.checks import whole
 from prslib.samplers.base import Sampler, Seed
-from prslib.samplers.books import expect
+from prslib.samplers.states import expect
 
 FIRST_SCORE = 0.1  # of a sample that finds an empty memory
 
@@ -160,18 +160,11 @@ class GSS(Sampler):
 
     def _replace(self, score: float) -> int:
         """Draw a candidate from a full memory; return its slot if it goes, else -1."""
-        slot = self._draw_candidate()
+        total = self.scores.sum()
+        slot = self.rng.choice(self.size, p=self.scores / total if total > 0 else None)
         odds = self.scores[slot] + score
         goes = self.scores[slot] / odds if odds > 0 else 0.5
         return slot if self.rng.random() < goes else -1
-
-    def _draw_candidate(self) -> int:
-        """Draw a slot with probability proportional to its score."""
-        steps = self.scores.cumsum()
-        if steps[-1] <= 0:
-            return int(self.rng.integers(self.size))
-        drawn = self.rng.random() * steps[-1]
-        return int(min(np.searchsorted(steps, drawn, side="right"), self.size - 1))
 
 
 def checked_products(products: np.ndarray, subsets: int, length: int) -> np.ndarray:

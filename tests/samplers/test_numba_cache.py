@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import numba
 import pytest
 
-from prslib.samplers.base import first_call
+from prslib.samplers.compiling import first_call
 
 CODE = """
 import numpy as np
@@ -63,5 +63,5 @@ def test_what_cannot_be_compiled_is_no_damage(tmp_path):
     error = numba.core.errors.TypingError("no such type")
     place = Mock(side_effect=error, overloads={}, stats=stats)
     with pytest.raises(numba.core.errors.TypingError):
-        first_call(place)
+        first_call("PRS", place)
     assert index.exists() and place.call_count == 1
