@@ -1,6 +1,7 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from prslib.datasets.base import GROUPS
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 CLASS_METRICS = ("P", "R", "F1", "AP")
 THRESHOLD = 0.5
+_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most
 IMAGE_SEED = 20200825  # of the weights of test images, not of a run
 
 
@@ -247,29 +249,30 @@ def class_draws(
     weights, positives = class_weights(class_group, draws), np.asarray(positives)
     members = _members(class_group, len(class_names))
     cell = ["trained_tasks", "task"]
-    of_class = scores[scores["group"].isin(list(class_names))]
-    table = of_class.pivot(index=cell, columns=["metric", "group"], values="value")
-    precision, recall, area = (
-        table[metric].reindex(columns=class_names).to_numpy()
-        for metric in ("P", "R", "AP")
-    )
-    pooled = scores[scores["metric"] == "O-P"].pivot(
-        index=cell, columns="group", values="value"
-    )
-    pooled = pooled.reindex(table.index)
+    number, evaluations = pd.MultiIndex.from_frame(scores[cell]).factorize()
+
+    def laid_out(metric: str, names: Sequence[str]) -> np.ndarray:
+        column = pd.Index(names).get_indexer(scores["group"])
+        chosen = (scores["metric"] == metric).to_numpy() & (column >= 0)
+        table = np.full((len(evaluations), len(names)), np.nan)
+        table[number[chosen], column[chosen]] = scores["value"].to_numpy()[chosen]
+        return table
+
+    rates = np.stack([laid_out(metric, class_names) for metric in ("P", "R", "AP")])
+    pooled = laid_out("O-P", list(members))
     rows = []
-    for group, mask in members.items():
-        for number, index in enumerate(table.index):
-            used = mask & ~np.isnan(area[number])
+    for index, (trained, task) in enumerate(evaluations):
+        for group, mask in members.items():
+            used = mask & ~np.isnan(rates[-1, index])
             if used.any():
                 values = _class_draws(
-                    *(rates[number, used] for rates in (precision, recall, area)),
+                    *rates[:, index, used],
                     positives[used],
                     weights[:, used],
-                    pooled[group].to_numpy()[number],
+                    pooled[index, list(members).index(group)],
                 )
                 cells = zip(GROUP_METRICS, values, strict=True)
-                rows += [(*index, group, *pair) for pair in cells]
+                rows += [(trained, task, group, *pair) for pair in cells]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 
 
@@ -509,7 +512,6 @@ def _score(
     return rows
 
 
-_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most
 
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
@@ -573,7 +575,8 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
             "expected one row a run, evaluation, task, group and metric, got several; "
             "add a column that tells the runs apart, such as seed"
         )
-    position = pd.Series(map(_position, rows["schedule"], rows["task"]), rows.index)
+    of_tasks = map(_position, rows["schedule"].tolist(), rows["task"].tolist())
+    position = pd.Series(of_tasks, rows.index)
     earlier = position < rows["last"]
     seen = rows["task"].where(earlier).groupby([rows[k] for k in run], **_KEEP_ALL)
     short = (seen.transform("nunique") < rows["last"] - 1) & ~rows["single"]
@@ -620,6 +623,7 @@ def _require(scores: pd.DataFrame, columns: list[str]) -> None:
         raise ValueError(f"expected the columns {columns}, {missing} missing")
 
 
+@cache
 def _position(schedule: str, task: str) -> int:
     """Return the number of tasks after which a task has been trained."""
     order = str(schedule).split(",")

@@ -64,7 +64,7 @@ class Scores:
             strict=True,
         ):
             drawn = drawn if isinstance(drawn, np.ndarray) else []
-            found = np.array([value, *drawn], float)
+            found = np.append(value, drawn)
             method, trained, *rest = key
             for after in (trained, "end") if last else (trained,):
                 self.cells[method, setting, after, *rest].setdefault(seed, found)
@@ -130,7 +130,7 @@ class Scores:
 
 
 def _columns(rows: pd.DataFrame, *names: str) -> Iterable[tuple]:
-    return zip(*(rows[name] for name in names), strict=True)
+    return zip(*(rows[name].tolist() for name in names), strict=True)
 
 
 def _setting(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
@@ -165,6 +164,8 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
+    import seaborn as sns  # slow to load, and the ledger loads this module
+
     tasks = {
         f"task {task}": colormaps["viridis"](task / LAST_TASK)
         for task in set(frame["task"])

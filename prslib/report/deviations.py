@@ -1,6 +1,6 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -99,12 +99,12 @@ class _TiesBySlot(ReferencePRS):
 class _CountsAhead(ReferencePRS):
     """Know the counts of a task's classes when its first sample comes."""
 
-    dataset: SequentialDataset
+    task: np.ndarray  # of every class
+    task_freq: np.ndarray  # of every class, once its task has come
 
     def counted(self, y):
-        task = self.dataset.class_task
-        begun = np.bincount(task, self.class_freq + y) > 0
-        return np.where(begun[task], self.dataset.class_freq, 0)
+        seen = np.bincount(self.task, self.class_freq + y) > 0
+        return np.where(seen[self.task], self.task_freq, 0)
 
 
 class _BatchAtOnce(ReferencePRS):
@@ -209,7 +209,8 @@ class DeviationConfig(RunConfig):
         make = (DEVIATIONS | CONTEST)[self.deviation]
         sampler = make(size, dataset.num_classes, seed, rho=self.rho)
         if isinstance(sampler, _CountsAhead):
-            sampler.dataset = dataset
+            sampler.task = dataset.class_task
+            sampler.task_freq = dataset.class_freq
         return sampler
 
 
@@ -286,11 +287,18 @@ def catalogue() -> pd.DataFrame:
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
 
+def _final_scores(runs: Sequence[Run], names: Collection[str]) -> pd.DataFrame:
+    """Return `final` of the runs of some deviations, whose names are the methods."""
+    scores = []
+    for name in names:
+        runs_of_it = [run for run in runs if name_of(run.config) == name]
+        scores.append(final(scores_of(runs_of_it)).assign(method=name))
+    return pd.concat(scores, ignore_index=True)
+
+
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    groups = {one: [run for run in runs if name_of(run.config) == one] for one in ALL}
-    scores = [final(scores_of(own)).assign(method=one) for one, own in groups.items()]
-    rows = pd.concat(scores, ignore_index=True)
+    rows = _final_scores(runs, ALL)
     cells = [(group, "mAP") for group in GROUPS]
     found = [
         contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]
@@ -314,9 +322,7 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    runs = [run for run in runs if name_of(run.config) in SOURCES]
-    rows = [final(scores_of([run])).assign(method=name_of(run.config)) for run in runs]
-    rows = pd.concat(rows, ignore_index=True)
+    rows = _final_scores(runs, SOURCES)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
     scores = rows.groupby(keys, sort=False)["value"].agg(

@@ -18,7 +18,8 @@ The columns:
 The standard of a data set is the first configuration that is asked for on it.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -139,19 +140,18 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
-    frames = [_scores(by_hash)]
+    frames = _orders(by_hash.values())
     for name, run in by_hash.items():
-        trained = run.scores["trained_tasks"].max()
-        at_the_end = {
-            "task": "seen",
-            "last": True,
-            "trained_tasks": trained,
-            "run": name,
-        }
-        for measured in (_memory(run), _order(run), _features(run), _variance(run)):
-            if measured is not None:
-                frames.append(measured.assign(**at_the_end))
-    rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
+        for rows in (_memory(run), _features(run), _variance(run)):
+            if rows is not None:
+                frames.append(rows.assign(run=name))
+    trained = {k: run.scores["trained_tasks"].max() for k, run in by_hash.items()}
+    at_end = [
+        rows.assign(task="seen", last=True, trained_tasks=rows["run"].map(trained))
+        for rows in frames
+    ]
+    rows = pd.concat([_scores(by_hash), *at_end], ignore_index=True)
+    rows = rows.merge(settings, on="run")
     # a run with features measures the same scores as the run without
     key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
@@ -204,21 +204,27 @@ def _memory(run: Run) -> pd.DataFrame | None:
     )
 
 
-def _order(run: Run) -> pd.DataFrame | None:
+def _orders(runs: Iterable[Run]) -> list[pd.DataFrame]:
     """Correlate forgetting with class size for the methods of Figure 1."""
-    if run.config.method not in FIGURE_1 or run.config.resolved["tasks_at_once"] > 1:
-        return None
-    weights = _weights(run)
-    rows = size_correlations(class_forgetting([run]), weights)
-    names = {"normalised": "order", "plain": "order lost"}
-    means = rows.groupby(["measure", "metric"])["correlation"].mean().rename("value")
-    if weights is not None:
-        draws = rows.dropna(subset="correlation").groupby(["measure", "metric"])[
-            "draws"
-        ]
+    alike = defaultdict(list)
+    for run in runs:
+        settings = run.config.resolved
+        if run.config.method in FIGURE_1 and settings["tasks_at_once"] == 1:
+            alike[run.config.dataset, settings["test_resamples"]].append(run)
+    return [_mean_order(group) for group in alike.values()]
+
+
+def _mean_order(runs: Sequence[Run]) -> pd.DataFrame:
+    """Average the correlations of runs on one data set over its tasks."""
+    rows = size_correlations(class_forgetting(runs), _weights(runs[0]))
+    keys = ["run", "measure", "metric"]
+    means = rows.groupby(keys, sort=False)["correlation"].mean().rename("value")
+    if "draws" in rows:
+        draws = rows.dropna(subset="correlation").groupby(keys)["draws"]
         means = means.to_frame().join(
             draws.apply(lambda part: np.mean(list(part), axis=0))
         )
+    names = {"normalised": "order", "plain": "order lost"}
     table = means.reset_index().assign(group="overall")
     return table.assign(measure=table["measure"].map(names))
 
