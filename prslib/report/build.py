@@ -96,9 +96,11 @@ def execute(profile: str, names: Sequence[str]) -> dict[str, str]:
 
 def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
     """Train what is missing, one sweep a device, and return the errors."""
+    from prslib.experiments.store import Store
     from prslib.experiments.sweep import run_all
     from prslib.report.topics import device_of, runs_of
 
+    store = Store()
     errors, by_device = {}, {}
     for name in names:
         try:
@@ -107,8 +109,10 @@ def _train(profile: str, names: Sequence[str]) -> dict[str, str]:
         except Exception as error:  # told when it is drawn, if it still cannot then
             errors[name] = _message(error)
     for device, configurations in by_device.items():
+        # a file that cannot be read is found, and trained again, by its notebook
+        missing = [run for run in configurations if not store.path(run).exists()]
         try:
-            run_all(configurations, device=device)
+            run_all(missing, device=device)
         except (
             Exception
         ) as error:  # notebooks whose runs are stored can be drawn all the same
@@ -156,6 +160,7 @@ def _draw(profile: str, name: str) -> float:
             kernel_name="python3",
             cwd=project_root(),
             progress_bar=False,
+            shutdown_kernel="immediate",  # nothing is left to tidy up
             stderr_file=sys.stderr,
             # a kernel that is told to end while idle logs the interrupt as an error
             extra_arguments=["--log-level=CRITICAL"],

@@ -78,7 +78,7 @@ def final(
     metrics: Sequence[str] = METRICS,
 ) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
-    run = run_columns(scores)
+    scores, run = _reported(scores, metrics), run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
     both = [scored.assign(measure="score")]
@@ -87,24 +87,25 @@ def final(
     ]  # Multitask has no earlier tasks to forget
     if len(online):
         both.append(forgetting(online).assign(measure="forget"))
-    return _percent(pd.concat(both, ignore_index=True), [*run, "measure"], metrics)
+    return _percent(pd.concat(both, ignore_index=True), [*run, "measure"])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
-    rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
+    rows = _reported(scores, METRICS)
+    rows = rows[(rows["task"] == "seen") & (rows["group"] == "overall")]
     columns = [*run_columns(scores), "trained_tasks", "measure"]
-    return _percent(rows.assign(measure="score"), columns, METRICS)
+    return _percent(rows.assign(measure="score"), columns)
 
 
-def _percent(
-    rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]
-) -> pd.DataFrame:
-    rows = rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
+def _reported(scores: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    return scores[scores["group"].isin(GROUPS) & scores["metric"].isin(metrics)]
+
+
+def _percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     values = {name: 100 * rows[name] for name in ("value", "draws") if name in rows}
-    return rows.assign(**values)[[*columns, "group", "metric", *values]].reset_index(
-        drop=True
-    )
+    rows = rows.assign(**values)[[*columns, "group", "metric", *values]]
+    return rows.reset_index(drop=True)
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
