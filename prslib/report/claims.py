@@ -37,9 +37,7 @@ BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 ALIKE = MARGINS["points of memory"]  # of two memories
-LEVELS = {"memory_size": "memory", "schedule": "schedule", "rho": "power"} | {
-    "model": "architecture"
-}
+LEVELS = ("memory", "schedule", "power", "architecture")  # columns of the settings
 
 Cells = dict[tuple[str, str], np.ndarray]  # (name, metric): (seeds, 1 + draws)
 
@@ -52,24 +50,18 @@ class Scores:
         self.cells: dict[tuple, dict[int, np.ndarray]] = defaultdict(dict)
         self.rho: dict[str, float] = {}
         draws = rows["draws"] if "draws" in rows else [np.nan] * len(rows)
-        settings = [
-            _setting(*row) for row in _columns(rows, "varied", *LEVELS.values())
-        ]
+        settings = [_setting(*row) for row in _columns(rows, "varied", *LEVELS)]
         names = ["method", "trained_tasks", "task", "group", "measure", "metric"]
-        for key, setting, last, seed, value, drawn in zip(
-            _columns(rows, *names),
-            settings,
-            *(rows[name] for name in ("last", "seed", "value")),
-            draws,
-            strict=True,
+        keys = _columns(rows, *names)
+        values = _columns(rows, "last", "seed", "value")
+        for (method, trained, *rest), setting, (last, seed, value), drawn in zip(
+            keys, settings, values, draws, strict=True
         ):
-            drawn = drawn if isinstance(drawn, np.ndarray) else []
-            found = np.append(value, drawn)
-            method, trained, *rest = key
+            scores = np.append(value, drawn if isinstance(drawn, np.ndarray) else [])
             for after in (trained, "end") if last else (trained,):
-                self.cells[method, setting, after, *rest].setdefault(seed, found)
-        own = rows[rows["method"] == "PRS"] if "rho" in rows else rows.iloc[:0]
-        for power, rho in _columns(own.dropna(subset="rho"), "power", "rho"):
+                self.cells[method, setting, after, *rest].setdefault(seed, scores)
+        powers = rows[rows["method"] == "PRS"] if "rho" in rows else rows.iloc[:0]
+        for power, rho in _columns(powers.dropna(subset="rho"), "power", "rho"):
             self.rho["" if power == "own" else f"rho={power}"] = rho
         self.seeds = self.every_seed = sorted(rows["seed"].unique())
         self.asked: list[dict[int, np.ndarray]] = []
@@ -92,11 +84,11 @@ class Scores:
         key = (method, setting, after, task, group, measure, metric)
         if key not in self.cells:
             raise LookupError(f"no run has {key}")
-        found = self.cells[key]
-        self.asked.append(found)
+        scores = self.cells[key]
+        self.asked.append(scores)
         width = None if self.drawn else 1
         empty = np.array([np.nan])
-        return np.stack([found.get(seed, empty)[:width] for seed in self.seeds])
+        return np.stack([scores.get(seed, empty)[:width] for seed in self.seeds])
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
         """Return the values of a field that all methods were run with."""
@@ -104,10 +96,10 @@ class Scores:
             {key[1] for key in self.cells if key[0] == method} for method in methods
         ]
         common = set.intersection(*of_methods)
-        found = {s: s for s in sorted(common) if re.fullmatch(rf"({name}=[^=;]*)?", s)}
-        if len(found) < 2:
+        settings = [s for s in sorted(common) if re.fullmatch(rf"({name}=[^=;]*)?", s)]
+        if len(settings) < 2:
             raise LookupError(f"no runs of {methods} with several {name}")
-        return {setting.removeprefix(f"{name}="): setting for setting in found}
+        return {setting.removeprefix(f"{name}="): setting for setting in settings}
 
     def times(self, method: str) -> list[int]:
         """Return after how many tasks a method was scored, in order."""
@@ -164,8 +156,8 @@ class Claim:
 
     def decide(self, scores: Scores, level: float = 0.95) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
-        found, cells, dropped = self._of(scores, self.metrics, level)
-        row = vars(found) | {"alone": found.verdict_within(MARGINS.get(self.unit, 0))}
+        whole, cells, dropped = self._of(scores, self.metrics, level)
+        row = vars(whole) | {"alone": whole.verdict_within(MARGINS.get(self.unit, 0))}
         row |= {"dropped": dropped, "cells": len(cells)}
         if dropped:  # those seeds were not like the others
             row |= {"alone": "undecided", "p": np.nan}
@@ -260,12 +252,22 @@ def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
     return Claim(cells, **{"over": "mean"} | fields)
 
 
+def above(*pairs: tuple[str, dict, dict], **fields: object) -> Claim:
+    """Return the claim that the first place scores above the second in every pair."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {
+            (name, metric): s(metric=metric, **first) - s(metric=metric, **second)
+            for name, first, second in pairs
+            for metric in metrics
+        }
+
+    return Claim(cells, **fields)
+
+
 def less(first: dict, second: dict, **fields: object) -> Claim:
     """Return the claim that the score of one place is above that of another."""
-    return number(
-        lambda s, metric: s(metric=metric, **first) - s(metric=metric, **second),
-        **fields,
-    )
+    return above(("", first, second), **{"over": "mean"} | fields)
 
 
 def tail(method: str, measure: str) -> Claim:
@@ -301,8 +303,8 @@ def more_memory(first: str, group: str, second: str, other: str) -> Claim:
     )
 
 
-def _share(s: Scores, method: str, metric: str, **place: str) -> np.ndarray:
-    return s(method, metric, measure="share", **place)
+def _share(s: Scores, method: str, metric: str, setting: str = "") -> np.ndarray:
+    return s(method, metric, measure="share", setting=setting)
 
 
 def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
@@ -351,9 +353,13 @@ def by_seed(
     return count * whole - (count - 1) * np.stack(without)
 
 
+def _rhos(s: Scores) -> dict[float, str]:
+    return {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
+
+
 def rho_steps(s: Scores, metrics: Sequence[str]) -> Cells:
     """Return the losses by every step of rho on the way from 0 to both ends."""
-    settings = {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
+    settings = _rhos(s)
     sides = [sorted(r for r in settings if r >= 0)]
     sides.append(sorted((r for r in settings if r <= 0), reverse=True))
     return {
@@ -369,7 +375,7 @@ def rho_steps(s: Scores, metrics: Sequence[str]) -> Cells:
 
 def rho_ends(s: Scores, metrics: Sequence[str]) -> Cells:
     """Return the leads of rho near 0, on average, over the lowest and the highest rho."""
-    settings = {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
+    settings = _rhos(s)
     near = [setting for rho, setting in settings.items() if abs(rho) <= BALANCED]
     far = [rho for rho in (min(settings), max(settings)) if abs(rho) > BALANCED]
     if not near or not far:
@@ -386,49 +392,38 @@ def rho_ends(s: Scores, metrics: Sequence[str]) -> Cells:
 
 def same_memory(s: Scores, _metrics: Sequence[str]) -> Cells:
     """Return how far inside `ALIKE` the memories of CRS and of PRS with rho 1 differ."""
-    gap = s("PRS", "to stream", measure="share", setting="rho=1")
-    gap = gap - s("CRS", "to stream", measure="share")
+    gap = _share(s, "PRS", "to stream", "rho=1") - _share(s, "CRS", "to stream")
     return {("no more", "memory"): ALIKE - gap, ("no less", "memory"): ALIKE + gap}
 
 
 def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
     """Return the claim that the plain network is above both attention nets."""
-
-    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
-        return {
-            (f"over {name}", metric): (
-                s(method, metric, setting=setting) - s(method, metric, setting=network)
-            )
+    place = {"method": method}
+    return above(
+        *(
+            (f"over {name}", place | {"setting": setting}, place | {"setting": network})
             for name, network in ATTENTION.items()
-            for metric in metrics
-        }
-
-    return Claim(cells, on=on)
+        ),
+        on=on,
+    )
 
 
 def harder_when_balanced(networks: dict[str, str]) -> Claim:
     """Claim that Multitask is above its balanced score on the other test set."""
-
-    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
-        return {
-            (name, metric): (
-                s("Multitask", metric, setting=f"{network};test_set")
-                - s("Multitask", metric, setting=network)
-            )
-            for name, network in networks.items()
-            for metric in metrics
-        }
-
-    return Claim(cells)
+    place = {"method": "Multitask"}
+    return above(
+        *(
+            (name, place | {"setting": f"{net};test_set"}, place | {"setting": net})
+            for name, net in networks.items()
+        )
+    )
 
 
-def above_floor(s: Scores, metrics: Sequence[str]) -> Cells:
-    """Return the leads of all other methods over Finetune."""
-    return {
-        (f"of {other}", metric): s(other, metric) - s("Finetune", metric)
-        for other in (*ALL[1:], "PRS")
-        for metric in metrics
-    }
+def above_floor() -> Claim:
+    """Return the claim that all other methods are above Finetune."""
+    floor = {"method": "Finetune"}
+    others = (*ALL[1:], "PRS")
+    return above(*((f"of {name}", {"method": name}, floor) for name in others))
 
 
 def _head_and_tail(s: Scores, metric: str) -> np.ndarray:
@@ -447,8 +442,9 @@ def _lead_grows(s: Scores, metric: str) -> np.ndarray:
     return lead[-1] - lead[0]
 
 
-def _gain(s: Scores, metric: str, low: str, high: str) -> np.ndarray:
-    return s("PRS", metric, setting=high) - s("PRS", metric, setting=low)
+def _flattens(s: Scores, metric: str) -> np.ndarray:
+    half, whole, more = (s("PRS", metric, setting=name) for name in (HALF, "", MORE))
+    return (whole - half) - (more - whole)
 
 
 MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
@@ -499,7 +495,7 @@ _CLAIMS: dict[str, Claim] = {
     "above_crs": leads("PRS", "CRS"),
     "above_gss": leads("PRS", "GSS"),
     "above_exstream": leads("PRS", "ExStream"),
-    "lower_bound": Claim(above_floor),
+    "lower_bound": above_floor(),
     "ewc_frozen": less(
         {"method": "EWC", "setting": FROZEN},
         {"method": "EWC", "setting": FREE},
@@ -521,10 +517,10 @@ _CLAIMS: dict[str, Claim] = {
     "schedules": leads("PRS", *RIVALS, at=_schedules),
     "memory_crs": leads("PRS", "CRS", at=_sizes),
     "memory": leads("PRS", *RIVALS, at=_sizes),
-    "memory_jump": number(lambda s, m: _gain(s, m, HALF, ""), on=(NUS,)),
-    "memory_flattens": number(
-        lambda s, m: _gain(s, m, HALF, "") - _gain(s, m, "", MORE), on=(NUS,)
+    "memory_jump": less(
+        {"method": "PRS"}, {"method": "PRS", "setting": HALF}, on=(NUS,)
     ),
+    "memory_flattens": number(_flattens, on=(NUS,)),
     "rho_ends": Claim(rho_ends, on=(COCO,)),
     "rho_declines": Claim(rho_steps, on=(COCO,)),
     "features": less(

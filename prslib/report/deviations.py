@@ -1,6 +1,6 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -218,22 +218,25 @@ def deviation_configs(
     names: Sequence[str], seeds: Sequence[int], rho: float
 ) -> list[RunConfig]:
     """Make the runs of PRS, of each deviation and of CRS on data sets."""
-    found = configs(
+    plain = configs(
         dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho
     )
-    return found + [
-        DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
-        for name, one, seed in product(names, DEVIATIONS, seeds)
-    ]
+    return plain + _departing(DEVIATIONS, names, seeds, rho)
 
 
 def contest_configs(
     names: Sequence[str], seeds: Sequence[int], rho: float
 ) -> list[RunConfig]:
     """Make the runs of what published code calls PRS."""
+    return _departing(CONTEST, names, seeds, rho)
+
+
+def _departing(
+    deviations: Iterable[str], names: Sequence[str], seeds: Sequence[int], rho: float
+) -> list[RunConfig]:
     return [
         DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
-        for name, one, seed in product(names, CONTEST, seeds)
+        for name, one, seed in product(names, deviations, seeds)
     ]
 
 
@@ -252,19 +255,20 @@ def memory_mix(
         sampler = config.sampler_for(dataset, seeds_of(config)["sampler"])
         batches = np.concatenate([s.batches for s in stream(config, dataset)])
         labels, rare = dataset.train.labels, np.array(dataset.class_group) == "minority"
-        held, seen = np.zeros(len(sampler.labels), np.int64), 0
+        samples = np.zeros(len(sampler.labels), np.int64)  # of each slot
+        seen = 0
         marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
         for step, batch in enumerate(batches, 1):
             for item, slot in enumerate(sampler.place(labels[batch]), seen):
                 if slot >= 0:
-                    held[slot] = item
+                    samples[slot] = item
             seen += len(batch)
-            if step in marks and len(sampler) == len(held):
+            if step in marks and len(sampler) == len(samples):
                 counts, n = sampler.class_counts, sampler.class_freq
                 p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
                 mix = counts / counts.sum()
                 gap = np.abs(mix - p / p.sum()).sum() / 2
-                values = gap, mix[rare].sum(), 1 - held.mean() / seen
+                values = gap, mix[rare].sum(), 1 - samples.mean() / seen
                 run = (
                     config.dataset,
                     name_of(config),
@@ -300,10 +304,8 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
     rows = _final_scores(runs, ALL)
     cells = [(group, "mAP") for group in GROUPS]
-    found = [
-        contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]
-    ]
-    table = pd.concat(found, ignore_index=True)
+    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
+    table = pd.concat(gaps, ignore_index=True)
     lead = (
         table[table["deviation"] == "CRS"]
         .set_index(["dataset", "group"])["difference"]
@@ -339,7 +341,7 @@ def contest(runs: Sequence[Run]) -> pd.DataFrame:
 def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Set what the memories hold at the end beside the scores, a row a deviation."""
     last = mix[mix["images"] == mix["images"].max()]
-    held = last.pivot_table(
+    memory = last.pivot_table(
         "value", "deviation", ["dataset", "measure"], sort=False, observed=True
     )
     rows = table[table["group"] == "overall"].set_index("deviation")
@@ -347,24 +349,24 @@ def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     beside = pd.DataFrame(
         {("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]}
     )
-    return held.round(1).join(beside).reindex(list(ALL)).fillna("")
+    return memory.round(1).join(beside).reindex(list(ALL)).fillna("")
 
 
 def sentences(table: pd.DataFrame) -> list[str]:
     """Say which deviations cost overall score, and plainly which do not matter."""
     rows = table[table["group"] == "overall"]
     said = []
-    for dataset, part in rows.groupby("dataset", sort=False):
-        lead = -part.set_index("deviation").loc["CRS", "difference"]
-        for verdict, cells in part[part["deviation"] != "CRS"].groupby(
+    for dataset, gaps in rows.groupby("dataset", sort=False):
+        lead = -gaps.set_index("deviation").loc["CRS", "difference"]
+        for verdict, cells in gaps[gaps["deviation"] != "CRS"].groupby(
             "verdict", sort=False
         ):
             words = "{deviation} ({difference:+.1f}; {spread})".format
-            found = [
+            each = [
                 words(**row, spread=spread(row)) for row in cells.to_dict("records")
             ]
             metric = cells["metric"].iloc[0]
-            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(found)}.")
+            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(each)}.")
         said.append(
             f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake."
         )

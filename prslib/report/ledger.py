@@ -70,10 +70,10 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     ours = observations[observations["varied"].map(_alike).astype(bool)]
     first = in_turn(ours).drop_duplicates("stands_for")["dataset"]
     ours = ours[ours["dataset"].isin(first)].drop_duplicates([*MATCH, "seed"])
-    found = ours.groupby([*MATCH, "dataset", "data"], dropna=False, sort=False)["value"]
-    found = found.agg(ours="mean", sd="std", seeds="count").reset_index()
+    means = ours.groupby([*MATCH, "dataset", "data"], dropna=False, sort=False)["value"]
+    means = means.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
-    both = theirs.merge(found, how="left", on=MATCH)
+    both = theirs.merge(means, how="left", on=MATCH)
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
@@ -116,15 +116,15 @@ def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Sum up the tables of `cells`: how much was run, how far off, in which order."""
     table = []
-    for name, part in rows.groupby("table", sort=False):
-        run = part[part["status"] == "run"]
+    for name, cells in rows.groupby("table", sort=False):
+        run = cells[cells["status"] == "run"]
         scores = run[run["measure"] == "score"]
-        found = rank_correlations(scores)
-        row = {"table": name, "cells": len(part), "run": len(run)}
+        correlations = rank_correlations(scores)
+        row = {"table": name, "cells": len(cells), "run": len(run)}
         row["stand_ins"] = int((run["data"] == RELATIONS[-1]).sum())
         row["mean_difference"] = scores["difference"].abs().mean()
-        row["rank_correlation"] = np.mean(found) if found else np.nan
-        table.append(row | {"columns": len(found)})
+        row["rank_correlation"] = np.mean(correlations) if correlations else np.nan
+        table.append(row | {"columns": len(correlations)})
     return pd.DataFrame(table)
 
 
@@ -132,13 +132,13 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     """Return Spearman's correlation of the methods' order in columns with three or more."""
     by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
     by += ["group", "measure", "metric", "memory_size", "schedule"]
-    found = []
-    for _, part in rows.groupby(by, dropna=False, sort=False):
-        steady = part["ours"].nunique() < 2 or part["theirs"].nunique() < 2
-        if part["method"].nunique() > 2 and not steady:
-            ranks = part[["ours", "theirs"]].rank().to_numpy()
-            found.append(np.corrcoef(ranks, rowvar=False)[0, 1])
-    return found
+    correlations = []
+    for _, column in rows.groupby(by, dropna=False, sort=False):
+        steady = column["ours"].nunique() < 2 or column["theirs"].nunique() < 2
+        if column["method"].nunique() > 2 and not steady:
+            ranks = column[["ours", "theirs"]].rank().to_numpy()
+            correlations.append(np.corrcoef(ranks, rowvar=False)[0, 1])
+    return correlations
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 
 def gather(
-    wanted: Sequence[RunConfig],
+    configs: Sequence[RunConfig],
     missing: str,
     store: Store | None = None,
     device: str = "cpu",
@@ -172,8 +172,10 @@ def gather(
     """Observe the stored runs; train the others if `missing` is "train"."""
     store = store or Store()
     if missing == "train":
-        return observe(run_all(wanted, store, device=device), wanted)
-    return observe([run for run in map(store.load, wanted) if run is not None], wanted)
+        return observe(run_all(configs, store, device=device), configs)
+    return observe(
+        [run for run in map(store.load, configs) if run is not None], configs
+    )
 
 
 def decide(
@@ -194,15 +196,15 @@ def decide(
             theirs = claim.decide(printed[paper], level)["effect"]
             head["published"] = claim.printed.get(paper, theirs)
             datasets = order.loc[order["stands_for"] == paper, ["dataset", "data"]]
-            found = [
+            decisions = [
                 head
                 | {"dataset": dataset, "data": data}
                 | claim.decide(ours[dataset], level)
                 for dataset, data in datasets.to_numpy()
             ]
-            run = [row for row in found if row["alone"] != "not run"]
+            run = [row for row in decisions if row["alone"] != "not run"]
             nowhere = head | {"dataset": "", "data": ""} | claim.decide(nothing, level)
-            rows += run or found[:1] or [nowhere]
+            rows += run or decisions[:1] or [nowhere]
     decided = pd.DataFrame(rows)
     return decided.assign(verdict=corrected(decided, level))
 
@@ -243,10 +245,10 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def findings(runs: Sequence[Run], wanted: Sequence[RunConfig], *names: str) -> str:
+def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
     """Lay out claims as Markdown, each decided by itself on a notebook's own runs."""
     claims = {name: CLAIMS[name] for name in names}
-    decided = decide(observe(runs, wanted), claims=claims)
+    decided = decide(observe(runs, configs), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
     columns = [
         "claim",
@@ -269,8 +271,8 @@ def as_markdown(table: pd.DataFrame) -> str:
 def _data(row) -> str:
     if row.data in ("", RELATIONS[0]):
         return row.stands_for
-    part = "part of " if row.data == RELATIONS[1] else ""
-    return f"{row.dataset} [{part}{row.stands_for}]"
+    some = "part of " if row.data == RELATIONS[1] else ""
+    return f"{row.dataset} [{some}{row.stands_for}]"
 
 
 def _effect(row) -> str:

@@ -134,9 +134,9 @@ def standard_of(stands_for: str) -> dict:
     return cells[cells["memory_size"].notna()].iloc[0].to_dict()
 
 
-def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
-    """Gather what runs measured; `wanted` are all that were asked for, standards first."""
-    settings = settings_of(wanted).drop_duplicates("run")
+def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
+    """Gather what runs measured; `configs` are all that were asked for, standards first."""
+    settings = settings_of(configs).drop_duplicates("run")
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
@@ -222,7 +222,7 @@ def _mean_order(runs: Sequence[Run]) -> pd.DataFrame:
     if "draws" in rows:
         draws = rows.dropna(subset="correlation").groupby(keys)["draws"]
         means = means.to_frame().join(
-            draws.apply(lambda part: np.mean(list(part), axis=0))
+            draws.apply(lambda arrays: np.mean(list(arrays), axis=0))
         )
     names = {"normalised": "order", "plain": "order lost"}
     table = means.reset_index().assign(group="overall")

@@ -163,13 +163,11 @@ def holm(p: pd.Series) -> pd.Series:
 def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each `keys`."""
     rows = []
-    for key, part in gaps.groupby(list(keys), sort=False, dropna=False):
-        found = interval([with_draws(part)])
-        clearly = WORDS.get(found.verdict, "")
-        sd = part["value"].std()
-        rows.append(
-            (*key, found.effect, sd, found.low, found.high, found.seeds, clearly)
-        )
+    for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
+        gap = interval([with_draws(seeds)])
+        clearly = WORDS.get(gap.verdict, "")
+        sd = seeds["value"].std()
+        rows.append((*key, gap.effect, sd, gap.low, gap.high, gap.seeds, clearly))
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
