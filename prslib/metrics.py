@@ -1,7 +1,6 @@
 """Score predictions by class group, and measure what a run has forgotten."""
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from prslib.datasets.base import GROUPS
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 CLASS_METRICS = ("P", "R", "F1", "AP")
 THRESHOLD = 0.5
-_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most
 IMAGE_SEED = 20200825  # of the weights of test images, not of a run
 
 
@@ -212,7 +210,7 @@ def class_draws(
     positives: ArrayLike,
     draws: int,
 ) -> pd.DataFrame:
-    """Score one run again under resamples of the classes, from its scores of every class.
+    """Score runs again under resamples of the classes, from their scores of every class.
 
     With few positives a class's score is mostly chance, and no weights of its few
     images show it: a precision of one prediction is 0 or 1 in every resample. The
@@ -222,8 +220,8 @@ def class_draws(
     Parameters
     ----------
     scores : DataFrame
-        Columns trained_tasks, task, group, metric, value: rows of `evaluate` by
-        evaluation.
+        Columns group, metric and value: rows of `evaluate`. Every other column, such as
+        trained_tasks and task, tells evaluations apart.
     class_names, class_group : sequence of str, (C,)
         As in `evaluate`.
     positives : array_like of int, (C,)
@@ -234,8 +232,8 @@ def class_draws(
     Returns
     -------
     DataFrame
-        Columns trained_tasks, task, group, metric and draws, an array (draws,) for each
-        metric of each group.
+        The columns that tell evaluations apart, group, metric and draws, an array
+        (draws,) for each metric of each group.
 
     Notes
     -----
@@ -248,31 +246,30 @@ def class_draws(
     """
     weights, positives = class_weights(class_group, draws), np.asarray(positives)
     members = _members(class_group, len(class_names))
-    cell = ["trained_tasks", "task"]
-    number, evaluations = pd.MultiIndex.from_frame(scores[cell]).factorize()
-
-    def laid_out(metric: str, names: Sequence[str]) -> np.ndarray:
-        column = pd.Index(names).get_indexer(scores["group"])
-        chosen = (scores["metric"] == metric).to_numpy() & (column >= 0)
-        table = np.full((len(evaluations), len(names)), np.nan)
-        table[number[chosen], column[chosen]] = scores["value"].to_numpy()[chosen]
-        return table
-
-    rates = np.stack([laid_out(metric, class_names) for metric in ("P", "R", "AP")])
-    pooled = laid_out("O-P", list(members))
-    rows = []
-    for index, (trained, task) in enumerate(evaluations):
-        for group, mask in members.items():
-            used = mask & ~np.isnan(rates[-1, index])
+    cell = [name for name in scores if name not in ("group", "metric", "value")]
+    of_metric = scores.set_index([*cell, "group"]).groupby("metric")["value"]
+    tables = {
+        name: of_metric.get_group(name).unstack() for name in (*"PR", "AP", "O-P")
+    }
+    pooled = tables["O-P"]
+    precision, recall, area = (
+        tables[name].reindex(pooled.index, columns=class_names).to_numpy()
+        for name in (*"PR", "AP")
+    )
+    cells, rows = pooled.index.tolist(), []
+    for group, mask in members.items():
+        pooled_precision = pooled[group].to_numpy()
+        for number, index in enumerate(cells):
+            used = mask & ~np.isnan(area[number])
             if used.any():
                 values = _class_draws(
-                    *rates[:, index, used],
+                    *(rates[number, used] for rates in (precision, recall, area)),
                     positives[used],
                     weights[:, used],
-                    pooled[index, list(members).index(group)],
+                    pooled_precision[number],
                 )
-                cells = zip(GROUP_METRICS, values, strict=True)
-                rows += [(trained, task, group, *pair) for pair in cells]
+                pairs = zip(GROUP_METRICS, values, strict=True)
+                rows += [(*index, group, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 
 
@@ -512,6 +509,7 @@ def _score(
     return rows
 
 
+_KEEP_ALL = {"dropna": False, "observed": True, "sort": False}  # rho is NaN for most
 
 
 def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
@@ -575,8 +573,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
             "expected one row a run, evaluation, task, group and metric, got several; "
             "add a column that tells the runs apart, such as seed"
         )
-    of_tasks = map(_position, rows["schedule"].tolist(), rows["task"].tolist())
-    position = pd.Series(of_tasks, rows.index)
+    position = pd.Series(map(_position, rows["schedule"], rows["task"]), rows.index)
     earlier = position < rows["last"]
     seen = rows["task"].where(earlier).groupby([rows[k] for k in run], **_KEEP_ALL)
     short = (seen.transform("nunique") < rows["last"] - 1) & ~rows["single"]
@@ -623,7 +620,6 @@ def _require(scores: pd.DataFrame, columns: list[str]) -> None:
         raise ValueError(f"expected the columns {columns}, {missing} missing")
 
 
-@cache
 def _position(schedule: str, task: str) -> int:
     """Return the number of tasks after which a task has been trained."""
     order = str(schedule).split(",")

@@ -164,12 +164,12 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
-    import seaborn as sns  # slow to load, and the ledger loads this module
-
     tasks = {
         f"task {task}": colormaps["viridis"](task / LAST_TASK)
         for task in set(frame["task"])
     }
+    import seaborn as sns  # which takes half a second to load
+
     named = frame.assign(task="task " + frame["task"].astype(str))
     sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
     ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")

@@ -1,6 +1,6 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -99,12 +99,12 @@ class _TiesBySlot(ReferencePRS):
 class _CountsAhead(ReferencePRS):
     """Know the counts of a task's classes when its first sample comes."""
 
-    task: np.ndarray  # of every class
-    task_freq: np.ndarray  # of every class, once its task has come
+    task: np.ndarray  # of each class
+    total: np.ndarray  # of each class in the whole stream
 
     def counted(self, y):
-        seen = np.bincount(self.task, self.class_freq + y) > 0
-        return np.where(seen[self.task], self.task_freq, 0)
+        seen_tasks = np.bincount(self.task, self.class_freq + y) > 0
+        return np.where(seen_tasks[self.task], self.total, 0)
 
 
 class _BatchAtOnce(ReferencePRS):
@@ -209,8 +209,7 @@ class DeviationConfig(RunConfig):
         make = (DEVIATIONS | CONTEST)[self.deviation]
         sampler = make(size, dataset.num_classes, seed, rho=self.rho)
         if isinstance(sampler, _CountsAhead):
-            sampler.task = dataset.class_task
-            sampler.task_freq = dataset.class_freq
+            sampler.task, sampler.total = dataset.class_task, dataset.class_freq
         return sampler
 
 
@@ -291,18 +290,22 @@ def catalogue() -> pd.DataFrame:
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
 
-def _final_scores(runs: Sequence[Run], names: Collection[str]) -> pd.DataFrame:
-    """Return `final` of the runs of some deviations, whose names are the methods."""
-    scores = []
-    for name in names:
-        runs_of_it = [run for run in runs if name_of(run.config) == name]
-        scores.append(final(scores_of(runs_of_it)).assign(method=name))
+def _by_name(runs: Sequence[Run], names: Iterable[str]) -> pd.DataFrame:
+    """Return final scores with the names of deviations in the column method."""
+    groups = {
+        name: [run for run in runs if name_of(run.config) == name] for name in names
+    }
+    scores = [
+        final(scores_of(alike)).assign(method=name)
+        for name, alike in groups.items()
+        if alike
+    ]
     return pd.concat(scores, ignore_index=True)
 
 
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    rows = _final_scores(runs, ALL)
+    rows = _by_name(runs, ALL)
     cells = [(group, "mAP") for group in GROUPS]
     gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
     table = pd.concat(gaps, ignore_index=True)
@@ -324,7 +327,7 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    rows = _final_scores(runs, SOURCES)
+    rows = _by_name(runs, SOURCES)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
     scores = rows.groupby(keys, sort=False)["value"].agg(

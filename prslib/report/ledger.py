@@ -136,8 +136,8 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     for _, column in rows.groupby(by, dropna=False, sort=False):
         steady = column["ours"].nunique() < 2 or column["theirs"].nunique() < 2
         if column["method"].nunique() > 2 and not steady:
-            ranks = column[["ours", "theirs"]].rank().to_numpy()
-            correlations.append(np.corrcoef(ranks, rowvar=False)[0, 1])
+            pair = column[["ours", "theirs"]]
+            correlations.append(float(pair.corr("spearman").iloc[0, 1]))
     return correlations
 
 

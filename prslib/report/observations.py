@@ -18,8 +18,7 @@ The columns:
 The standard of a data set is the first configuration that is asked for on it.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -33,7 +32,7 @@ from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import labelled_images, neighbour_hits
 from prslib.report.tables import labels_of, with_draws
-from prslib.report.tail_forgetting import class_forgetting, size_correlations
+from prslib.report.tail_forgetting import forgetting_of_each, size_correlations
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
@@ -140,28 +139,26 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
-    frames = _orders(by_hash.values())
+    frames, orders = [_scores(by_hash)], _orders(by_hash)
     for name, run in by_hash.items():
-        for rows in (_memory(run), _features(run), _variance(run)):
-            if rows is not None:
-                frames.append(rows.assign(run=name))
-    trained = {k: run.scores["trained_tasks"].max() for k, run in by_hash.items()}
-    at_end = [
-        rows.assign(task="seen", last=True, trained_tasks=rows["run"].map(trained))
-        for rows in frames
-    ]
-    rows = pd.concat([_scores(by_hash), *at_end], ignore_index=True)
-    rows = rows.merge(settings, on="run")
+        trained = run.scores["trained_tasks"].max()
+        at_the_end = {
+            "task": "seen",
+            "last": True,
+            "trained_tasks": trained,
+            "run": name,
+        }
+        more = [_memory(run), orders.get(name), _features(run), _variance(run)]
+        frames += [one.assign(**at_the_end) for one in more if one is not None]
+    rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # a run with features measures the same scores as the run without
     key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
-    rows = pd.concat(
-        [with_draws(run).assign(run=name) for name, run in runs.items()],
-        ignore_index=True,
-    )
+    frames = [run.scores.assign(run=name) for name, run in runs.items()]
+    rows = with_draws(pd.concat(frames, ignore_index=True), runs)
     kept = ["run", "schedule", "trained_tasks", "task", "group", "metric", "value"]
     rows = rows[rows["group"].isin([*GROUPS, "overall"])]
     rows = rows[[*kept, *(["draws"] if "draws" in rows else [])]]
@@ -204,27 +201,32 @@ def _memory(run: Run) -> pd.DataFrame | None:
     )
 
 
-def _orders(runs: Iterable[Run]) -> list[pd.DataFrame]:
-    """Correlate forgetting with class size for the methods of Figure 1."""
-    alike = defaultdict(list)
-    for run in runs:
-        settings = run.config.resolved
-        if run.config.method in FIGURE_1 and settings["tasks_at_once"] == 1:
-            alike[run.config.dataset, settings["test_resamples"]].append(run)
-    return [_mean_order(group) for group in alike.values()]
+def _orders(runs: dict[str, Run]) -> dict[str, pd.DataFrame]:
+    """Correlate forgetting with class size for the methods of Figure 1, run by run."""
+    chosen = {
+        name: run
+        for name, run in runs.items()
+        if run.config.method in FIGURE_1 and run.config.resolved["tasks_at_once"] == 1
+    }
+    if not chosen:
+        return {}
+    measured = forgetting_of_each([*chosen.values()])
+    pairs = zip(chosen, measured, strict=True)
+    return {name: _order(rows, _weights(runs[name])) for name, rows in pairs}
 
 
-def _mean_order(runs: Sequence[Run]) -> pd.DataFrame:
-    """Average the correlations of runs on one data set over its tasks."""
-    rows = size_correlations(class_forgetting(runs), _weights(runs[0]))
-    keys = ["run", "measure", "metric"]
-    means = rows.groupby(keys, sort=False)["correlation"].mean().rename("value")
-    if "draws" in rows:
-        draws = rows.dropna(subset="correlation").groupby(keys)["draws"]
-        means = means.to_frame().join(
-            draws.apply(lambda arrays: np.mean(list(arrays), axis=0))
-        )
+def _order(rows: pd.DataFrame, weights: pd.DataFrame | None) -> pd.DataFrame:
+    """Average the correlations of a run over its tasks."""
+    rows = size_correlations(rows, weights)
     names = {"normalised": "order", "plain": "order lost"}
+    means = rows.groupby(["measure", "metric"])["correlation"].mean().rename("value")
+    if weights is not None:
+        draws = rows.dropna(subset="correlation").groupby(["measure", "metric"])[
+            "draws"
+        ]
+        means = means.to_frame().join(
+            draws.apply(lambda part: np.mean(list(part), axis=0))
+        )
     table = means.reset_index().assign(group="overall")
     return table.assign(measure=table["measure"].map(names))
 

@@ -25,42 +25,48 @@ TASK_GAP = 1.5  # bars' widths between two tasks
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
     """Measure the forgetting of every class of all tasks but the last, by both `MEASURES`.
 
-    In percent of the best score, or in points; NaN where a class was never learned. The
-    index is the hash of the run; tasks are in the order of its schedule, classes from
-    large to small.
+    In percent of the best score, or in points; NaN where a class was never learned.
     """
-    scores = pd.concat([_class_scores(run) for run in runs], ignore_index=True)
+    return pd.concat(forgetting_of_each(runs), ignore_index=True)
+
+
+def forgetting_of_each(runs: Sequence[Run]) -> list[pd.DataFrame]:
+    """Measure runs; tasks in the order of the schedule, classes from large to small."""
+    scores = [_class_scores(run).assign(run=number) for number, run in enumerate(runs)]
+    rows = pd.concat(scores, ignore_index=True)
     measured = pd.concat(
-        [forgetting(scores, flag).assign(measure=k) for k, flag in MEASURES.items()]
+        [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
     ).dropna(subset="unlearned")
-    measured["value"] *= 100
     measured = measured.rename(columns={"group": "class"})
-    by_run = dict(iter(measured.groupby("run")))
-    frames = []
-    for run in runs:
-        sizes = _classes_in_turn(run.config).rename(columns={"group": "class_group"})
-        rows = sizes.merge(by_run[run.config.hash], on="class", sort=False)
-        place = dict(zip(sizes["class"], range(len(sizes)), strict=True))
-        frames.append(rows.assign(place=rows["class"].map(place)))
-    return pd.concat(frames).set_index("run")
+    measured = measured.assign(value=100 * measured["value"])
+    by_run = measured.groupby("run", sort=True)
+    return [
+        _beside_sizes(run, by_run.get_group(number).drop(columns="run"))
+        for number, run in enumerate(runs)
+    ]
 
 
 def _class_scores(run: Run) -> pd.DataFrame:
-    scores, config = run.scores, run.config
+    """Return the scores of a run that tell what each class lost."""
+    scores = run.scores
     if (scores["schedule"] == "").any():
         raise ValueError(
             "expected runs that see one task after the other, got "
-            f"{config.method}; leave it out"
+            f"{run.config.method}; leave it out"
         )
-    of_classes = scores["group"].isin(labels_of(config.dataset).class_names)
-    rows = scores[scores["metric"].isin(METRICS) & of_classes]
-    return rows.assign(run=config.hash)
+    of_classes = scores["group"].isin(labels_of(run.config.dataset).class_names)
+    return scores[scores["metric"].isin(METRICS) & of_classes]
 
 
-def _classes_in_turn(config: RunConfig) -> pd.DataFrame:
-    turn = config.resolved["schedule"].index
-    sizes = class_statistics(labels_of(config.dataset)).drop(columns="dataset")
-    return sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
+def _beside_sizes(run: Run, measured: pd.DataFrame) -> pd.DataFrame:
+    """Add the size and place of each class to its forgetting."""
+    turn = run.config.resolved["schedule"].index
+    sizes = class_statistics(labels_of(run.config.dataset)).drop(columns="dataset")
+    sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
+    in_order = sizes["class"].tolist()
+    sizes = sizes.rename(columns={"group": "class_group"})
+    rows = sizes.merge(measured, on="class", sort=False)
+    return rows.assign(place=rows["class"].map(in_order.index))
 
 
 def size_correlations(
@@ -69,19 +75,19 @@ def size_correlations(
     """Correlate forgetting with class size by rank (Spearman), task by task.
 
     NaN without a rank. With weights of the classes, a column each, the column draws has
-    the correlation under each. The index is that of `class_forgetting`.
+    the correlation under each.
     """
-    keys = ["run", "dataset", "method", "seed", "measure", "metric", "task"]
+    keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
     for key, part in rows.dropna(subset="value").groupby(keys, sort=False):
         row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
-        ranks = part[["images", "value"]].rank().to_numpy().T  # (2, classes)
-        if np.ptp(ranks, axis=1).all():
+        if part["value"].nunique() > 1 and part["images"].nunique() > 1:
+            ranks = part[["images", "value"]].rank().to_numpy().T  # (2, classes)
             row["correlation"] = float(_correlation(ranks, np.ones((1, len(part))))[0])
             if weights is not None:
                 row["draws"] = _correlation(ranks, weights[part["class"]].to_numpy())
         table.append(row)
-    return pd.DataFrame(table).set_index("run")
+    return pd.DataFrame(table)
 
 
 def _correlation(pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
