@@ -231,7 +231,7 @@ def draw_curves(
         at = cells.index + dodge * _side(number, looks)
         if len(at) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
             line = {"linestyle": "--", "linewidth": 1.2, "zorder": 1}
-            ax.axhline(middle.iloc[0], color=look["color"], label=name, **line)
+            ax.axhline(middle[0], color=look["color"], label=name, **line)
             continue
         ax.plot(at, middle, label=name, **look)
         if dodge:
