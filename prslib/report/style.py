@@ -157,7 +157,8 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     if "published" not in frame or "dataset" not in frame:
         return frame
     far = frame["dataset"].map(lambda name: DATASETS[name].relation == "stand-in")
-    return frame.assign(published=frame["published"].mask(far))
+    beside = far & frame["value"].notna()  # the paper alone stays
+    return frame.assign(published=frame["published"].mask(beside))
 
 
 def _side(number: int, looks: dict) -> float:
