@@ -257,6 +257,10 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
                 .groupby("trained_tasks")["published"]
                 .first()
             )
+            if len(theirs.dropna()) == 1 and frame["trained_tasks"].nunique() > 1:
+                line = {"linestyle": ":", "linewidth": 1.2, "zorder": 1}
+                ax.axhline(theirs.dropna().iloc[0], color=look["color"], **line)
+                continue
             at = theirs.index + DODGE * _side(number, looks)
             ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
