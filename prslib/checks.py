@@ -7,6 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+BOOL = np.dtype(np.bool_)  # comparing with np.bool_ itself takes longer
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
@@ -75,3 +76,53 @@ def power(name: str, value: object) -> float:
             f"got {value:g}; 0 asks for equal shares, 1 for the stream's"
         )
     return value
+
+
+def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
+    """Return bool labels (B, C) as compiled code reads them; refuse others."""
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
+        raise ValueError(
+            "labels: expected yes or no for every class, got masked entries; fill them"
+        )
+    try:
+        labels = np.asarray(labels, order="C")
+    except ValueError as error:  # numpy's message speaks of shapes
+        raise ValueError(
+            f"labels: expected shape (B, {num_classes}), got rows of different "
+            "lengths; give every sample one entry a class, or use "
+            "sklearn.preprocessing.MultiLabelBinarizer for lists of class names"
+        ) from error
+    except RuntimeError as error:  # a tensor with a gradient
+        raise TypeError(
+            f"labels: expected a bool array, got {type(labels).__name__} ({error}); "
+            "pass labels.detach().cpu().numpy()"
+        ) from error
+    if labels.dtype != BOOL:
+        advice = _how_to_make_bool(labels, num_classes)
+        raise TypeError(f"labels: expected bool, got {labels.dtype}; {advice}")
+    if labels.ndim != 2 or labels.shape[1] != num_classes:
+        raise ValueError(
+            f"labels: expected shape (B, {num_classes}), got {labels.shape}; "
+            "pass one row a sample and one column a class"
+        )
+    return labels if labels.flags.writeable else labels.copy()
+
+
+def _how_to_make_bool(labels: np.ndarray, num_classes: int) -> str:
+    """Say how labels of another type become bool without changing what they mean."""
+    kind = labels.dtype.kind
+    if labels.ndim == 1 and kind in "iu":
+        return f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
+    if kind not in "iuf":
+        return "say True or False for every class; None and text are neither"
+    if kind == "f" and np.isnan(labels).any():
+        return (
+            "say True or False where they are NaN, or drop these samples; "
+            ".astype(bool) turns NaN into True"
+        )
+    if not np.isin(labels, (0, 1)).all():
+        return (
+            "values other than 0 and 1 need a threshold, such as labels > 0.5; "
+            ".astype(bool) turns all but 0 into True"
+        )
+    return "convert multi-hot labels by .astype(bool)"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import whole
-from prslib.samplers.books import expect
+from prslib.samplers.states import expect
 
 
 class Memory:

@@ -20,6 +20,8 @@ from joblib import Parallel, delayed
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from saving import save
+
 from prslib import DATASETS, RunConfig, load_dataset, run
 from prslib.datasets import Entry, SequentialDataset, Split
 from prslib.paths import figures_dir
@@ -87,11 +89,10 @@ def main() -> None:
     ]
     found = pd.concat(Parallel(n_jobs=options.workers)(work), ignore_index=True)
     path = figures_dir("studies") / "ewc_strength.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file():
         before = pd.read_csv(path)
         found = pd.concat([before[~before["dataset"].isin(options.dataset)], found])
-    found.to_csv(path, index=False)
+    save(found, "ewc_strength")
     means = found.groupby(["dataset", "ewc_lambda"], sort=False)[METRICS].mean()
     means["mean"] = means.mean(axis=1)
     print(means.round(1))

@@ -27,13 +27,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from ewc_strength import held_out
+from saving import save
 from tqdm import tqdm
 
 from prslib import METHODS, RunConfig, load_dataset, run
 from prslib.datasets import DATASETS, Entry, SequentialDataset
 from prslib.datasets.features import load_mini
 from prslib.models import MODELS, networks
-from prslib.paths import figures_dir
 from prslib.training.replay import make_replay, stream
 from prslib.training.run import make_learner
 
@@ -139,12 +139,8 @@ def main() -> None:
     if parser.parse_args().choice:
         del measures["head"]
     torch.set_num_threads(1)
-    folder = figures_dir("studies")
-    folder.mkdir(parents=True, exist_ok=True)
     for name, measure in measures.items():
-        table = measure()
-        print(table.to_string(index=False))
-        table.to_csv(folder / f"{name}.csv", index=False)
+        save(measure(), name)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,18 @@ from joblib import Parallel, delayed
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from saving import save
+
 from prslib import RunConfig, load_dataset
 from prslib.metrics import class_draws, evaluate, image_weights, resampled
-from prslib.paths import figures_dir
 from prslib.training import run as training
 
 DATASET, SEEDS, RHO = "cocoseq-mini", (0, 1, 2), -0.03
 SETS, IMAGES, DRAWS = 60, 323, 100  # IMAGES: as many as the balanced test set has
 METRICS = ["C-F1", "O-F1", "mAP"]
 POOLED = METRICS.index("O-F1")  # has weights of the images; the others of the classes
-CELL = ["group", "metric"]
+GROUPS = ["overall", "majority", "moderate", "minority"]
+CELLS = [(group, metric) for group in GROUPS for metric in METRICS]
 
 
 def images_and_labels(tests: dict) -> tuple[np.ndarray, np.ndarray]:
@@ -57,30 +59,25 @@ def probabilities_of(method: str, seed: int) -> np.ndarray:
 
 def scores_on(
     probabilities: np.ndarray, labels: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, list]:
-    """Return scores (cells,) and their resamples (cells, DRAWS), and the cells."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of the cells (12,) and their resamples (12, DRAWS)."""
     dataset = load_dataset(DATASET, images=False)
     names, groups = dataset.class_names, dataset.class_group
     rows = evaluate(probabilities, labels, names, groups)
     rows = rows.assign(trained_tasks=1, task="seen")
     draws = class_draws(rows, names, groups, labels.sum(axis=0), DRAWS)
-    draws = draws.set_index(CELL)["draws"]
-    values = rows.set_index(CELL)["value"]
-    cells = [
-        (group, metric)
-        for group in ("overall", "majority", "moderate", "minority")
-        for metric in METRICS
-    ]
+    draws = draws.set_index(["group", "metric"])["draws"]
+    values = rows.set_index(["group", "metric"])["value"]
     of_images = resampled(probabilities, labels, groups, weights)
-    of_images = of_images.reshape(4, -1, DRAWS)[:, 5]  # O-F1 of each group
-    drawn = np.stack([draws[cell] for cell in cells])
+    of_images = of_images.reshape(len(GROUPS), -1, DRAWS)[:, 5]  # O-F1 of each group
+    drawn = np.stack([draws[cell] for cell in CELLS])
     drawn[POOLED :: len(METRICS)] = of_images
-    return np.array([values[cell] for cell in cells]), drawn, cells
+    return np.array([values[cell] for cell in CELLS]), drawn
 
 
 def one_set(
     number: int, replace: bool, outputs: list, labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the difference on a test set, its standard error, and who scores 0."""
     rng = np.random.default_rng([number, replace])
     rows = rng.choice(len(labels), IMAGES, replace=replace)
@@ -91,7 +88,7 @@ def one_set(
         gaps = gaps + (scores[1][0] - scores[0][0]) / len(outputs)
         drawn = drawn + (scores[1][1] - scores[0][1]) / len(outputs)
         largest = np.maximum(largest, np.maximum(scores[0][0], scores[1][0]))
-    return gaps, drawn.std(axis=1, ddof=1), largest == 0, scores[0][2]
+    return gaps, drawn.std(axis=1, ddof=1), largest == 0
 
 
 def main() -> None:
@@ -106,18 +103,14 @@ def main() -> None:
             delayed(one_set)(number, replace, outputs, labels) for number in range(SETS)
         )
         gaps, errors, zero = (np.stack([one[i] for one in sets]) for i in range(3))
-        held = np.abs(gaps - gaps.mean(axis=0)) < 1.96 * errors
-        table = pd.DataFrame(sets[0][3], columns=CELL)
+        covers = np.abs(gaps - gaps.mean(axis=0)) < 1.96 * errors
+        table = pd.DataFrame(CELLS, columns=["group", "metric"])
         table.insert(0, "replaced", replace)
-        table["covered"] = 100 * held.mean(axis=0)
-        table["covered_else"] = 100 * (held & ~zero).sum(axis=0) / (~zero).sum(axis=0)
+        table["covered"] = 100 * covers.mean(axis=0)
+        table["covered_else"] = 100 * (covers & ~zero).sum(axis=0) / (~zero).sum(axis=0)
         table["both_zero"] = 100 * zero.mean(axis=0)
         tables.append(table)
-    result = pd.concat(tables).round(1)
-    path = figures_dir("studies") / "interval_coverage.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    result.to_csv(path, index=False)
-    print(result.to_string(index=False))
+    save(pd.concat(tables).round(2), "interval_coverage")
 
 
 if __name__ == "__main__":

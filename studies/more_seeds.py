@@ -5,32 +5,25 @@ Run ``python studies/more_seeds.py``: it takes the runs of cocoseq-mini of the p
 of a mean difference is that of the seeds, divided by their number, and that of the test
 images, which more seeds leave as it is. Columns: `seeds`, standard errors in points of
 the seeds' and the images' chance, and `narrower`, by how many percent thirty seeds make
-the interval shorter.
+the standard error of the difference less.
 """
 
 import sys
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import t as student
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from saving import save
+
 from prslib import run_all
-from prslib.paths import figures_dir
 from prslib.report import main_results
 from prslib.report.statistics import with_draws
 from prslib.report.tables import final, scores_of, seed_gaps
 
-DATASET, MORE, LEVEL = "cocoseq-mini", 30, 0.95
-
-
-def width(of_seeds: float, of_images: float, count: int) -> float:
-    """Return an interval's width; of_seeds is the variance of one seed's difference."""
-    variance = of_seeds / count + of_images
-    freedom = (count - 1) * (variance / (of_seeds / count)) ** 2
-    return 2 * variance**0.5 * student.isf((1 - LEVEL) / 2, freedom)
+DATASET, MORE = "cocoseq-mini", 30
 
 
 def main() -> None:
@@ -42,7 +35,7 @@ def main() -> None:
         values, count = with_draws(cell), len(cell)
         of_seeds = values[:, 0].var(ddof=1)
         of_images = values[:, 1:].mean(axis=0).var(ddof=1)
-        ends = [width(of_seeds, of_images, number) for number in (count, MORE)]
+        variance, with_more = of_seeds / count + of_images, of_seeds / MORE + of_images
         rows.append(
             {
                 "group": group,
@@ -50,14 +43,10 @@ def main() -> None:
                 "seeds": count,
                 "error_of_seeds": (of_seeds / count) ** 0.5,
                 "error_of_images": of_images**0.5,
-                "narrower": 100 * (1 - ends[1] / ends[0]),
+                "narrower": 100 * (1 - (with_more / variance) ** 0.5),
             }
         )
-    table = pd.DataFrame(rows).round(2)
-    path = figures_dir("studies") / "more_seeds.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path, index=False)
-    print(table)
+    save(pd.DataFrame(rows).round(2), "more_seeds")
 
 
 if __name__ == "__main__":

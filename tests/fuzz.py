@@ -61,8 +61,7 @@ def kinds(root):
     """Return for each kind a file, how it is read, and whether it has checksums."""
     os.environ["PRSLIB_CACHE"] = str(root / "cache")
     store = Store(root / "runs")
-    finished = run(CONFIG)
-    result = store.save(finished)
+    result = store.save(run(CONFIG))
 
     stopped_at(8, [CONFIG], half_way := Store(root / "half"))
     checkpoint = half_way.path(CONFIG, CHECKPOINT)
@@ -91,9 +90,6 @@ def kinds(root):
     embedded.write_bytes(features.EMBEDDED.read_bytes())
     features.EMBEDDED = embedded
 
-    def read_embedded():
-        return features.mini_identity()
-
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 6)]
     halves = {"train2014": images, "val2014": [(201, ["apple"]), (202, ["bear"])]}
     write_coco(root / "coco", halves, ("apple", "bear"))
@@ -111,7 +107,7 @@ def kinds(root):
         "prepared rows": (rows, read_rows, True),
         "their checksums": (rows.with_suffix(".sums"), read_rows, True),
         "weights": (weights, read_weights, True),
-        "embedded features": (embedded, read_embedded, True),
+        "embedded features": (embedded, features.mini_identity, True),
         "annotations": (
             annotations,
             lambda: read_annotations(annotations.parent),

@@ -22,7 +22,7 @@ from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, HUES, STYLE
 from prslib.samplers import make_sampler
-from prslib.samplers.prs import Decision
+from prslib.samplers.explain import Decision
 from prslib.training.config import RunConfig
 
 FATES = {

@@ -2,22 +2,20 @@
 
 import copy
 import inspect
-import sys
-import threading
-import warnings
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral
-from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from prslib.checks import whole
+from prslib.checks import bool_labels, whole
 from prslib.samplers import books
-from prslib.samplers.books import State, check_alike, expect, positions
+from prslib.samplers.books import State, positions
+from prslib.samplers.compiling import first_call
+from prslib.samplers.states import check_alike, check_books, expect, restored_generator
 
 Seed = int | np.random.SeedSequence | np.random.Generator
-BOOL = np.dtype(np.bool_)  # comparing with np.bool_ itself takes longer
 
 
 class Sampler:
@@ -159,7 +157,7 @@ class Sampler:
         ValueError
             If ``labels`` does not have the shape (B, C).
         """
-        labels = check_labels(labels, self.num_classes)
+        labels = bool_labels(labels, self.num_classes)
         if (context or self.needs) and context.keys() != self.needs:
             self._refuse(context)
         uniforms = self.rng.random((len(labels), self.draws))
@@ -297,9 +295,9 @@ class Sampler:
         for name, value in mine.items():
             if name not in ("generator", "members"):
                 check_alike(name, state[name], value)
-        books.check_books(state)
+        check_books(state)
         self.check_state(state)
-        rng = books.restored_generator(state["generator"])
+        rng = restored_generator(state["generator"])
         extras = {name: copy.deepcopy(state[name]) for name, _ in self._extras()}
         labels = state["labels"]
         counts = labels.sum(axis=0)
@@ -380,45 +378,13 @@ class Sampler:
 
     def _run(self, place: Any, labels: np.ndarray, *arguments: Any) -> None:
         """Call a compiled loop over the stream, which stops where there is no room."""
-        state = tuple(self.state)  # it reaches compiled code faster than State does
-        if place.overloads:
-            done = place(state, 0, labels, *arguments)
-        else:
-            name = type(self).__name__
-            notice = threading.Timer(1.0, tell_that_it_compiles, [name])
-            notice.start()
-            done = first_call(place, state, 0, labels, *arguments)
-            notice.cancel()
+        name = type(self).__name__
+        call = place if place.overloads else partial(first_call, name, place)
+        # a tuple reaches compiled code faster than State does
+        done = call(tuple(self.state), 0, labels, *arguments)
         while done >= 0:
             self._make_room(int(labels[done].sum()))
             done = place(tuple(self.state), done, labels, *arguments)
-
-
-def first_call(place: Any, *arguments: Any) -> int:
-    """Call a function that numba loads or compiles; a damaged cache is made again."""
-    try:
-        return place(*arguments)
-    except Exception as error:  # whatever a damaged file leads to
-        index = [*Path(place.stats.cache_path).glob("*.nbi")]
-        if place.overloads or not index:  # it was loaded, and failed by itself
-            raise
-        warnings.warn(
-            f"expected numba's cache in {place.stats.cache_path} as numba wrote it, "
-            f"got other files ({error}); compiling again",
-            stacklevel=5,
-        )
-        for file in index:
-            file.unlink(missing_ok=True)
-        return place(*arguments)
-
-
-def tell_that_it_compiles(name: str) -> None:
-    """Say what the first call waits for."""
-    print(
-        f"prslib: compiling {name} for this processor, once, for some seconds",
-        file=sys.stderr,
-        flush=True,
-    )
 
 
 def is_sampler(thing: object) -> bool:
@@ -437,53 +403,3 @@ def make_generator(seed: Seed) -> np.random.Generator:
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
     return np.random.default_rng(seed)
-
-
-def check_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
-    """Return bool labels (B, C) as compiled code reads them; refuse others."""
-    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
-        raise ValueError(
-            "labels: expected yes or no for every class, got masked entries; fill them"
-        )
-    try:
-        labels = np.asarray(labels, order="C")
-    except ValueError as error:  # numpy's message speaks of shapes
-        raise ValueError(
-            f"labels: expected shape (B, {num_classes}), got rows of different "
-            "lengths; give every sample one entry a class, or use "
-            "sklearn.preprocessing.MultiLabelBinarizer for lists of class names"
-        ) from error
-    except RuntimeError as error:  # a tensor with a gradient
-        raise TypeError(
-            f"labels: expected a bool array, got {type(labels).__name__} ({error}); "
-            "pass labels.detach().cpu().numpy()"
-        ) from error
-    if labels.dtype != BOOL:
-        advice = _how_to_make_bool(labels, num_classes)
-        raise TypeError(f"labels: expected bool, got {labels.dtype}; {advice}")
-    if labels.ndim != 2 or labels.shape[1] != num_classes:
-        raise ValueError(
-            f"labels: expected shape (B, {num_classes}), got {labels.shape}; "
-            "pass one row a sample and one column a class"
-        )
-    return labels if labels.flags.writeable else labels.copy()
-
-
-def _how_to_make_bool(labels: np.ndarray, num_classes: int) -> str:
-    """Say how labels of another type become bool without changing what they mean."""
-    kind = labels.dtype.kind
-    if labels.ndim == 1 and kind in "iu":
-        return f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
-    if kind not in "iuf":
-        return "say True or False for every class; None and text are neither"
-    if kind == "f" and np.isnan(labels).any():
-        return (
-            "say True or False where they are NaN, or drop these samples; "
-            ".astype(bool) turns NaN into True"
-        )
-    if not np.isin(labels, (0, 1)).all():
-        return (
-            "values other than 0 and 1 need a threshold, such as labels > 0.5; "
-            ".astype(bool) turns all but 0 into True"
-        )
-    return "convert multi-hot labels by .astype(bool)"

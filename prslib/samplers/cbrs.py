@@ -6,9 +6,8 @@ import numpy as np
 
 from prslib.samplers import books
 from prslib.samplers.base import Sampler, Seed
-from prslib.samplers.books import compiled, expect
-
-BLOCK = 256  # slots that are counted together, so that one of a class is found quickly
+from prslib.samplers.compiling import compiled
+from prslib.samplers.states import expect
 
 
 class CBRS(Sampler):
@@ -31,6 +30,8 @@ class CBRS(Sampler):
         The class that the sample in each slot counts for, -1 for none.
     class_seen : int64 (C,)
         n_y, samples of the stream that counted for each class.
+    class_slots : int64 (C,)
+        m_y, samples in memory that count for each class.
     is_full : bool (C,)
         Classes that are or were the largest in a full memory.
 
@@ -67,12 +68,7 @@ class CBRS(Sampler):
         self.slot_class = np.full(self.size, -1)
         self.class_seen = np.zeros(self.num_classes, np.int64)
         self.is_full = np.zeros(self.num_classes, np.bool_)
-        self._tally = tally(self.slot_class, self.num_classes)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on as the sampler whose `state_dict` this is; see `Sampler`."""
-        super().load_state_dict(state)
-        self._tally = tally(self.slot_class, self.num_classes)
+        self.class_slots = np.zeros(self.num_classes, np.int64)
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Refuse classes that the samples do not have, and counts that do not fit."""
@@ -83,6 +79,8 @@ class CBRS(Sampler):
         right = right and labels[filled, slot_class[filled]].all()
         expect("slot_class", right, "a class of each sample, else -1", slot_class)
         counts = np.bincount(slot_class[filled], minlength=self.num_classes)
+        right = np.array_equal(state["class_slots"], counts)
+        expect("class_slots", right, counts, state["class_slots"])
         seen = state["class_seen"]
         right = (counts <= seen).all() and (seen <= state["class_freq"]).all()
         right = right and seen.sum() == state["seen"]
@@ -91,23 +89,15 @@ class CBRS(Sampler):
     def _decide(
         self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
     ) -> None:
-        mine = self.slot_class, self.class_seen, self.is_full, *self._tally
+        mine = self.slot_class, self.class_seen, self.class_slots, self.is_full
         self._run(place, labels, uniforms, slots, mine)
-
-
-def tally(slot_class: np.ndarray, num_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return m_y, int64 (C,), and m_y in each block of slots, int64 (C, blocks)."""
-    blocks = np.zeros((num_classes, -(-len(slot_class) // BLOCK)), np.int64)
-    (filled,) = np.nonzero(slot_class >= 0)
-    np.add.at(blocks, (slot_class[filled], filled // BLOCK), 1)
-    return blocks.sum(axis=1), blocks
 
 
 @compiled
 def place(arrays, begin, labels, uniforms, slots, mine):
     """Write the slots from ``begin`` on; return where a class has no room, else -1."""
     state = books.State(*arrays)
-    slot_class, class_seen, _, counts, blocks = mine
+    slot_class, class_seen, class_slots, is_full = mine
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):
         classes = books.list_classes(labels[b], scratch)
@@ -116,66 +106,37 @@ def place(arrays, begin, labels, uniforms, slots, mine):
                 return b
             u = uniforms[b]
             books.count(state, classes)
-            own = books.rarest(classes, state.class_freq, u[0])
-            class_seen[own] += 1
+            y = books.rarest(classes, state.class_freq, u[0])
+            class_seen[y] += 1
             slot = state.filled[0]
             if slot == len(slot_class):
-                slot = choose(own, u, mine)
+                slot = choose(y, u, slot_class, class_seen, class_slots, is_full)
             if slot >= 0:
-                before = slot_class[slot]
-                if before >= 0:
-                    counts[before] -= 1
-                    blocks[before, slot // BLOCK] -= 1
-                counts[own] += 1
-                blocks[own, slot // BLOCK] += 1
-                slot_class[slot] = own
+                if slot_class[slot] >= 0:
+                    class_slots[slot_class[slot]] -= 1
+                slot_class[slot] = y
+                class_slots[y] += 1
                 books.store(state, classes, slot)
             slots[b] = slot
     return -1
 
 
 @compiled
-def choose(own, u, mine):
-    """Return the slot for a sample of class ``own`` in a full memory, -1 for none."""
-    slot_class, class_seen, is_full, counts, blocks = mine
-    largest = counts.max()
-    gives_way = np.empty(len(counts), np.int64)
-    number = 0
-    for c in range(len(counts)):
-        if counts[c] == largest:
-            is_full[c] = True
-            gives_way[number] = c
-            number += 1
-    if is_full[own]:
-        if u[1] * class_seen[own] >= counts[own]:
+def choose(y, u, slot_class, class_seen, class_slots, is_full):
+    """Return the slot for a sample of class y in a full memory, -1 for none."""
+    largest = class_slots.max()
+    gives_way = class_slots == largest
+    is_full |= gives_way
+    number = largest * gives_way.sum()  # of slots that may be overwritten
+    if is_full[y]:
+        number = class_slots[y]
+        if u[1] * class_seen[y] >= number:
             return -1
-        gives_way[0] = own
-        number = 1
-    return slot_at(u[2], slot_class, gives_way[:number], counts, blocks)
-
-
-@compiled
-def slot_at(u, slot_class, classes, counts, blocks):
-    """Return the slot at u among those of some classes, in ascending order."""
-    total = 0
-    for c in classes:
-        total += counts[c]
-    left = int(u * total)
-    block = 0
-    number = 0
-    while True:
-        for c in classes:
-            number += blocks[c, block]
-        if left < number:
-            break
-        left -= number
-        number = 0
-        block += 1
-    is_chosen = np.zeros(len(blocks), np.bool_)
-    for c in classes:
-        is_chosen[c] = True
-    slot = block * BLOCK
-    while left > 0 or not is_chosen[slot_class[slot]]:
-        left -= is_chosen[slot_class[slot]]
+        gives_way[:] = False
+        gives_way[y] = True
+    rank = int(u[2] * number)
+    slot = -1
+    while rank >= 0:  # through the slots of classes that give way, in order
         slot += 1
+        rank -= gives_way[slot_class[slot]]
     return slot

@@ -4,7 +4,7 @@ import numpy as np
 
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
-from prslib.samplers.books import compiled
+from prslib.samplers.compiling import compiled
 
 
 class CRS(Sampler):

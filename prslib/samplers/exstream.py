@@ -4,9 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from prslib.checks import bool_labels
 from prslib.samplers import books
-from prslib.samplers.base import Sampler, Seed, check_labels
-from prslib.samplers.books import compiled, expect
+from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.compiling import compiled, in_any_order
+from prslib.samplers.states import expect
 
 
 class ExStream(Sampler):
@@ -96,7 +98,7 @@ class ExStream(Sampler):
         ValueError
             If one of them does not have the right shape, or a feature is not finite.
         """
-        labels = check_labels(labels, self.num_classes)
+        labels = bool_labels(labels, self.num_classes)
         if features is None:
             self._refuse({})
         width = self.prototypes.shape[1]
@@ -186,22 +188,11 @@ def place(arrays, begin, labels, features, uniforms, slots, mine):
             if not books.has_room(state, classes):
                 return b
             books.count(state, classes)
-            classes = with_slots(classes, quota)
+            classes = classes[quota[classes] > 0]  # those that have slots
         if len(classes) > 0:
             c = books.rarest(classes, state.class_counts, uniforms[b])
             slots[b] = add(state, c, features[b], quota[c], gaps[c], samples, vectors)
     return -1
-
-
-@compiled
-def with_slots(classes, quota):
-    """Return those of the classes that have slots, written over the others."""
-    number = 0
-    for c in classes:
-        if quota[c] > 0:
-            classes[number] = c
-            number += 1
-    return classes[:number]
 
 
 @compiled
@@ -211,7 +202,7 @@ def add(state, c, x, quota, gaps, samples, vectors):
     if len(slots) < quota:
         slot = state.filled[0]
         books.store(state, np.array([c]), slot)
-        put(slot, x, vectors, samples)
+        vectors[slot], samples[slot] = x, 1
         measure(gaps, len(slots), books.members_of(state, c), vectors)
         return slot
     nearest, distance = 0, np.inf
@@ -224,16 +215,15 @@ def add(state, c, x, quota, gaps, samples, vectors):
         merge(slots[nearest], x, 1, vectors, samples)
         measure(gaps, nearest, slots, vectors)
         return slots[nearest]
-    merge(
-        slots[first], vectors[slots[second]], samples[slots[second]], vectors, samples
-    )
-    put(slots[second], x, vectors, samples)
+    keeps, gives = slots[first], slots[second]
+    merge(keeps, vectors[gives], samples[gives], vectors, samples)
+    vectors[gives], samples[gives] = x, 1
     measure(gaps, first, slots, vectors)
     measure(gaps, second, slots, vectors)
-    return slots[second]
+    return gives
 
 
-@books.in_any_order
+@in_any_order
 def squared_distance(x, y):
     """Return the squared distance of two float32 vectors, summed in float64."""
     total = 0.0
@@ -255,15 +245,7 @@ def measure(gaps, i, slots, vectors):
 @compiled
 def merge(slot, x, weight, vectors, samples):
     """Merge a vector that stands for ``weight`` samples into the one in a slot."""
-    share = weight / (samples[slot] + weight)
-    for k in range(len(x)):
-        vectors[slot, k] += np.float32(share) * (x[k] - vectors[slot, k])
     samples[slot] += weight
-
-
-@compiled
-def put(slot, x, vectors, samples):
-    """Put a vector in a slot."""
+    share = np.float32(weight / samples[slot])
     for k in range(len(x)):
-        vectors[slot, k] = x[k]
-    samples[slot] = 1
+        vectors[slot, k] += share * (x[k] - vectors[slot, k])

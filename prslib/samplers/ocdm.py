@@ -13,7 +13,8 @@ import numpy as np
 
 from prslib.checks import power
 from prslib.samplers.base import Sampler, Seed
-from prslib.samplers.books import compiled, lists_of
+from prslib.samplers.books import lists_of
+from prslib.samplers.compiling import compiled
 
 TOLERANCE = (
     1e-9  # distances, times L, that differ by less are equal: rounding, not data

@@ -5,29 +5,38 @@ loops: one equation a function, in the order of Algorithm 1. ``authors`` is True
 the released code is to be followed, ``variant="authors"`` of `PRS`; its p is float32.
 """
 
-import copy
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prslib.checks import one_of, power
+from prslib.checks import bool_labels, one_of, power
 from prslib.samplers import books
-from prslib.samplers.base import Sampler, Seed, check_labels
-from prslib.samplers.books import compiled, expect
+from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.compiling import called, compiled, in_any_order
 from prslib.samplers.reference import TOLERANCE
+from prslib.samplers.states import expect
+
+if TYPE_CHECKING:
+    from prslib.samplers.explain import Decision
 
 VARIANTS = ("paper", "authors")
 
 
 @compiled
-def softmax(x, allowed):
-    """Return e^(x_i) / sum_j e^(x_j) over what is allowed, 0 for the rest."""
+def largest(x, allowed):
+    """Return the largest x_i of those that are allowed."""
     top = -np.inf
     for i in range(len(x)):
         if allowed[i]:
             top = max(top, x[i])
+    return top
+
+
+@compiled
+def softmax(x, allowed):
+    """Return e^(x_i) / sum_j e^(x_j) over what is allowed, 0 for the rest."""
+    top = largest(x, allowed)
     share = np.zeros(len(x))
     total = 0.0
     for i in range(len(x)):
@@ -54,10 +63,7 @@ def partition(p, log_power, observed):
 @compiled
 def weights(classes, n):
     """Return w_i = e^(-n_i) / sum_j e^(-n_j) of a sample's classes, Eq. (2)."""
-    least = n[classes].min()
-    w = np.empty(len(classes))
-    for k in range(len(classes)):
-        w[k] = math.exp(least - n[classes[k]])  # e^(-n) alone is 0 from n = 746
+    w = np.exp(n[classes].min() - n[classes])  # e^(-n) alone is 0 from n = 746
     return w / w.sum()
 
 
@@ -95,24 +101,17 @@ def class_probability(delta, counts, authors):
 
     The authors take the softmax over all classes in memory.
     """
-    top = -np.inf
-    for i in range(len(delta)):
-        if counts[i] > 0:
-            top = max(top, delta[i])
-    bound = min(top - TOLERANCE, TOLERANCE)  # above 0 only where one delta_i is
-    allowed = np.zeros(len(delta), np.bool_)
-    for i in range(len(delta)):
-        allowed[i] = counts[i] > 0 and (authors or delta[i] >= bound)
-    return softmax(delta, allowed)
+    bound = largest(delta, counts) - TOLERANCE
+    bound = min(bound, TOLERANCE)  # above 0 only where one delta_i is
+    return softmax(delta, (counts > 0) & (authors | (delta >= bound)))
 
 
 @compiled
 def draw_class(chance, u):
     """Return the class at u in the cumulated chances."""
-    reached = 0.0
-    drawn = -1
+    drawn, reached = -1, 0.0
     for c in range(len(chance)):
-        if chance[c] > 0.0 and (drawn < 0 or reached <= u):
+        if chance[c] > 0.0 and reached <= u:
             reached += chance[c]
             drawn = c
     return drawn
@@ -121,30 +120,18 @@ def draw_class(chance, u):
 @compiled
 def scarce(observed, delta):
     """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
-    q = np.zeros(len(delta), np.bool_)
-    for i in range(len(delta)):
-        q[i] = delta[i] <= 0.0 and observed[i] > 0
-    return q
+    return (delta <= 0.0) & (observed > 0)
 
 
 @compiled
 def candidates(state, c, q):
     """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
     members = books.members_of(state, c)
-    k = np.empty_like(members)
-    size = 0
-    fewest = len(q) + 1  # the largest (not y).q is the fewest y.q
-    for slot in members:
-        number = 0
-        for i in books.classes_of(state, slot):
-            number += q[i]
-        if number < fewest:
-            fewest = number
-            size = 0
-        if number == fewest:
-            k[size] = slot
-            size += 1
-    return k[:size]
+    number = np.zeros_like(members)  # y.q, least where (not y).q is largest
+    for j in range(len(members)):
+        for i in books.classes_of(state, members[j]):
+            number[j] += q[i]
+    return members[number == number.min()]
 
 
 @compiled
@@ -172,7 +159,7 @@ def distances(state, k, p, appearance, authors):
     return result
 
 
-@books.in_any_order
+@in_any_order
 def distance(counts, p, rest):
     """Return sum_i abs(l_i - p_i rest), several terms added at once."""
     total = 0.0
@@ -202,19 +189,10 @@ def leaving(k, gaps, size, authors):
     The authors take the lowest. A distance of m or more never wins, and where all are
     that far the lowest slot of K goes.
     """
-    bound = gaps.min() + TOLERANCE
-    if authors and bound >= size:
-        bound = np.inf
-    nearest = np.empty_like(k)
-    number = 0
-    for j in range(len(k)):
-        if gaps[j] <= bound:
-            nearest[number] = k[j]
-            number += 1
-    if authors:
-        nearest[0] = nearest[:number].min()
-        number = 1
-    return nearest[:number]
+    if not authors:
+        return k[gaps <= gaps.min() + TOLERANCE]
+    nearest = k[(gaps <= gaps.min() + TOLERANCE) | (gaps.min() + TOLERANCE >= size)]
+    return np.array([nearest.min()])
 
 
 @compiled
@@ -231,7 +209,7 @@ def choose(state, target, classes, u, authors):
     return sample_out(state, target, u, authors)  # line 16
 
 
-@books.called
+@called
 def sample_out(state, target, u, authors):
     """Return the slot to overwrite (Sec. 3.4)."""
     p, _, appearance = target
@@ -253,10 +231,7 @@ def observe(state, target, classes, rho):
     for i in classes:
         log_power[i] = rho * math.log(state.class_freq[i])
         if state.class_freq[i] == 1:
-            seen_before = 0
-            while appearance[seen_before] >= 0:
-                seen_before += 1
-            appearance[seen_before] = i
+            appearance[appearance.argmin()] = i  # the first of those that are -1
 
 
 @compiled
@@ -277,49 +252,6 @@ def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
             if authors:
                 observe(state, target, classes, rho)
     return -1
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The quantities by which PRS decides about one sample (Eqs. (1)-(5)).
-
-    Attributes
-    ----------
-    class_freq : int64 (C,)
-        Running frequency n_i that the decision rests on.
-    partition : float64 (C,)
-        Target share p_i of each class, Eq. (1); 0 where the class was not observed.
-    quota : float64 (C,)
-        Target number of samples m_i = m p_i.
-    weight : float64 (C,)
-        Weight w_i of each class of the sample, Eq. (2); 0 for the others.
-    acceptance : float
-        Probability s of entering, Eq. (2); 1 while the memory fills.
-    surplus : float64 (C,)
-        delta_i, the samples of a class above its target, Eq. (3).
-    scarce : bool (C,)
-        q_i, the observed classes with no surplus (in memory, for the authors' variant).
-    class_probability : float64 (C,)
-        Chance of each class to be the one that is shrunk; all 0 while the memory fills.
-    candidates : dict of int to int64 (K,)
-        For each class with a chance: the slots of the set K, ascending, Eq. (4).
-    distance : dict of int to float64 (K,)
-        Distance to the target without each candidate, Eq. (5), in the same order.
-    leaving : dict of int to int64
-        The slots of K that may be overwritten, ascending; one is drawn uniformly.
-    """
-
-    class_freq: np.ndarray
-    partition: np.ndarray
-    quota: np.ndarray
-    weight: np.ndarray
-    acceptance: float
-    surplus: np.ndarray
-    scarce: np.ndarray
-    class_probability: np.ndarray
-    candidates: dict[int, np.ndarray]
-    distance: dict[int, np.ndarray]
-    leaving: dict[int, np.ndarray]
 
 
 class PRS(Sampler):
@@ -394,7 +326,7 @@ class PRS(Sampler):
         self.log_power = np.zeros(self.num_classes)  # log n_i^rho
         self.appearance = np.full(self.num_classes, -1)  # classes as they came, then -1
 
-    def explain(self, label: np.ndarray) -> Decision:
+    def explain(self, label: np.ndarray) -> "Decision":
         """Show what would be decided if this sample came next (Eqs. (1)-(5)).
 
         Nothing changes. The quantities come from the functions that `place` runs.
@@ -420,47 +352,10 @@ class PRS(Sampler):
         >>> sampler.explain(np.array([False, True])).acceptance
         1.0
         """
-        (y,) = check_labels(np.asarray(label)[None], self.num_classes)
-        state, target = copy.deepcopy((self.state, self._target))
-        p, log_power, appearance = target
-        n, counts = state.class_freq, state.class_counts
-        size, authors = self.size, self._authors
-        classes = np.flatnonzero(y)
-        full = len(self) == size
-        if not authors:
-            observe(state, target, classes, self.rho)
-        observed = counts if authors else n
-        if observed.any():
-            partition(p, log_power, observed)
-        delta = surplus(counts, p, authors)
-        q = scarce(observed, delta)
-        weight = np.zeros(self.num_classes)
-        chance = np.zeros(self.num_classes)
-        s = float(len(classes) > 0)
-        if len(classes) > 0:
-            weight[classes] = weights(classes, n)
-        if len(classes) > 0 and full:
-            s = acceptance(classes, n, p, size, authors)
-        if full:
-            chance = class_probability(delta, counts, authors)
-        shown = {}
-        for c in np.flatnonzero(chance).tolist():
-            k = np.sort(candidates(state, c, q))
-            gaps = distances(state, k, p, appearance, authors)
-            shown[c] = k, gaps, leaving(k, gaps, size, authors)
-        return Decision(
-            class_freq=n,
-            partition=p.astype(np.float64),
-            quota=size * p.astype(np.float64),
-            weight=weight,
-            acceptance=s,
-            surplus=delta.astype(np.float64),
-            scarce=q,
-            class_probability=chance,
-            candidates={c: sets[0] for c, sets in shown.items()},
-            distance={c: sets[1] for c, sets in shown.items()},
-            leaving={c: sets[2] for c, sets in shown.items()},
-        )
+        from prslib.samplers.explain import explain
+
+        (y,) = bool_labels(np.asarray(label)[None], self.num_classes)
+        return explain(self, y)
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Refuse shares outside 0 to 1, and another order than one of all classes."""
@@ -476,12 +371,8 @@ class PRS(Sampler):
         )
         expect("appearance", right, f"the classes {observed}, then -1", order)
 
-    @property
-    def _target(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.partition, self.log_power, self.appearance
-
     def _decide(
         self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray
     ) -> None:
-        options = self._target, self.rho, self._authors
-        self._run(place, labels, uniforms, slots, *options)
+        target = self.partition, self.log_power, self.appearance
+        self._run(place, labels, uniforms, slots, target, self.rho, self._authors)

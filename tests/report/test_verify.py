@@ -96,6 +96,11 @@ def test_runs_that_differ_from_their_rows_are_a_fault(profile, monkeypatch):
     assert "no table has its scores" in faults(folder)
 
 
+def test_a_table_without_schedules_has_them_as_text():
+    (schedule,) = verify._table("schedule,value\n,1.5\n")["schedule"]
+    assert schedule == ""
+
+
 def test_claims_are_decided_again_from_the_tables(profile):
     folder, tables = profile
     claims = pd.read_csv(folder / "ledger_claims.csv")

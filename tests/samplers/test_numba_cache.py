@@ -3,6 +3,13 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import numba
+import pytest
+
+from prslib.samplers.compiling import first_call
 
 CODE = """
 import numpy as np
@@ -47,3 +54,14 @@ def test_a_cache_from_another_processor_serves_both(tmp_path):
         len(list(tmp_path.rglob("*.nbc"))) > files
     )  # compiled again, beside the first
     assert placed(tmp_path).stdout == first.stdout
+
+
+def test_what_cannot_be_compiled_is_no_damage(tmp_path):
+    index = tmp_path / "place.nbi"
+    index.touch()
+    stats = SimpleNamespace(cache_path=tmp_path)
+    error = numba.core.errors.TypingError("no such type")
+    place = Mock(side_effect=error, overloads={}, stats=stats)
+    with pytest.raises(numba.core.errors.TypingError):
+        first_call("PRS", place)
+    assert index.exists() and place.call_count == 1

@@ -1,0 +1,50 @@
+"""How numba compiles the samplers, and what their first call says and mends."""
+
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numba
+
+# a call that is not inlined counts the users of each of State's arrays, which costs
+# more than most functions here do
+compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
+# not inlined: for what is called seldom, so that it is compiled only once
+called = numba.njit(cache=True, error_model="numpy")
+# the terms of a sum may be added in any order, so that several are added at once
+in_any_order = numba.njit(cache=True, fastmath={"reassoc", "nsz"})
+
+
+def first_call(name: str, place: Any, *arguments: Any) -> int:
+    """Call a function that numba loads or compiles; a damaged cache is made again."""
+    notice = threading.Timer(1.0, tell_that_it_compiles, [name])
+    notice.start()
+    try:
+        return place(*arguments)
+    except numba.core.errors.NumbaError:  # the arguments cannot be compiled
+        raise
+    except Exception as error:  # whatever a damaged file leads to
+        index = [*Path(place.stats.cache_path).glob("*.nbi")]
+        if place.overloads or not index:  # it was loaded, and failed by itself
+            raise
+        warnings.warn(
+            f"expected numba's cache in {place.stats.cache_path} as numba wrote it, "
+            f"got other files ({error}); compiling again",
+            stacklevel=5,
+        )
+        for file in index:
+            file.unlink(missing_ok=True)
+        return place(*arguments)
+    finally:
+        notice.cancel()
+
+
+def tell_that_it_compiles(name: str) -> None:
+    """Say what the first call waits for."""
+    print(
+        f"prslib: compiling {name} for this processor, once, for some seconds",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,96 @@
+"""The quantities by which PRS decides, from the functions that it runs."""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from prslib.samplers import prs
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The quantities by which PRS decides about one sample (Eqs. (1)-(5)).
+
+    Attributes
+    ----------
+    class_freq : int64 (C,)
+        Running frequency n_i that the decision rests on.
+    partition : float64 (C,)
+        Target share p_i of each class, Eq. (1); 0 where the class was not observed.
+    quota : float64 (C,)
+        Target number of samples m_i = m p_i.
+    weight : float64 (C,)
+        Weight w_i of each class of the sample, Eq. (2); 0 for the others.
+    acceptance : float
+        Probability s of entering, Eq. (2); 1 while the memory fills.
+    surplus : float64 (C,)
+        delta_i, the samples of a class above its target, Eq. (3).
+    scarce : bool (C,)
+        q_i, the observed classes with no surplus (in memory, for the authors' variant).
+    class_probability : float64 (C,)
+        Chance of each class to be the one that is shrunk; all 0 while the memory fills.
+    candidates : dict of int to int64 (K,)
+        For each class with a chance: the slots of the set K, ascending, Eq. (4).
+    distance : dict of int to float64 (K,)
+        Distance to the target without each candidate, Eq. (5), in the same order.
+    leaving : dict of int to int64
+        The slots of K that may be overwritten, ascending; one is drawn uniformly.
+    """
+
+    class_freq: np.ndarray
+    partition: np.ndarray
+    quota: np.ndarray
+    weight: np.ndarray
+    acceptance: float
+    surplus: np.ndarray
+    scarce: np.ndarray
+    class_probability: np.ndarray
+    candidates: dict[int, np.ndarray]
+    distance: dict[int, np.ndarray]
+    leaving: dict[int, np.ndarray]
+
+
+def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
+    """Return what would be decided if a sample with the labels y came next."""
+    state = copy.deepcopy(sampler.state)
+    p, log_power, appearance = target = copy.deepcopy(
+        (sampler.partition, sampler.log_power, sampler.appearance)
+    )
+    size, authors = sampler.size, sampler.variant == "authors"
+    n, counts = state.class_freq, state.class_counts
+    full = len(sampler) == size
+    classes = np.flatnonzero(y)
+    if not authors:
+        prs.observe(state, target, classes, sampler.rho)
+    observed = counts if authors else n
+    if observed.any():
+        prs.partition(p, log_power, observed)
+    delta = prs.surplus(counts, p, authors)
+    q = prs.scarce(observed, delta)
+    weight, s = np.zeros(len(n)), 0.0
+    if len(classes) > 0:
+        weight[classes] = prs.weights(classes, n)
+        s = prs.acceptance(classes, n, p, size, authors) if full else 1.0
+    chance = np.zeros(len(n))
+    if full:
+        chance = prs.class_probability(delta, counts, authors)
+    k, gaps, nearest = {}, {}, {}
+    for c in np.flatnonzero(chance).tolist():
+        k[c] = np.sort(prs.candidates(state, c, q))
+        gaps[c] = prs.distances(state, k[c], p, appearance, authors)
+        nearest[c] = prs.leaving(k[c], gaps[c], size, authors)
+    p = p.astype(np.float64)
+    return Decision(
+        class_freq=n,
+        partition=p,
+        quota=size * p,
+        weight=weight,
+        acceptance=s,
+        surplus=delta.astype(np.float64),
+        scarce=q,
+        class_probability=chance,
+        candidates=k,
+        distance=gaps,
+        leaving=nearest,
+    )
