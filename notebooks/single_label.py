@@ -195,7 +195,8 @@ for name, second, third, order in found:
     plot_progression(shown, axes[0], "accuracy")
     last = second[second["trained_tasks"] == 5]
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    join_panels(figure, f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest")
+    title = f"{name}: {order}, chosen as it fits best, and the {settings.search[0]} nearest"
+    join_panels(figure, title)
     settings.save(figure, pd.concat([shown, last]), f"{name}_nearest")
 
 # %% [markdown]
