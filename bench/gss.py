@@ -155,7 +155,9 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     figure, axes = plt.subplots(1, 2, figsize=(9, 2.9))
     for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
         bars = ax.barh(rows["contestant"], rows["crs_steps"], color="0.35")
-        for bar, steps in zip(bars, rows["crs_steps"], strict=True):  # left of the limits
+        for bar, steps in zip(
+            bars, rows["crs_steps"], strict=True
+        ):  # left of the limits
             at = 0.2, bar.get_y() + bar.get_height() / 2
             ax.text(*at, f"{steps:.1f}", va="center", color="white", fontsize=9)
         ax.axvline(

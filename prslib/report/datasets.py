@@ -202,7 +202,10 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     ax.grid(False)
     ax.set(xlabel="class", ylabel="class")
     bar = ax.figure.colorbar(
-        shown, ax=ax, label="images with both classes, log scale; blank: none", shrink=0.7
+        shown,
+        ax=ax,
+        label="images with both classes, log scale; blank: none",
+        shrink=0.7,
     )
     bar.ax.yaxis.set_major_formatter("{x:g}")
     return ax

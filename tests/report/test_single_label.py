@@ -35,7 +35,9 @@ def test_the_search_is_the_one_that_the_paper_profile_shows(monkeypatch):
     monkeypatch.setattr(single_label, "load_dataset", lambda *_, **__: None)
     monkeypatch.setattr(single_label, "published_row", lambda _: theirs)
     second, third = single_label.searched_orders("imbal-mnistseq", [400, 10])
-    drawn = pd.read_csv(project_root() / "figures/paper/single_label_imbal-mnistseq_search.csv")
+    drawn = pd.read_csv(
+        project_root() / "figures/paper/single_label_imbal-mnistseq_search.csv"
+    )
     pd.testing.assert_frame_equal(third.round(6), drawn.fillna({"variant": ""}))
     assert set(third["schedule"]) <= set(second["schedule"])
 
