@@ -155,13 +155,18 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     figure, axes = plt.subplots(1, 2, figsize=(9, 2.9))
     for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
         bars = ax.barh(rows["contestant"], rows["crs_steps"], color="0.35")
-        ax.bar_label(bars, fmt="%.1f", label_type="center", color="white", fontsize=9)
+        for bar, steps in zip(
+            bars, rows["crs_steps"], strict=True
+        ):  # left of the limits
+            at = 0.2, bar.get_y() + bar.get_height() / 2
+            ax.text(*at, f"{steps:.1f}", va="center", color="white", fontsize=9)
         ax.axvline(
-            MOST, color="black", linewidth=1, label=f"all samples looked at: {MOST}"
-        )
+            MOST, color="black", linewidth=1,
+            label=f"images that GSS looks at, over those of CRS: {MOST}",
+        )  # fmt: skip
         ax.axvline(
             TARGETS[model], color=HUES[1], linestyle="--", linewidth=1.4,
-            label="limit set for GSS beforehand",
+            label="most that GSS may cost, set beforehand",
         )  # fmt: skip
         ax.set(title=model, xlabel="cost of a training step (CRS steps)")
         ax.margins(x=0.15)
@@ -169,7 +174,8 @@ def draw(table: pd.DataFrame) -> plt.Figure:
         ax.invert_yaxis()
     axes[1].set_yticklabels([])
     handles, names = axes[1].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower right", ncols=2)
+    figure.suptitle("A training step of GSS and of CRS, one thread")
+    figure.legend(handles, names, loc="outside lower center", ncols=2)
     return figure
 
 

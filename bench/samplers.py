@@ -323,6 +323,13 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
         ax.set_xlim(
             table["lowest"].min() / 2, 60 * table["highest"].max()
         )  # room for the numbers
+    kinds = {"ours": "ours, compiled", "plain": "ours, plain numpy"}
+    kinds |= {"Avalanche": "in Avalanche"}
+    for kind, label in kinds.items():
+        fill = "0.4" if kind == "ours" else "white"
+        look = {"marker": markers[kind], "color": "0.4", "markerfacecolor": fill}
+        ax.plot([], [], label=label, linestyle="", markersize=8, **look)
+    join_panels(figure, "Samples that a sampler takes, median and range, one thread")
 
 
 def zipf(length: int, num_classes: int, rng: np.random.Generator) -> np.ndarray:

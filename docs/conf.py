@@ -54,7 +54,7 @@ def formula(self, node):
 def keep_short_cells_whole(_app, doctree):
     """Mark the cells of tables that must not wrap: "79.4 ± 2.3" stays on one line."""
     for cell in doctree.findall(nodes.entry):
-        if len(cell.astext()) <= 36:
+        if len(cell.astext()) <= 24:
             cell["classes"].append("short")
 
 

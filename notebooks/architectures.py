@@ -101,8 +101,9 @@ for name in settings.dataset:
     display(architectures.offline_table(shown))
 
 # %% [markdown]
-# Filled marks are ours, hollow ones the paper's on the data set that ours stands in for. The
-# paper's name of a network is in brackets. A setting that was not trained has no mark.
+# Filled marks are ours, hollow ones the paper's, which stand beside the paper's own images alone.
+# "convnet [ResNet101]" takes the place of the paper's ResNet-101, and the other networks are built
+# upon it. A setting that was not trained has no mark.
 
 # %%
 from prslib.report.style import join_panels
@@ -113,7 +114,7 @@ for name in settings.dataset:
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         architectures.plot_architectures(shown[shown["metric"] == metric], ax, metric)
-    join_panels(figure, f"{name}: Multitask by network [paper's], {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: Multitask by network, {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 
 # %% [markdown]
@@ -154,7 +155,7 @@ for name in settings.dataset:
     parts = architectures.in_order(shown).groupby("network", sort=False)
     for ax, (network, part) in zip(axes, parts, strict=True):
         plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
-    join_panels(figure, f"{name}: mAP by network [paper's], {seeds_told(settings.seeds)}")
+    join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 
 # %% [markdown]

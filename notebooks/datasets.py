@@ -54,6 +54,8 @@ settings
 #
 # Without the released id files, NUS-WIDEseq is derived here from all of NUS-WIDE's labels. Its
 # tasks differ from the published ones, which contain only images whose links worked at the time.
+# Its groups are the released ones. They do not follow these counts: some minority classes have more
+# images than moderate ones.
 
 # %%
 import matplotlib.pyplot as plt
@@ -109,7 +111,7 @@ for name, source in sources.items():
     data, matrix = sets[name], datasets.cooccurrence(sets[name], source)
     figure, ax = plt.subplots(figsize=(12, 11))
     task = datasets.class_statistics(data)["task"].to_numpy()
-    datasets.plot_cooccurrence(matrix, task, ax).set_title(name)
+    datasets.plot_cooccurrence(matrix, task, ax).set_title(f"{name}: which classes meet")
     settings.save(figure, matrix.reset_index(names="class"), f"cooccurrence_{name}")
 
 # %% [markdown]

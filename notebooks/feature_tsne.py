@@ -109,6 +109,7 @@ for name in settings.dataset:
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
         part = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
         plot_groups(part, ax, metric)
+    axes[0].set_ylim(0, 100)
     axes[1].set_ylabel("silhouette, times 100")
     join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")
     settings.save(figure, rows[rows["dataset"] == name], f"separation_{name}")

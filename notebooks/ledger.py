@@ -97,8 +97,8 @@ settings.save(figure, run, "agreement")
 # below 0, which shows the opposite. An interval within 2 points of 0 shows that there is *no
 # difference* larger than its ends. Otherwise the claim is *undecided*, as it is with fewer than
 # five seeds, or where a seed drops out because it never learned what a row measures. Intervals and
-# the column `uncorrected` are about one row each. Many rows are tested at once, so the last column
-# is corrected for their number (`after Holm`).
+# the column `uncorrected` are about one row each. Many rows are tested at once, so the column
+# `after Holm` is corrected for their number.
 #
 # The weakest of many noisy cells lies low even where all are right. The upper end of such a claim's
 # interval is therefore the lowest of the cells' own upper ends, each at a level corrected for the

@@ -122,10 +122,11 @@ for name in settings.dataset:
 # %% [markdown]
 # ## The groups
 #
-# Marks are means over seeds, strokes go from the lowest to the highest seed. The hollow mark is the
-# paper's number for the data set that ours stands in for. The minority classes show most clearly
-# what a memory does. On `cocoseq-mini` their C-F1 is near 0 for every method: after one pass over so
-# few images hardly any rare class is predicted. mAP needs no decision and tells the methods apart.
+# Marks are means over seeds, strokes go from the lowest to the highest seed. Hollow marks are the
+# paper's numbers, where the images are the paper's; those beside a stand-in are in the table above,
+# as heights do not compare. The minority classes show most clearly what a memory does. On
+# `cocoseq-mini` their C-F1 is near 0 for every method: after one pass over so few images hardly any
+# rare class is predicted. mAP needs no decision and tells the methods apart.
 
 # %%
 from prslib.report.style import join_panels, plot_groups

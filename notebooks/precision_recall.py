@@ -86,9 +86,10 @@ for name in settings.dataset:
 # %% [markdown]
 # ## Precision against recall
 #
-# Every method in every group: ours filled, the paper's hollow, a line from one to the other. The
-# grey curves join points of the same F1, which is written on them. Below the dashed line a method
-# predicts a class too often, above it too seldom.
+# Every method in every group: ours filled, the paper's hollow, a line from one to the other. Both
+# axes have a square-root scale, as rare classes lie near 0. The grey curves join points of the same
+# F1, which is written on them. Below the dashed line a method predicts a class too often, above it
+# too seldom.
 
 # %%
 from prslib.report.precision_recall import plot_precision_recall

@@ -104,7 +104,7 @@ for name in names:
     for ax in axes.flat[len(settings.orders) :]:
         ax.remove()
     join_panels(figure, f"{name}: whole test set, {len(settings.seeds)} seeds")
-    settings.save(figure, rows[name], single_label.paper_table(name))
+    settings.save(figure, rows[name], name)
 
 # %% [markdown]
 # ## What holds
@@ -121,7 +121,7 @@ for name in names:
     figure = contrast_panels(
         gaps, "Accuracy after each task, PRS minus CRS", "trained_tasks", "order"
     )
-    settings.save(figure, gaps, f"{single_label.paper_table(name)}_prs_minus_crs")
+    settings.save(figure, gaps, f"{name}_prs_minus_crs")
     display(Markdown(in_short(gaps)))
 
 # %% [markdown]
@@ -140,7 +140,7 @@ for name in mlps:
     single_label.plot_order_spread(last, axes[0])
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
     join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
-    settings.save(figure, by_order[name], f"{single_label.paper_table(name)}_orders")
+    settings.save(figure, by_order[name], f"{name}_orders")
 
 # %%
 for name in mlps:
@@ -164,8 +164,7 @@ for name in mlps:
         single_label.order_scores(name, drawn, ["PRS"], [0], variant=variant)
         for variant in ("paper", "authors")
     )
-    both, table = pd.concat([paper, authors]), single_label.paper_table(name)
-    settings.save(None, both, f"{table}_variants")
+    settings.save(None, pd.concat([paper, authors]), f"{name}_variants")
     display(Markdown(f"- {single_label.variant_sentence(paper, authors)}"))
 
 # %% [markdown]
@@ -184,7 +183,7 @@ found = []
 for name in mlps if settings.search else []:
     second, third = single_label.searched_orders(name, settings.search)
     nearest = single_label.distances(third)
-    settings.save(None, third, f"{single_label.paper_table(name)}_search")
+    settings.save(None, third, f"{name}_search")
     sentences = single_label.search_sentences(nearest)
     display(nearest.round(1), Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
     found.append((name, second, third, nearest["schedule"].iloc[0]))
@@ -196,14 +195,15 @@ for name, second, third, order in found:
     plot_progression(shown, axes[0], "accuracy")
     last = second[second["trained_tasks"] == 5]
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    join_panels(figure, f"{name}: the nearest order, {order}, and the {settings.search[0]} nearest")
-    table = single_label.paper_table(name)
-    settings.save(figure, pd.concat([shown, last]), f"{table}_nearest")
+    title = f"{name}: {order}, chosen as it fits best, and the {settings.search[0]} nearest"
+    join_panels(figure, title)
+    settings.save(figure, pd.concat([shown, last]), f"{name}_nearest")
 
 # %% [markdown]
 # ## What can be concluded, and what cannot
 #
-# From the paper profile, on MNIST itself (`figures/paper/single_label_mnist*.csv`), five seeds:
+# From the paper profile, on MNIST itself (`figures/paper/single_label_imbal-mnistseq*.csv`), five
+# seeds:
 #
 # - **The table can be reproduced, except for GSS.** Multitask, which knows no order, is close to
 #   the paper's number. Among the orders of the last round two, which both begin with {1, 2}, agree

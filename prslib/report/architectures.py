@@ -105,7 +105,7 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     )
     return rows.assign(
         architecture=names,
-        network=rows["model"].str.partition("_")[0] + " [" + names + "]",
+        network=rows["model"].map(_network),
         paper_epochs=paper,
         setting=ours + theirs + ", " + rows["test_set"],
     )
@@ -134,6 +134,13 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     """Choose each network's rows with the most ("max") or the fewest ("min") frozen stages."""
     count = rows["frozen_stages"]
     return rows[count == count.groupby(rows["model"]).transform(which)]
+
+
+def _network(model: str) -> str:
+    """Name a network, what is built upon it, and the paper's that it stands for."""
+    plain, _, built = model.partition("_")
+    theirs = MODELS[model].stands_for
+    return f"{plain} with {theirs}" if built else f"{plain} [{theirs}]"
 
 
 def _rank(architecture: str) -> int:

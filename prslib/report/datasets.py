@@ -202,7 +202,10 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     ax.grid(False)
     ax.set(xlabel="class", ylabel="class")
     bar = ax.figure.colorbar(
-        shown, ax=ax, label="images with both classes, log scale", shrink=0.7
+        shown,
+        ax=ax,
+        label="images with both classes, log scale; blank: none",
+        shrink=0.7,
     )
     bar.ax.yaxis.set_major_formatter("{x:g}")
     return ax
@@ -218,7 +221,7 @@ def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
         f"{frame['groups'].iloc[-1]} tasks keep {last[1]:.0f} %", last, xytext=(-8, 4),
         textcoords="offset points", ha="right", va="bottom", color=HUES[1],
     )  # fmt: skip
-    ax.margins(y=0.15)
+    ax.set_ylim(0, 100)
     ax.set(xlabel="merges done", ylabel="images within one group (%)")
     return ax
 

@@ -379,14 +379,12 @@ def sentences(table: pd.DataFrame) -> list[str]:
 def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one measure of the memories of one data set over the stream, means over seeds."""
     means = frame.groupby(["deviation", "images"], sort=False)["value"].mean()
-    for name in [
-        *DEVIATIONS,
-        "CRS",
-        "PRS",
-    ]:  # PRS on top of those that coincide with it
+    for name in ["PRS", "CRS", *DEVIATIONS]:
         colour, dash = LOOK[name]
-        width = 2.2 if name in COLOURS else 1.4
-        ax.plot(means[name], color=colour, linestyle=dash, linewidth=width, label=name)
+        line = {"color": colour, "linestyle": dash, "linewidth": 1.4}
+        if name in COLOURS:  # broad and pale, so that what runs along it shows
+            line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
+        ax.plot(means[name], label=name, **line)
     ax.set(xlabel="images of the stream (%)", ylabel=MEASURES[frame["measure"].iloc[0]])
     ax.set_ylim(0, None)
     ax.legend()

@@ -221,8 +221,9 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
     rows = list(decided.itertuples())
     columns = {
         "claim": [row.statement for row in rows],
-        "where": [row.source for row in rows],
         "data": [_data(row) for row in rows],
+        "after Holm": [_verdict(row, row.verdict) for row in rows],
+        "uncorrected": [_verdict(row, row.alone) for row in rows],
         "effect": [_effect(row) for row in rows],
         "weakest cell": [_cells(row) for row in rows],
         **{metric: _by_itself(decided, metric) for metric in METRICS},
@@ -230,8 +231,7 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
             "" if np.isnan(row.published) else f"{row.published:+.1f}" for row in rows
         ],
         "seeds": [row.seeds or "" for row in rows],
-        "uncorrected": [_verdict(row, row.alone) for row in rows],
-        "after Holm": [_verdict(row, row.verdict) for row in rows],
+        "where": [row.source for row in rows],
     }
     return pd.DataFrame(columns)
 
@@ -241,7 +241,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     return account(run[several])[
-        ["claim", "data", "effect", "paper", "seeds", "uncorrected"]
+        ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
     ]
 
 
@@ -253,11 +253,11 @@ def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> 
     columns = [
         "claim",
         "data",
+        "uncorrected",
         "effect",
         "weakest cell",
         *METRICS,
         "paper",
-        "uncorrected",
     ]
     return as_markdown(table[columns].rename(columns={"uncorrected": "verdict"}))
 

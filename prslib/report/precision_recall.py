@@ -13,6 +13,8 @@ from prslib.training.config import RunConfig, configs_of, paired
 from prslib.training.methods import METHODS
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
+TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
+LOWEST = -0.5  # room for marks at 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,17 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     """Draw precision over recall of "C" or "O" with lines of equal F1 (Appendix, "CP, CR")."""
+    # their square roots, so that rare classes are not one heap at 0
+    roots = {
+        "functions": (
+            lambda score: np.sign(score) * np.sqrt(np.abs(score)),
+            lambda root: np.sign(root) * root**2,
+        )
+    }
+    ax.set_xscale("function", **roots)
+    ax.set_yscale("function", **roots)
+    ends = {"xlim": (LOWEST, 103), "ylim": (LOWEST, 103), "box_aspect": 1}
+    ax.set(xticks=TICKS, yticks=TICKS, **ends)
     recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
@@ -71,7 +84,6 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
         )
         ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
         ax.plot(*ours, **look, linestyle="", markersize=7, label=method)
-    ax.set(xlim=(-4, 103), ylim=(-4, 103), aspect="equal")
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")
     ax.grid(False)
     draw_legend(frame, ax, "")

@@ -152,11 +152,6 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values("rms", kind="stable").reset_index()
 
 
-def paper_table(dataset: str) -> str:
-    """Return the name of the paper's table for a data set, "mnist" or "svhn"."""
-    return TABLES[load_dataset(dataset, images=False).stands_for]
-
-
 def accuracies(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
     frames = []
@@ -243,7 +238,7 @@ def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
 
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the last accuracy of every order as a dot, the paper's number as a dash (Appendix)."""
+    """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
     methods = in_order(frame["method"])
     for position, method in enumerate(methods):
         rows = frame[frame["method"] == method]
@@ -251,10 +246,9 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
             -0.3, 0.3, len(rows)
         )  # side by side, in the rows' order
         ax.scatter(places, rows["value"], s=9, alpha=0.5, color=COLOURS[method])
-        theirs = rows["published"].iloc[0]
-        ends = position - 0.4, position + 0.4
-        label = "paper" if position == 0 else None
-        ax.hlines(theirs, *ends, color="black", linewidth=1.8, zorder=5, label=label)
+    theirs = frame.groupby("method")["published"].first().reindex(methods)
+    star = {"s": 170, "marker": "*", "color": "black", "zorder": 5}
+    ax.scatter(range(len(methods)), theirs, label="paper", edgecolor="white", **star)
     ax.legend()
     ax.set_xticks(range(len(methods)), methods)
     ax.set(xlabel="", ylabel="accuracy after the last task (%)", ylim=(0, 100))
@@ -271,12 +265,11 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
         values[y],
         s=9,
         alpha=0.5,
-        color=COLOURS[y],
+        color="0.35",  # of neither method
         label="ours, one order each",
     )
-    ax.scatter(
-        theirs[x], theirs[y], s=170, marker="*", color="black", label="paper", zorder=5
-    )
+    star = {"s": 170, "marker": "*", "color": "black", "zorder": 5}
+    ax.scatter(theirs[x], theirs[y], label="paper", edgecolor="white", **star)
     ax.legend()
     ax.set(
         xlim=(0, 100),

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from prslib.datasets import DATASETS
 from prslib.paths import PACKAGE
 from prslib.report.tables import GROUPS
 from prslib.training.methods import METHODS
@@ -47,7 +48,7 @@ HOLLOW = {
 }  # the paper's numbers
 Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
 SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
-DODGE = 0.05  # tasks from one method's curve to the next, which may coincide
+DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 LETTER = 0.085  # inches that a letter of the legend takes
 
 
@@ -119,6 +120,7 @@ def draw_marks(
     looks: dict[str, dict],
 ) -> None:
     """Draw means as marks, seeds as strokes from low to high, the paper's hollow."""
+    frame = without_far_numbers(frame)
     frame = frame.assign(
         place=frame[x].map({name: place for place, name in enumerate(order)})
     )
@@ -148,6 +150,15 @@ def draw_marks(
     ax.set_xticks(range(len(order)), order)
     ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5))
     draw_legend(frame, ax, "")
+
+
+def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
+    if "published" not in frame or "dataset" not in frame:
+        return frame
+    far = frame["dataset"].map(lambda name: DATASETS[name].relation == "stand-in")
+    beside = far & frame["value"].notna()  # the paper alone stays
+    return frame.assign(published=frame["published"].mask(beside))
 
 
 def _side(number: int, looks: dict) -> float:
@@ -219,10 +230,10 @@ def draw_curves(
         sd = cells["std"].fillna(0)
         low, middle, high = (back(cells["mean"] + side * sd) for side in (-1, 0, 1))
         at = cells.index + dodge * _side(number, looks)
-        if len(at) == 1:
-            ax.axhline(
-                middle[0], linestyle="--", linewidth=1, color=look["color"], zorder=1
-            )
+        if len(at) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
+            line = {"linestyle": "--", "linewidth": 1.2, "zorder": 1}
+            ax.axhline(middle[0], color=look["color"], label=name, **line)
+            continue
         ax.plot(at, middle, label=name, **look)
         if dodge:
             ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
@@ -237,7 +248,7 @@ def draw_curves(
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
-    looks = looks_of(frame["method"])
+    frame, looks = without_far_numbers(frame), looks_of(frame["method"])
     draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
     if "published" in frame:
         for number, (method, look) in enumerate(looks.items()):
@@ -246,6 +257,10 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
                 .groupby("trained_tasks")["published"]
                 .first()
             )
+            if len(theirs.dropna()) == 1 and frame["trained_tasks"].nunique() > 1:
+                line = {"linestyle": ":", "linewidth": 1.2, "zorder": 1}
+                ax.axhline(theirs.dropna().iloc[0], color=look["color"], **line)
+                continue
             at = theirs.index + DODGE * _side(number, looks)
             ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

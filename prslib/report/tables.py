@@ -28,7 +28,7 @@ PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
 _CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
 _VALUES = ("value", "draws", "published")
-NEXT = "\N{NO-BREAK SPACE}"  # keeps a mean and its deviation in one line
+NEXT = "\N{NO-BREAK SPACE}"  # keeps a deviation and its sign in one line
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 
@@ -150,7 +150,7 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         table = main_table(averages, dataset, *layout, measure=measure, **more)
         if table.empty:
             continue
-        numbers = table.map(lambda cell: float(cell.partition(NEXT)[0] or "nan"))
+        numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
         methods, sources = (
             table.index.get_level_values(name) for name in ("method", "source")
         )
@@ -176,7 +176,7 @@ def main_table(
 ) -> pd.DataFrame:
     """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
-    texts = {"sd": f"{NEXT}±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
+    texts = {"sd": f" ±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
     said = {
         k: rows[k].map(text.format).where(rows[k].notna(), "")
         for k, text in texts.items()

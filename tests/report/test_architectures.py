@@ -127,7 +127,7 @@ def test_the_table_begins_with_the_plain_network_and_one_epoch(rows):
     assert list(table.index[:3]) == [
         ("convnet [ResNet101]", "1 epoch, balanced"),
         ("convnet [ResNet101]", "2 epochs (paper 10), imbalanced"),
-        ("convnet [Attention Consistency]", "1 epoch, balanced"),
+        ("convnet with Attention Consistency", "1 epoch, balanced"),
     ]
     assert list(table.columns[:2]) == [("C-F1", "ours"), ("C-F1", "paper")]
     assert table.iloc[0].tolist() == [50.0, 55.3, 50.0, 54.7, 50.0, 56.8]

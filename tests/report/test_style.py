@@ -73,6 +73,13 @@ def test_distances_are_marks_by_weights_with_a_line_at_zero(ax):
     ]
 
 
+def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
+    frame = pd.DataFrame({"dataset": ["cocoseq-mini", "digits49seq", "digits49seq"]})
+    frame = frame.assign(value=[50.0, 80.0, np.nan], published=[55.0, 25.0, 25.0])
+    shown = style.without_far_numbers(frame)["published"]
+    np.testing.assert_array_equal(shown, [55.0, np.nan, 25.0])
+
+
 def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line(ax):
     frame = pd.DataFrame(
         {
@@ -89,7 +96,7 @@ def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line
     assert drawn["PRS"].get_xdata()[0] < drawn["OCDM"].get_xdata()[0]
     heights = [list(line.get_ydata()) for line in ax.lines]
     assert [80, 80] in heights and [63.4, 58.6] in heights
-    np.testing.assert_allclose(strokes(ax)[1], [51 - 2**0.5, 51 + 2**0.5])
+    np.testing.assert_allclose(strokes(ax)[0], [51 - 2**0.5, 51 + 2**0.5])
 
 
 def test_differences_are_filled_where_clear_and_panels_share_their_range():
