@@ -6,7 +6,7 @@ import argparse
 import csv
 import hashlib
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPException
@@ -88,7 +88,6 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--annotations", required=True, **folder)
     parser.add_argument("--images", required=True, **folder)
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
-    add_workers(parser)
     example = "cocoseq --backbone resnet50"
     parser = add("features", HELP["features"], prepare_features, example)
     parser.add_argument("name", choices=list(SETS))
@@ -142,7 +141,7 @@ def prepare_set(options: argparse.Namespace) -> None:
                 f"expected these images in {folder}, got those of another selection "
                 "(other ids or other annotations); move it away or delete it"
             )
-        open_rows(file, len(stored), PIXELS, np.uint8, whole=True)
+        open_rows(file, len(stored), PIXELS, whole=True)
         print(f"nothing to do: {file} is whole; delete {folder} to make it again")
         return
     problems = {}
@@ -153,14 +152,14 @@ def prepare_set(options: argparse.Namespace) -> None:
         selection = selection.keep(there)
     folder.mkdir(exist_ok=True)
     with alone_in(folder):
-        rows = RowFile(file, selection.files.tolist(), PIXELS, np.uint8)
+        rows = RowFile(file, selection.files.tolist(), PIXELS)
         corpus.save(folder / "corpus.npz")
         selection.save(folder / "labels.npz")  # studies of labels can begin
         if images is None:
             print(f"labels only, in {folder}; give --images to decode the images")
             return
-        read = partial(read_image, images)
-        broken = rows.fill(rows.sources, options.workers, "decoding", read)
+        decode = partial(read_images, partial(read_image, images))
+        broken = rows.fill(rows.sources, decode, options.workers, "decoding")
         problems |= {rows.sources[row]: reason for row, reason in broken.items()}
         with open(folder / "left_out.csv", "w", newline="", encoding="utf-8") as stream:
             csv.writer(stream).writerows([("file", "reason"), *problems.items()])
@@ -171,6 +170,19 @@ def prepare_set(options: argparse.Namespace) -> None:
     print(
         f"{folder}: {describe(selection)}; {len(problems)} left out, see left_out.csv"
     )
+
+
+def read_images(read: Callable, names: Sequence[str]) -> list[np.ndarray | str]:
+    """Read images; of one that cannot be read, say why."""
+    images: list[np.ndarray | str] = []
+    for name in names:
+        try:
+            images.append(read(name))
+        except FileNotFoundError:
+            images.append("missing")
+        except OSError as error:
+            images.append(f"broken: {error}")
+    return images
 
 
 def files_in(root: Path, files: np.ndarray) -> np.ndarray:
@@ -247,7 +259,7 @@ def download_ids(prepared: PreparedSet, folder: Path) -> None:
 
 def prepare_mini(options: argparse.Namespace) -> None:
     """Make the embedded features again and, where asked to, put them in their place."""
-    made = features.remake_mini(options.annotations, options.images, options.workers)
+    made = features.remake_mini(options.annotations, options.images)
     print(made)
     if options.embed:
         with replacing(features.EMBEDDED) as file:

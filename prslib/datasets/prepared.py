@@ -152,7 +152,7 @@ class Selection:
 def open_images(folder: Path, count: int) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
     try:
-        return open_rows(folder / "images.bin", count, PIXELS, np.uint8)
+        return open_rows(folder / "images.bin", count, PIXELS)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"expected the images of {folder.name} in {folder}, got labels alone or "
@@ -294,7 +294,7 @@ class PreparedSet:
         task = np.full(len(corpus.key), -1, dtype=np.int64)
         rows = {}
         for split, lists in ids.items():
-            of_tasks = [_look_up(corpus, keys, self.id_halves[split]) for keys in lists]
+            of_tasks = [look_up(corpus, keys, self.id_halves[split]) for keys in lists]
             for number, images in enumerate(of_tasks):
                 task[images] = number
             rows[split] = np.concatenate(of_tasks)
@@ -405,7 +405,7 @@ class PreparedSet:
         return np.array(ids, dtype=np.int64)
 
 
-def _look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.ndarray:
+def look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.ndarray:
     """Return the rows of ids; the halves are searched in their order."""
     row = {}
     for is_test in reversed(halves):  # what the first one has counts
