@@ -28,9 +28,8 @@ from prslib.paths import cache_dir, ending_with_us, remove_parts, replacing
 SUM = np.dtype("<u8")  # of a checksum
 SAMPLE = 1 << 30  # bytes of a large array that are compared when it is opened
 CHUNK = 512  # rows that are made before they are written; a kill loses no more
-BATCH = (
-    8  # rows that a process makes at once: of more, a network's maps leave the cache
-)
+# rows that a process makes at once: of more, a network's maps leave the cache
+BATCH = 8
 RESOLUTION = 256  # pixels of each side of a prepared image; the released code's size
 PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))  # a row of images.bin
 

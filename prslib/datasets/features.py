@@ -55,12 +55,10 @@ STANDARDISED = "standardised"  # part of the fingerprint: raw features had anoth
 class Backbone:
     """A frozen network's pooled features of images, always the same on a machine."""
 
-    name: str = (
-        DEFAULT  # whose weights come with a package; or a classifier of torchvision
-    )
-    weights: str | None = (
-        None  # a file; else the published ones, fetched for torchvision
-    )
+    # whose weights come with a package; or a classifier of torchvision
+    name: str = DEFAULT
+    # a file; else the published ones, fetched for torchvision
+    weights: str | None = None
 
     def __call__(self, images: Sequence[np.ndarray]) -> np.ndarray:
         """Return float32 (N, D) of uint8 images (256, 256, 3)."""
@@ -150,9 +148,8 @@ def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDatas
     """Load raw embedded features, of part / whole of each task's training images."""
     selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
-    order = np.random.default_rng(SEED).permutation(
-        len(task)
-    )  # a larger part holds a smaller one
+    # a larger part holds a smaller one
+    order = np.random.default_rng(SEED).permutation(len(task))
     kept = np.ones(len(selection), dtype=bool)
     for number in np.unique(task):
         of_task = order[task[order] == number]

@@ -180,21 +180,18 @@ class PreparedSet:
     groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of names and class_freq
     seed: int  # of the derived split, not of a run
     id_ending: str  # of the released id files
-    id_halves: dict[
-        str, tuple[bool, ...]
-    ]  # by split: the halves, test or not, of its ids
+    # by split: the halves, test or not, of its ids
+    id_halves: dict[str, tuple[bool, ...]]
     id_source: str  # where the id files are published
     ids_are_rows: bool = False  # ids number the rows of the official lists
-    ids_without_class: bool = (
-        False  # the id files list images without any of the classes
-    )
+    # the id files list images without any of the classes
+    ids_without_class: bool = False
     id_address: str = ""  # where the id files can be fetched
     id_checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 by file name
     min_classes: int = 1  # of a task
     dropped: tuple[str, ...] = ()  # clustered with the others, but not in the data set
-    some_images_lost: bool = (
-        False  # a derived split is made of the images that are there
-    )
+    # a derived split is made of the images that are there
+    some_images_lost: bool = False
 
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
@@ -313,9 +310,8 @@ class PreparedSet:
             name for name in self.classes(corpus.names) if name not in self.dropped
         ]
         labels = corpus.columns(names)
-        used = labels[rows["train"]].any(
-            axis=0
-        )  # classes without an image are left out
+        # classes without an image are left out
+        used = labels[rows["train"]].any(axis=0)
         labels, names = labels[:, used], np.array(names)[used]
         left_out = {}
         if self.ids_without_class:

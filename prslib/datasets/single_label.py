@@ -80,9 +80,8 @@ class Source:
     read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
     train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
-    released: bool = (
-        True  # keep the training images that the authors kept, or the first
-    )
+    # keep the training images that the authors kept, or the first
+    released: bool = True
 
     @property
     def train_counts(self) -> np.ndarray:
