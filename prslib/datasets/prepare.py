@@ -47,16 +47,18 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
 
-    def add(name: str, text: str, run: object, example: str) -> argparse.ArgumentParser:
+    def add(
+        name: str, run: Callable, text: str, example: str
+    ) -> argparse.ArgumentParser:
         example = f"example: prslib prepare {name} {example}"
         parser = names.add_parser(name, help=text, description=text, epilog=example)
         parser.set_defaults(command=run)
         return parser
 
     folder = {"type": Path, "metavar": "DIR"}
+    workers = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
     for name, prepared in SETS.items():
-        parser = add(name, HELP[name], prepare_set, FOLDERS)
-        parser.set_defaults(prepared=prepared)
+        parser = add(name, partial(prepare_set, prepared), HELP[name], FOLDERS)
         parser.add_argument("--annotations", required=True, **folder)
         parser.add_argument(
             "--images", help="without it only the labels are prepared", **folder
@@ -83,42 +85,32 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             action="store_true",
             help="go on where more than 1 %% of the images are missing or broken",
         )
-        add_workers(parser)
-    parser = add(features.MINI, HELP[features.MINI], prepare_mini, FOLDERS)
+        parser.add_argument("--workers", **workers)
+    parser = add(features.MINI, prepare_mini, HELP[features.MINI], FOLDERS)
     parser.add_argument("--annotations", required=True, **folder)
     parser.add_argument("--images", required=True, **folder)
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     example = "cocoseq --backbone resnet50"
-    parser = add("features", HELP["features"], prepare_features, example)
+    parser = add("features", prepare_features, HELP["features"], example)
     parser.add_argument("name", choices=list(SETS))
+    text = "this or a classifier of torchvision, such as resnet50 (%(default)s)"
     parser.add_argument(
-        "--backbone",
-        default=features.DEFAULT,
-        metavar="NETWORK",
-        help="this or a classifier of torchvision, such as resnet50 (%(default)s)",
+        "--backbone", default=features.DEFAULT, metavar="NETWORK", help=text
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="in place of the published ones"
     )
-    add_workers(parser)
+    parser.add_argument("--workers", **workers)
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for}, in $PRSLIB_DATA: {source.files}"
-        parser = add(source.name, text, prepare_source, "--download")
-        parser.set_defaults(source=source)
-        parser.add_argument(
-            "--download", action="store_true", help="fetch with torchvision what lacks"
-        )
+        parser = add(source.name, partial(prepare_source, source), text, "--download")
+        text = "fetch with torchvision what lacks"
+        parser.add_argument("--download", action="store_true", help=text)
 
 
-def add_workers(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says how many processes work."""
-    text = "processes (one for each core)"
-    parser.add_argument("--workers", type=int, metavar="N", help=text)
-
-
-def prepare_set(options: argparse.Namespace) -> None:
+def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
-    prepared, images, ids = options.prepared, options.images, options.ids
+    images, ids = options.images, options.ids
     if options.test_per_class < 1:
         count = options.test_per_class
         raise ValueError(f"expected --test-per-class of 1 or more, got {count}")
@@ -276,9 +268,8 @@ def prepare_features(options: argparse.Namespace) -> None:
         features.extract_prepared(folder, backbone, options.workers)
 
 
-def prepare_source(options: argparse.Namespace) -> None:
+def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
     """Download where asked to, check the files and print the counts."""
-    source = options.source
     dataset = single_label.load_source(source, images=True, download=options.download)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
     tests = len(dataset.tests["full"])

@@ -37,10 +37,14 @@ class Corpus:
 
     def keep(self, rows: np.ndarray, reason: str) -> Corpus:
         """Return the corpus without the images where `rows`, bool (N,), is False."""
-        names = ("key", "is_test", "files", "labels")
-        columns = {name: getattr(self, name)[rows] for name in names}
-        left_out = self.left_out | {reason: int((~rows).sum())}
-        return replace(self, **columns, left_out=left_out)
+        return replace(
+            self,
+            key=self.key[rows],
+            is_test=self.is_test[rows],
+            files=self.files[rows],
+            labels=self.labels[rows],
+            left_out=self.left_out | {reason: int((~rows).sum())},
+        )
 
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
@@ -314,19 +318,13 @@ class PreparedSet:
         used = labels[rows["train"]].any(axis=0)
         labels, names = labels[:, used], np.array(names)[used]
         left_out = {}
-        if self.ids_without_class:
-            chosen = np.unique(np.concatenate(list(rows.values())))
-            empty = int((~labels[chosen].any(axis=1)).sum())
-            if empty:
-                left_out[f"of the id files without any class of {self.stands_for}"] = (
-                    empty
-                )
-            rows = {
-                split: images[labels[images].any(axis=1)]
-                for split, images in rows.items()
-            }
-        # the task of a class is the one that most of its images are in
         chosen = np.unique(np.concatenate(list(rows.values())))
+        if self.ids_without_class:
+            some = labels.any(axis=1)
+            reason = f"of the id files without any class of {self.stands_for}"
+            left_out[reason] = int((~some[chosen]).sum())
+            rows = {split: images[some[images]] for split, images in rows.items()}
+        # the task of a class is the one that most of its images are in
         counts = [
             labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(task.max() + 1)
         ]
@@ -372,9 +370,12 @@ class PreparedSet:
 
     def read_ids(self, folder: Path) -> dict[str, list[np.ndarray]]:
         """Read the released ids: ``{train,test,teorg}_task<t>_id_<ending>.json``."""
-        name = re.compile(rf"[a-z]+_task(\d+)_id_{self.id_ending}\.json")
-        matches = [name.fullmatch(file.name) for file in folder.glob("*.json")]
-        last = max((int(match[1]) for match in matches if match), default=0)
+        tasks = [
+            int(number)
+            for file in folder.glob(f"*_task*_id_{self.id_ending}.json")
+            for number in re.findall(r"_task(\d+)_", file.name)
+        ]
+        last = max(tasks, default=0)
         return {
             split: [
                 self._read_list(folder / f"{begin}_task{task}_id_{self.id_ending}.json")

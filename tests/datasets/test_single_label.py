@@ -150,7 +150,7 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     ):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    missing = r"MNIST is missing .* mnist.npz, or MNIST/raw/train-im.* --download"
+    missing = r"MNIST is missing .* mnist.npz, or MNIST/raw/train-.* --download"
     with pytest.raises(FileNotFoundError, match=missing):
         load_dataset("imbal-mnistseq")
     missing = r"SVHN is missing .* train_32x32.mat and test.* prepare imbal-svhnseq"
