@@ -162,11 +162,6 @@ def test_twin_agrees(data):
     np.testing.assert_array_equal(labels, before)
 
 
-def test_repeated_images_count_each_time():
-    labels = matrix(3, {0, 1}, {1, 2}, {1, 2})
-    assert cluster_classes(labels, 2, 0.0).tolist() == [0, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -252,28 +251,6 @@ def test_stand_ins_have_the_papers_counts(name):
         RunConfig(dataset=name, model="convnet", weights="digits")
     size = {11543: 300, 14181: 500}[sum(counts)] // divisor
     assert DATASETS[name].recipe.memory_size == size
-
-
-def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(
-    tmp_path, monkeypatch
-):
-    """Every original has a brightness of its own, which its pictures tell."""
-    digits = np.tile(np.arange(10), 6)
-    levels = np.arange(1, 61) / 60
-    images = np.broadcast_to(np.arange(1, 61)[:, None, None], (60, 8, 8))
-    monkeypatch.setattr("prslib.datasets.scenes.FULL", 60)
-    originals = types.SimpleNamespace(target=digits, images=images)
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: originals)
-    dataset = load_dataset("imbal-digits-tiny")
-    used = {}
-    for part, split in (("train", dataset.train), ("test", dataset.tests["full"])):
-        brightest = split.images.max(axis=(1, 2, 3)).astype(int)
-        original = np.abs(brightest[:, None] - 255 * levels).argmin(axis=1)
-        np.testing.assert_array_equal(digits[original], split.labels.argmax(axis=1))
-        used[part] = set(original.tolist())
-    assert not used["train"] & used["test"]
-    assert (len(used["train"]), len(used["test"])) == (40, 20)  # all, two to one
 
 
 def test_order_is_drawn_from_the_seed_or_given():
