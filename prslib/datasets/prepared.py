@@ -304,19 +304,17 @@ class PreparedSet:
                     f"expected each image in one task, got some of the {split} images "
                     "in several; download the id files again"
                 )
-        tests = np.concatenate([rows["balanced"], rows["imbalanced"]])
-        if len(both := np.intersect1d(rows["train"], tests)):
+        # the imbalanced test set is of the other half
+        if len(both := np.intersect1d(rows["train"], rows["balanced"])):
             raise ValueError(
                 f"expected no training image in a test set, got {len(both)}, the first "
                 f"with id {corpus.key[both[0]]}; the id files are not of one split"
             )
-        names = [
-            name for name in self.classes(corpus.names) if name not in self.dropped
-        ]
-        labels = corpus.columns(names)
+        names = np.setdiff1d(self.classes(corpus.names), self.dropped)
+        labels = corpus.columns(names.tolist())
         # classes without an image are left out
         used = labels[rows["train"]].any(axis=0)
-        labels, names = labels[:, used], np.array(names)[used]
+        labels, names = labels[:, used], names[used]
         left_out = {}
         chosen = np.unique(np.concatenate(list(rows.values())))
         if self.ids_without_class:

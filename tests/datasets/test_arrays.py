@@ -127,19 +127,16 @@ def whole(tmp_path, monkeypatch):
     return tmp_path / "rows.bin"
 
 
-def fill(file, workers=1, make=make):
+def fill(file, make=make):
     rows = RowFile(file, list(map(str, range(7))), ROW)
-    return rows, rows.fill(range(7), make, workers, "rows")
+    return rows, rows.fill(range(7), make, 1, "rows")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_rows_that_failed_take_no_place_and_are_tried_again(
-    tmp_path, monkeypatch, workers
-):
+def test_rows_that_failed_take_no_place_and_are_tried_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(arrays, "CHUNK", 3)
     file = tmp_path / "rows.bin"
-    rows, problems = fill(file, workers)
+    rows, problems = fill(file)
     assert problems == {4: "no row"}
     rows.finish()
     opened = open_rows(file, 6, ROW)
@@ -147,7 +144,7 @@ def test_rows_that_failed_take_no_place_and_are_tried_again(
     file.rename(rows.part)  # as if it were not finished
     (tmp_path / "mended").touch()
     tried = []
-    rows, problems = fill(file, 1, lambda some: tried.extend(some) or make(some))
+    rows, problems = fill(file, lambda some: tried.extend(some) or make(some))
     rows.finish()
     assert (tried, problems) == ([4, 5, 6], {})
     assert open_rows(file, 7, ROW)[:, 0].tolist() == list(range(7))

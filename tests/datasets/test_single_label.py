@@ -21,7 +21,6 @@ from prslib.datasets.single_label import (
 )
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig
-from prslib.training.replay import stream
 from prslib.training.run import run
 
 REAL = os.environ.get("PRSLIB_DATA")
@@ -266,22 +265,6 @@ def test_order_is_drawn_from_the_seed_or_given():
     assert drawn == set(range(10))
     with pytest.raises(ValueError, match="once in the schedule"):
         RunConfig(dataset="imbal-digits-tiny", schedule=ORDER[:-1])
-
-
-def test_two_classes_are_trained_at_once():
-    dataset = load_dataset("imbal-digits-tiny", images=False)
-    config = RunConfig(dataset="imbal-digits-tiny", method="Finetune", schedule=ORDER)
-    parts = stream(config, dataset)
-    classes = dataset.train.labels.argmax(axis=1)
-    for start, part in zip(range(0, 10, 2), parts, strict=True):
-        pair = ORDER[start : start + 2]
-        assert part.seen == ORDER[: start + 2]
-        assert set(classes[part.batches].ravel()) == set(pair)
-        assert len(part.batches) == sum(dataset.class_freq[list(pair)]) // 10
-    swapped = RunConfig(
-        dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:])
-    )
-    np.testing.assert_array_equal(stream(swapped, dataset)[0].batches, parts[0].batches)
 
 
 def test_scores_of_single_label_data():
