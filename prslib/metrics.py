@@ -210,7 +210,7 @@ def class_draws(
     positives: ArrayLike,
     draws: int,
 ) -> pd.DataFrame:
-    """Score one run again under resamples of the classes, from its scores of every class.
+    """Score runs again under resamples of the classes, from their scores of every class.
 
     With few positives a class's score is mostly chance, and no weights of its few
     images show it: a precision of one prediction is 0 or 1 in every resample. The
@@ -220,8 +220,8 @@ def class_draws(
     Parameters
     ----------
     scores : DataFrame
-        Columns trained_tasks, task, group, metric, value: rows of `evaluate` by
-        evaluation.
+        Columns group, metric and value: rows of `evaluate`. Every other column, such as
+        trained_tasks and task, tells evaluations apart.
     class_names, class_group : sequence of str, (C,)
         As in `evaluate`.
     positives : array_like of int, (C,)
@@ -232,8 +232,8 @@ def class_draws(
     Returns
     -------
     DataFrame
-        Columns trained_tasks, task, group, metric and draws, an array (draws,) for each
-        metric of each group.
+        The columns that tell evaluations apart, group, metric and draws, an array
+        (draws,) for each metric of each group.
 
     Notes
     -----
@@ -246,30 +246,30 @@ def class_draws(
     """
     weights, positives = class_weights(class_group, draws), np.asarray(positives)
     members = _members(class_group, len(class_names))
-    cell = ["trained_tasks", "task"]
-    of_class = scores[scores["group"].isin(list(class_names))]
-    table = of_class.pivot(index=cell, columns=["metric", "group"], values="value")
+    cell = [name for name in scores if name not in ("group", "metric", "value")]
+    of_metric = scores.set_index([*cell, "group"]).groupby("metric")["value"]
+    tables = {
+        name: of_metric.get_group(name).unstack() for name in (*"PR", "AP", "O-P")
+    }
+    pooled = tables["O-P"]
     precision, recall, area = (
-        table[metric].reindex(columns=class_names).to_numpy()
-        for metric in ("P", "R", "AP")
+        tables[name].reindex(pooled.index, columns=class_names).to_numpy()
+        for name in (*"PR", "AP")
     )
-    pooled = scores[scores["metric"] == "O-P"].pivot(
-        index=cell, columns="group", values="value"
-    )
-    pooled = pooled.reindex(table.index)
-    rows = []
+    cells, rows = pooled.index.tolist(), []
     for group, mask in members.items():
-        for number, index in enumerate(table.index):
+        pooled_precision = pooled[group].to_numpy()
+        for number, index in enumerate(cells):
             used = mask & ~np.isnan(area[number])
             if used.any():
                 values = _class_draws(
                     *(rates[number, used] for rates in (precision, recall, area)),
                     positives[used],
                     weights[:, used],
-                    pooled[group].to_numpy()[number],
+                    pooled_precision[number],
                 )
-                cells = zip(GROUP_METRICS, values, strict=True)
-                rows += [(*index, group, *pair) for pair in cells]
+                pairs = zip(GROUP_METRICS, values, strict=True)
+                rows += [(*index, group, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 
 

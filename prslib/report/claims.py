@@ -123,10 +123,7 @@ class Scores:
         self.seeds = [s for s in run if not any(np.isnan(cell[s][0]) for cell in asked)]
         self.drawn = all(len(cell[s]) > 1 for cell in asked for s in self.seeds)
         dropped = len(run) - len(self.seeds)
-        values = cells(self) if self.seeds else {}
-        if not values:
-            raise LookupError("no seed has all these scores")
-        return values, dropped
+        return (cells(self) if self.seeds else {}), dropped
 
 
 def _columns(rows: pd.DataFrame, *names: str) -> Iterable[tuple]:

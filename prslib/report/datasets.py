@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
@@ -169,6 +168,8 @@ def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
         f"task {task}": colormaps["viridis"](task / LAST_TASK)
         for task in set(frame["task"])
     }
+    import seaborn as sns  # which takes half a second to load
+
     named = frame.assign(task="task " + frame["task"].astype(str))
     sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
     ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")

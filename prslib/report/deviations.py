@@ -1,6 +1,6 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -99,12 +99,12 @@ class _TiesBySlot(ReferencePRS):
 class _CountsAhead(ReferencePRS):
     """Know the counts of a task's classes when its first sample comes."""
 
-    dataset: SequentialDataset
+    task: np.ndarray  # of each class
+    total: np.ndarray  # of each class in the whole stream
 
     def counted(self, y):
-        task = self.dataset.class_task
-        begun = np.bincount(task, self.class_freq + y) > 0
-        return np.where(begun[task], self.dataset.class_freq, 0)
+        begun = np.bincount(self.task, self.class_freq + y) > 0
+        return np.where(begun[self.task], self.total, 0)
 
 
 class _BatchAtOnce(ReferencePRS):
@@ -209,7 +209,7 @@ class DeviationConfig(RunConfig):
         make = (DEVIATIONS | CONTEST)[self.deviation]
         sampler = make(size, dataset.num_classes, seed, rho=self.rho)
         if isinstance(sampler, _CountsAhead):
-            sampler.dataset = dataset
+            sampler.task, sampler.total = dataset.class_task, dataset.class_freq
         return sampler
 
 
@@ -286,11 +286,22 @@ def catalogue() -> pd.DataFrame:
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
 
+def _by_name(runs: Sequence[Run], names: Iterable[str]) -> pd.DataFrame:
+    """Return final scores with the names of deviations in the column method."""
+    groups = {
+        name: [run for run in runs if name_of(run.config) == name] for name in names
+    }
+    scores = [
+        final(scores_of(alike)).assign(method=name)
+        for name, alike in groups.items()
+        if alike
+    ]
+    return pd.concat(scores, ignore_index=True)
+
+
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    groups = {one: [run for run in runs if name_of(run.config) == one] for one in ALL}
-    scores = [final(scores_of(own)).assign(method=one) for one, own in groups.items()]
-    rows = pd.concat(scores, ignore_index=True)
+    rows = _by_name(runs, ALL)
     cells = [(group, "mAP") for group in GROUPS]
     found = [
         contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]
@@ -314,9 +325,7 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    runs = [run for run in runs if name_of(run.config) in SOURCES]
-    rows = [final(scores_of([run])).assign(method=name_of(run.config)) for run in runs]
-    rows = pd.concat(rows, ignore_index=True)
+    rows = _by_name(runs, SOURCES)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
     scores = rows.groupby(keys, sort=False)["value"].agg(

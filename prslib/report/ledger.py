@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from scipy.stats import spearmanr
 
 from prslib.checks import one_of
 from prslib.experiments.store import Store
@@ -137,7 +136,8 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     for _, part in rows.groupby(by, dropna=False, sort=False):
         steady = part["ours"].nunique() < 2 or part["theirs"].nunique() < 2
         if part["method"].nunique() > 2 and not steady:
-            found.append(float(spearmanr(part["ours"], part["theirs"]).statistic))
+            pair = part[["ours", "theirs"]]
+            found.append(float(pair.corr("spearman").iloc[0, 1]))
     return found
 
 

@@ -32,7 +32,7 @@ from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import labelled_images, neighbour_hits
 from prslib.report.tables import labels_of, with_draws
-from prslib.report.tail_forgetting import class_forgetting, size_correlations
+from prslib.report.tail_forgetting import forgetting_of_each, size_correlations
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 
@@ -139,7 +139,7 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
-    frames = [_scores(by_hash)]
+    frames, orders = [_scores(by_hash)], _orders(by_hash)
     for name, run in by_hash.items():
         trained = run.scores["trained_tasks"].max()
         at_the_end = {
@@ -148,9 +148,8 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
             "trained_tasks": trained,
             "run": name,
         }
-        for measured in (_memory(run), _order(run), _features(run), _variance(run)):
-            if measured is not None:
-                frames.append(measured.assign(**at_the_end))
+        more = [_memory(run), orders.get(name), _features(run), _variance(run)]
+        frames += [one.assign(**at_the_end) for one in more if one is not None]
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # a run with features measures the same scores as the run without
     key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
@@ -158,10 +157,8 @@ def observe(runs: Sequence[Run], wanted: Sequence[RunConfig]) -> pd.DataFrame:
 
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
-    rows = pd.concat(
-        [with_draws(run).assign(run=name) for name, run in runs.items()],
-        ignore_index=True,
-    )
+    frames = [run.scores.assign(run=name) for name, run in runs.items()]
+    rows = with_draws(pd.concat(frames, ignore_index=True), runs)
     kept = ["run", "schedule", "trained_tasks", "task", "group", "metric", "value"]
     rows = rows[rows["group"].isin([*GROUPS, "overall"])]
     rows = rows[[*kept, *(["draws"] if "draws" in rows else [])]]
@@ -204,12 +201,23 @@ def _memory(run: Run) -> pd.DataFrame | None:
     )
 
 
-def _order(run: Run) -> pd.DataFrame | None:
-    """Correlate forgetting with class size for the methods of Figure 1."""
-    if run.config.method not in FIGURE_1 or run.config.resolved["tasks_at_once"] > 1:
-        return None
-    weights = _weights(run)
-    rows = size_correlations(class_forgetting([run]), weights)
+def _orders(runs: dict[str, Run]) -> dict[str, pd.DataFrame]:
+    """Correlate forgetting with class size for the methods of Figure 1, run by run."""
+    chosen = {
+        name: run
+        for name, run in runs.items()
+        if run.config.method in FIGURE_1 and run.config.resolved["tasks_at_once"] == 1
+    }
+    if not chosen:
+        return {}
+    measured = forgetting_of_each([*chosen.values()])
+    pairs = zip(chosen, measured, strict=True)
+    return {name: _order(rows, _weights(runs[name])) for name, rows in pairs}
+
+
+def _order(rows: pd.DataFrame, weights: pd.DataFrame | None) -> pd.DataFrame:
+    """Average the correlations of a run over its tasks."""
+    rows = size_correlations(rows, weights)
     names = {"normalised": "order", "plain": "order lost"}
     means = rows.groupby(["measure", "metric"])["correlation"].mean().rename("value")
     if weights is not None:

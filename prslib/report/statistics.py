@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from scipy import special
 
 DECIDING = 5  # seeds; with fewer nothing is decided
 EXACT = 9  # decimals; what lies below is rounding
@@ -142,14 +142,14 @@ def ends(
     # "every" needs no correction, as each cell must pass (intersection-union); that one
     # of K cells is below 0 is tested at a share of the level (Bonferroni)
     error, tail = np.sqrt(variance), (1 - level) / 2
-    low = (mean - error * student.isf(tail, freedom)).min(axis=-1)
-    high = (mean + error * student.isf(tail / cells, freedom)).min(axis=-1)
+    low = (mean + error * special.stdtrit(freedom, tail)).min(axis=-1)
+    high = (mean - error * special.stdtrit(freedom, tail / cells)).min(axis=-1)
     with np.errstate(
         divide="ignore", invalid="ignore"
     ):  # all seeds alike: certain, or 0
         size = np.where(mean == 0, 0.0, mean / error)
-    above = student.sf(size, freedom).max(axis=-1)
-    below = cells * student.cdf(size, freedom).min(axis=-1)
+    above = special.stdtr(freedom, -size).max(axis=-1)
+    below = cells * special.stdtr(freedom, size).min(axis=-1)
     return low, high, np.minimum(1, 2 * np.minimum(above, below))
 
 

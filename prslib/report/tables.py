@@ -1,8 +1,10 @@
 """Turn scores into the tables and sentences of the report, ours beside the paper's."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import product
+from itertools import chain, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,11 +34,12 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
     """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
-    added = [{name: run.config.resolved[name] for name in fields} for run in runs]
     frames = [
-        with_draws(run).assign(**more) for run, more in zip(runs, added, strict=True)
+        run.scores.assign(run=number, **{f: run.config.resolved[f] for f in fields})
+        for number, run in enumerate(runs)
     ]
-    return pd.concat(frames, ignore_index=True)
+    rows = pd.concat(frames, ignore_index=True)
+    return with_draws(rows, dict(enumerate(runs))).drop(columns="run")
 
 
 @cache
@@ -45,27 +48,34 @@ def labels_of(name: str) -> SequentialDataset:
     return load_dataset(name, images=False)
 
 
-def with_draws(run: Run) -> pd.DataFrame:
-    """Return a run's scores and, of few test images, those under resamples: `draws`.
+def with_draws(rows: pd.DataFrame, runs: Mapping[Any, Run]) -> pd.DataFrame:
+    """Add to scores, where test images are few, those under resamples: `draws`.
 
-    Scores that average over classes resample the classes (`class_draws`); O-P, O-R and
-    O-F1 on all tasks seen pool the images, and have weights of the images.
+    Column run says to which of the runs a row belongs. Scores that average over classes
+    resample the classes (`class_draws`); O-P, O-R and O-F1 on all tasks seen pool the
+    images, and have weights of the images.
     """
-    draws = run.config.resolved["test_resamples"]
-    if not draws:
-        return run.scores
-    dataset = labels_of(run.config.dataset)
-    positives = dataset.tests[run.config.resolved["test_set"]].labels.sum(axis=0)
-    of_classes = class_draws(
-        run.scores, dataset.class_names, dataset.class_group, positives, draws
-    )
-    rows = run.scores.merge(of_classes, "left", _CELL[:4])
-    if run.resampled is not None:
-        of_images = rows[_CELL[:4]].merge(run.resampled, "left", _CELL[:4])["draws"]
-        pooled = rows["metric"].isin(POOLED) & of_images.notna()
-        of_images = of_images.map(np.asarray, na_action="ignore")
-        rows["draws"] = rows["draws"].mask(pooled, of_images)
-    return rows
+    alike = defaultdict(list)
+    for name, run in runs.items():
+        if draws := run.config.resolved["test_resamples"]:
+            test_set = run.config.resolved["test_set"]
+            alike[run.config.dataset, test_set, draws].append(name)
+    if not alike:
+        return rows
+    cell, drawn = ["run", *_CELL[:4]], []
+    for name in chain(*alike.values()):
+        if (of_images := runs[name].resampled) is not None:
+            of_images = of_images[of_images["metric"].isin(POOLED)]
+            arrays = of_images["draws"].map(np.asarray)
+            drawn.append(of_images.assign(run=name, draws=arrays))
+    for (data, test_set, draws), names in alike.items():
+        dataset = labels_of(data)
+        positives = dataset.tests[test_set].labels.sum(axis=0)
+        scores = rows.loc[rows["run"].isin(names), [*cell, "value"]]
+        classes = dataset.class_names, dataset.class_group
+        drawn.append(class_draws(scores, *classes, positives, draws))
+    first = pd.concat(drawn).drop_duplicates(cell).set_index(cell)["draws"]
+    return rows.join(first, on=cell)
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -78,6 +88,7 @@ def final(
     metrics: Sequence[str] = METRICS,
 ) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
+    scores = _reported(scores, metrics)  # forgetting of each class takes long
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
@@ -87,20 +98,21 @@ def final(
     ]  # Multitask has no earlier tasks to forget
     if len(online):
         both.append(forgetting(online).assign(measure="forget"))
-    return _percent(pd.concat(both, ignore_index=True), [*run, "measure"], metrics)
+    return _percent(pd.concat(both, ignore_index=True), [*run, "measure"])
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
     rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
-    columns = [*run_columns(scores), "trained_tasks", "measure"]
-    return _percent(rows.assign(measure="score"), columns, METRICS)
+    rows = _reported(rows, METRICS).assign(measure="score")
+    return _percent(rows, [*run_columns(scores), "trained_tasks", "measure"])
 
 
-def _percent(
-    rows: pd.DataFrame, columns: list[str], metrics: Sequence[str]
-) -> pd.DataFrame:
-    rows = rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
+def _reported(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    return rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
+
+
+def _percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     values = {name: 100 * rows[name] for name in ("value", "draws") if name in rows}
     return rows.assign(**values)[[*columns, "group", "metric", *values]].reset_index(
         drop=True

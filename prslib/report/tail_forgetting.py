@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy.stats import rankdata
 
 from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
@@ -28,29 +27,43 @@ def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
 
     In percent of the best score, or in points; NaN where a class was never learned.
     """
-    return pd.concat([_forgetting_of(run) for run in runs], ignore_index=True)
+    return pd.concat(forgetting_of_each(runs), ignore_index=True)
 
 
-def _forgetting_of(run: Run) -> pd.DataFrame:
-    """Measure one run; tasks in the order of the schedule, classes from large to small."""
-    scores, config = run.scores, run.config
-    if (scores["schedule"] == "").any():
-        raise ValueError(
-            "expected runs that see one task after the other, got "
-            f"{config.method}; leave it out"
-        )
-    dataset = labels_of(config.dataset)
-    turn = config.resolved["schedule"].index
-    sizes = class_statistics(dataset).drop(columns="dataset")
-    sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
-    in_order = sizes["class"].tolist()
-    of_classes = scores["group"].isin(dataset.class_names)
-    rows = scores[scores["metric"].isin(METRICS) & of_classes]
+def forgetting_of_each(runs: Sequence[Run]) -> list[pd.DataFrame]:
+    """Measure runs; tasks in the order of the schedule, classes from large to small."""
+    scores = [_class_scores(run).assign(run=number) for number, run in enumerate(runs)]
+    rows = pd.concat(scores, ignore_index=True)
     measured = pd.concat(
         [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
     ).dropna(subset="unlearned")
     measured = measured.rename(columns={"group": "class"})
     measured = measured.assign(value=100 * measured["value"])
+    by_run = measured.groupby("run", sort=True)
+    return [
+        _beside_sizes(run, by_run.get_group(number).drop(columns="run"))
+        for number, run in enumerate(runs)
+    ]
+
+
+def _class_scores(run: Run) -> pd.DataFrame:
+    """Return the scores of a run that tell what each class lost."""
+    scores = run.scores
+    if (scores["schedule"] == "").any():
+        raise ValueError(
+            "expected runs that see one task after the other, got "
+            f"{run.config.method}; leave it out"
+        )
+    of_classes = scores["group"].isin(labels_of(run.config.dataset).class_names)
+    return scores[scores["metric"].isin(METRICS) & of_classes]
+
+
+def _beside_sizes(run: Run, measured: pd.DataFrame) -> pd.DataFrame:
+    """Add the size and place of each class to its forgetting."""
+    turn = run.config.resolved["schedule"].index
+    sizes = class_statistics(labels_of(run.config.dataset)).drop(columns="dataset")
+    sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
+    in_order = sizes["class"].tolist()
     sizes = sizes.rename(columns={"group": "class_group"})
     rows = sizes.merge(measured, on="class", sort=False)
     return rows.assign(place=rows["class"].map(in_order.index))
@@ -69,7 +82,7 @@ def size_correlations(
     for key, part in rows.dropna(subset="value").groupby(keys, sort=False):
         row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
         if part["value"].nunique() > 1 and part["images"].nunique() > 1:
-            ranks = rankdata(part[["images", "value"]], axis=0).T  # (2, classes)
+            ranks = part[["images", "value"]].rank().to_numpy().T  # (2, classes)
             row["correlation"] = float(_correlation(ranks, np.ones((1, len(part))))[0])
             if weights is not None:
                 row["draws"] = _correlation(ranks, weights[part["class"]].to_numpy())

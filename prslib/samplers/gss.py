@@ -9,6 +9,7 @@ from prslib.checks import whole
 from prslib.samplers.base import Sampler, Seed
 from prslib.samplers.states import expect
 
+Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
 FIRST_SCORE = 0.1  # of a sample that finds an empty memory
 
 
@@ -82,11 +83,7 @@ class GSS(Sampler):
         expect("scores", right, "0 to 2, and 0 in free slots", scores)
 
     def choose_batch(
-        self,
-        labels: np.ndarray,
-        uniforms: np.ndarray,
-        *,
-        gradient_products: Callable[[np.ndarray], np.ndarray],
+        self, labels: np.ndarray, uniforms: np.ndarray, *, gradient_products: Products
     ) -> np.ndarray:
         """Return the slot of each sample (Alg. 2).
 
@@ -129,7 +126,7 @@ class GSS(Sampler):
         return slots
 
     def _compare(
-        self, length: int, rows: np.ndarray, gradient_products: Callable
+        self, length: int, rows: np.ndarray, gradient_products: Products
     ) -> tuple[np.ndarray, float]:
         """Return the scores of the samples in ``rows`` and of their mean gradient."""
         filled = len(self)
@@ -142,19 +139,17 @@ class GSS(Sampler):
         first = 2 if filled == self.size and number > 2 else number
         scores, batch_score = np.zeros(len(rows)), 0.0
         for subsets in np.split(slots.reshape(number, size), [first]):
-            if len(subsets) == 0 or batch_score >= 1:
+            k = len(subsets)
+            if k == 0 or batch_score >= 1:
                 continue
-            products = checked_products(
-                gradient_products(subsets), len(subsets), length
-            )
-            new = len(subsets) + rows
-            across = products[: len(subsets), new]  # (K, B)
+            products = checked_products(gradient_products(subsets), k, length)
+            new = k + rows
+            across = products[:k, new]  # (K, B)
             norms = np.sqrt(products.diagonal().clip(0))
-            subset_norms = norms[: len(subsets)]
-            similar = ratio(across, np.outer(subset_norms, norms[new]))
+            similar = ratio(across, np.outer(norms[:k], norms[new]))
             scores = np.maximum(scores, 1 + similar.max(axis=0))
             batch_norm = np.sqrt(max(products[np.ix_(new, new)].mean(), 0))
-            similar = ratio(across.mean(axis=1), subset_norms * batch_norm)
+            similar = ratio(across.mean(axis=1), norms[:k] * batch_norm)
             batch_score = max(batch_score, float(1 + similar.max()))
         return scores, batch_score
 

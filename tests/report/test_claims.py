@@ -11,7 +11,7 @@ from prslib import RunConfig, run
 from prslib.datasets import GROUPS, load_dataset
 from prslib.report.claims import CLAIMS, METRICS, Scores, by_seed, schedule_variance
 from prslib.report.observations import observe
-from prslib.report.tables import with_draws
+from prslib.report.tables import scores_of
 
 LEVEL = {"Multitask": 60, "PRS": 50, "CRS": 45, "ExStream": 44, "GSS": 43, "EWC": 30}
 GROUP = {  # how far a group is from the overall score
@@ -184,7 +184,7 @@ def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
     config = RunConfig(dataset="cocoseq-tiny", method="CRS", seed=0)
     done = run(config)
     count = config.resolved["test_resamples"]
-    rows = with_draws(done).set_index(["trained_tasks", "task", "group", "metric"])
+    rows = scores_of([done]).set_index(["trained_tasks", "task", "group", "metric"])
     stored = done.resampled.set_index(["trained_tasks", "task", "group", "metric"])
     pooled, average = (4, "seen", "overall", "O-F1"), (4, "seen", "overall", "mAP")
     np.testing.assert_array_equal(

@@ -16,7 +16,7 @@ def run_scores(method, seed, gain=0.0):
             for metric in tables.METRICS:
                 rows.append((trained, "seen", group, metric, value + gain))
                 rows.append((trained, "0", group, metric, first))
-            rows.append((trained, "seen", group, "C-P", 0.9))
+            rows += [(trained, task, group, "C-P", 0.9) for task in ("seen", "0")]
     frame = pd.DataFrame(
         rows, columns=["trained_tasks", "task", "group", "metric", "value"]
     )
