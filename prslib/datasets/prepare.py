@@ -225,26 +225,24 @@ def download_ids(prepared: PreparedSet, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, expected in prepared.id_checksums.items():
         file, address = folder / name, f"{prepared.id_address}/{name}"
+        source = file.absolute().as_uri() if file.is_file() else address
         try:
-            if file.is_file():
-                content = file.read_bytes()
-            else:
-                with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
-                    content = answer.read()
+            with urllib.request.urlopen(source, timeout=TIMEOUT) as answer:
+                content = answer.read()
         except (OSError, HTTPException) as error:
             raise OSError(
-                f"cannot fetch {address} ({error}); get the files from there by hand "
-                "and name their folder with --ids, or leave both out to derive a split"
+                f"cannot fetch {source} ({error}); get the files from {address} by "
+                "hand and name their folder with --ids, or leave both out to derive a "
+                "split"
             ) from error
         digest = hashlib.sha256(content).hexdigest()
         if digest != expected:
             raise ValueError(
                 f"expected the released {name} with SHA-256 {expected[:12]}…, got "
-                f"{digest[:12]}… in {file if file.is_file() else address}; delete the "
-                "file and run the command again, or name a folder of your own with "
-                "--ids"
+                f"{digest[:12]}… in {source}; delete the file and run the command "
+                "again, or name a folder of your own with --ids"
             )
-        if not file.is_file():
+        if source == address:
             with replacing(file) as stream:
                 stream.write(content)
 
