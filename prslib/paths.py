@@ -118,9 +118,8 @@ def remove_parts(path: Path) -> None:
         with suppress(OSError):
             with open(leftover, "rb") as file:
                 if fcntl:
-                    fcntl.flock(
-                        file, fcntl.LOCK_EX | fcntl.LOCK_NB
-                    )  # else it is being written
+                    # else it is being written
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             leftover.unlink()
 
 

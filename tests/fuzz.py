@@ -14,6 +14,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import torch
 from helpers.interrupted import stopped_at
 from helpers.real_folders import write_coco
@@ -73,12 +74,13 @@ def kinds(root):
     (cached,) = (root / "cache/datasets").iterdir()
 
     items, rows = range(7), root / "rows.bin"
-    writer = RowFile(rows, [str(i) for i in items], (3,), "u1")
-    writer.fill(items, 1, "rows", _row)
+    row = np.dtype(("u1", (3,)))
+    writer = RowFile(rows, [str(i) for i in items], row)
+    writer.fill(items, _rows, 1, "rows")
     writer.finish()
 
     def read_rows():
-        return open_rows(rows, 7, (3,), "u1").tobytes()
+        return open_rows(rows, 7, row).tobytes()
 
     weights = root / "weights.pth"
     torch.save({"a": torch.arange(30.0), "b": torch.ones(3, 3)}, weights)
@@ -121,8 +123,8 @@ def kinds(root):
     }
 
 
-def _row(number):
-    return [number, 2 * number, 3 * number]
+def _rows(numbers):
+    return np.outer(numbers, [1, 2, 3])
 
 
 def _scores(result):

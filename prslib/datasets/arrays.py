@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -27,8 +28,10 @@ from prslib.paths import cache_dir, ending_with_us, remove_parts, replacing
 SUM = np.dtype("<u8")  # of a checksum
 SAMPLE = 1 << 30  # bytes of a large array that are compared when it is opened
 CHUNK = 512  # rows that are made before they are written; a kill loses no more
+# rows that a process makes at once: of more, a network's maps leave the cache
+BATCH = 8
 RESOLUTION = 256  # pixels of each side of a prepared image; the released code's size
-PIXELS = (RESOLUTION, RESOLUTION, 3)
+PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))  # a row of images.bin
 
 
 def read_arrays(
@@ -37,22 +40,15 @@ def read_arrays(
     """Read some arrays of an npz file; errors say what it should be and what to do."""
     try:
         with zipfile.ZipFile(file) as stored:
-            return {name: _parse(stored.read(f"{name}.npy")) for name in names}
+            # read whole, so that zipfile compares the checksum; np.load stops early
+            content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
+        return {name: np.load(content[name], allow_pickle=False) for name in names}
     except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:  # whatever a damaged file leads to
         raise ValueError(
             f"expected {file} as {kind}, but it cannot be read ({error}); {advice}"
         ) from error
-
-
-def _parse(content: bytes) -> np.ndarray:
-    """Parse the bytes of an npy file, which zipfile has compared with a checksum."""
-    stream = BytesIO(content)
-    array = np.load(stream, allow_pickle=False)
-    if stream.read(1):
-        raise ValueError(f"more bytes than an array of shape {array.shape} has")
-    return array
 
 
 def cached_arrays(
@@ -91,27 +87,20 @@ def source_digest(makers: tuple[ModuleType, ...]) -> str:
     return digest.hexdigest()[:16]
 
 
-def open_rows(
-    file: Path, count: int, shape: tuple[int, ...], dtype: type, whole: bool = False
-) -> np.ndarray:
+def open_rows(file: Path, count: int, row: np.dtype, whole: bool = False) -> np.ndarray:
     """Map rows into memory once a sample or the whole has the right checksums."""
     advice = f"delete {file.with_suffix('')}.* and run `python -m prslib prepare` again"
-    try:
-        sums = np.fromfile(file.with_suffix(".sums"), SUM)
-        array = np.memmap(file, dtype, "r", shape=(count, *shape))
-    except ValueError as error:
+    sums = np.fromfile(file.with_suffix(".sums"), SUM)
+    sums = sums[sums > 0]
+    if len(sums) != count or file.stat().st_size != count * row.itemsize:
         raise ValueError(
-            f"expected {count} rows in {file}, got fewer; {advice}"
-        ) from error
-    if len(sums := sums[sums > 0]) != count or file.stat().st_size != array.nbytes:
-        raise ValueError(
-            f"expected {count} rows of {array.nbytes // count} bytes in {file} and "
-            f"their checksums, got {file.stat().st_size} bytes and {len(sums)}; "
-            f"{advice}"
+            f"expected {count} rows of {row.itemsize} bytes in {file} and their "
+            f"checksums, got {file.stat().st_size} bytes and {len(sums)}; {advice}"
         )
+    array = np.memmap(file, row, "r", shape=(count,))
     rows = np.random.default_rng().permutation(count)  # others at each opening
-    rows = rows if whole else rows[: SAMPLE // array[0].nbytes]
-    if wrong := [row for row in rows.tolist() if checksum(array[row]) != sums[row]]:
+    rows = rows if whole else rows[: SAMPLE // row.itemsize]
+    if wrong := [i for i in rows.tolist() if checksum(array[i]) != sums[i]]:
         raise ValueError(
             f"expected the rows of {file} as they were written, but {len(wrong)} of "
             f"{len(rows)} have changed, such as row {min(wrong)}; {advice}"
@@ -119,7 +108,7 @@ def open_rows(
     return array
 
 
-def checksum(row: np.ndarray) -> int:
+def checksum(row: np.ndarray | bytes) -> int:
     """Return a row's checksum, 1 or more: 0 stands for a row that could not be made."""
     return zlib.crc32(row) + 1
 
@@ -131,13 +120,10 @@ class RowFile:
     # cut off when work goes on. A row that failed has the checksum 0 and takes no
     # place. X.files tells what the rows are of. At last X.part becomes X.bin.
 
-    def __init__(
-        self, file: Path, sources: Sequence[str], shape: tuple[int, ...], dtype: type
-    ):
+    def __init__(self, file: Path, sources: Sequence[str], row: np.dtype):
         self.file = file
         self.sources = list(sources)
-        self.shape = shape  # of a row
-        self.dtype = np.dtype(dtype)
+        self.row = row  # shape and type of one row
         self.part = file.with_suffix(".part")
         self.sums = file.with_suffix(".sums")
         self._list = file.with_suffix(".files")
@@ -152,13 +138,14 @@ class RowFile:
     def fill(
         self,
         items: Sequence,
+        make: Callable[[Sequence], Iterable],
         workers: int | None,
         title: str,
-        read: Callable,
-        compute: Callable = np.stack,
-        at_once: int = 1,
     ) -> dict[int, str]:
-        """Make the rows that lack; return those that failed, and why."""
+        """Make the rows that lack; return those that failed, and why.
+
+        `make` takes a few items and returns a row for each, or why there is none.
+        """
         # Worker processes send rows here: only this process, which has the lock,
         # writes.
         from joblib import Parallel, cpu_count, delayed  # loading labels needs neither
@@ -166,28 +153,26 @@ class RowFile:
 
         first, problems = self._begin(), {}
         bar = tqdm(total=len(items), initial=first, desc=title, unit="image")
-        pool = Parallel(workers or cpu_count(), **ending_with_us())
-        with pool, bar:
+        with Parallel(workers or cpu_count(), **ending_with_us()) as pool, bar:
             for start in range(first, len(items), CHUNK):
                 chunk = items[start : start + CHUNK]
-                results = pool(
-                    delayed(_make)(chunk[i : i + at_once], read, compute)
-                    for i in range(0, len(chunk), at_once)
-                )
-                rows = [row for result in results for row in result]
-                failed = {i: row for i, row in enumerate(rows) if isinstance(row, str)}
-                problems |= {start + i: why for i, why in failed.items()}
-                made = [
-                    row.astype(self.dtype) for row in rows if not isinstance(row, str)
-                ]
-                _append(self.part, b"".join(row.tobytes() for row in made))
-                sums = np.zeros(len(rows), SUM)
-                sums[[i for i in range(len(rows)) if i not in failed]] = [
-                    *map(checksum, made)
-                ]
-                _append(self.sums, sums.tobytes())
+                batches = [chunk[i : i + BATCH] for i in range(0, len(chunk), BATCH)]
+                rows = list(chain.from_iterable(pool(map(delayed(make), batches))))
+                self._append(rows)
                 bar.update(len(rows))
+                for number, row in enumerate(rows, start):
+                    if isinstance(row, str):
+                        problems[number] = row
         return problems
+
+    def _append(self, rows: list[np.ndarray | str]) -> None:
+        contents = [
+            b"" if isinstance(row, str) else row.astype(self.row.base).tobytes()
+            for row in rows
+        ]
+        sums = [checksum(content) if content else 0 for content in contents]
+        _append(self.part, b"".join(contents))
+        _append(self.sums, np.array(sums, SUM).tobytes())
 
     def _begin(self) -> int:
         """Cut off what is torn or follows a failure; return the next row."""
@@ -198,10 +183,9 @@ class RowFile:
         self.sums.touch()
         sums = np.fromfile(self.sums, SUM)
         first = int(np.append(sums, 0).argmin())  # the first 0, or the end
-        size = int(np.prod(self.shape)) * self.dtype.itemsize
-        os.truncate(self.part, first * size)
+        os.truncate(self.part, first * self.row.itemsize)
         os.truncate(self.sums, first * SUM.itemsize)
-        needed = (len(self.sources) - first) * size
+        needed = (len(self.sources) - first) * self.row.itemsize
         free = shutil.disk_usage(self.file.parent).free
         if free < needed:
             raise OSError(
@@ -222,19 +206,3 @@ def _append(file: Path, content: bytes) -> None:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _make(items: Sequence, read: Callable, compute: Callable) -> list[np.ndarray | str]:
-    """Compute the rows of some items, or say why an item has none."""
-    rows: list[np.ndarray | str] = []
-    inputs = []
-    for item in items:
-        try:
-            inputs.append(read(item))
-            rows.append("")
-        except FileNotFoundError:
-            rows.append("missing")
-        except OSError as error:
-            rows.append(f"broken: {error}")
-    made = iter(compute(inputs) if inputs else ())
-    return [reason or next(made) for reason in rows]

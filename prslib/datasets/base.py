@@ -10,9 +10,8 @@ import numpy as np
 GROUPS = ("majority", "moderate", "minority")
 # The paper's own images, some of its own images, or others in their place.
 Relation = Literal["paper's", "part", "stand-in"]
-ORDER_STREAM = (
-    1000  # spawn key of the drawn order, far from those of a run's other generators
-)
+# spawn key of the drawn order, far from those of a run's other generators
+ORDER_STREAM = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +166,8 @@ class SequentialDataset:
                 f"{split.task[outside[0]]} for image {outside[0]}; leave out images of "
                 "no task"
             )
-        foreign = split.labels & (
-            self.class_task[None, :] != split.task[:, None]
-        )  # (N, C)
+        # (N, C)
+        foreign = split.labels & (self.class_task[None, :] != split.task[:, None])
         if len(images := np.flatnonzero(foreign.any(axis=1))):
             first = images[0]
             label = self.class_names[int(foreign[first].argmax())]
@@ -267,9 +265,8 @@ class Recipe:
 class Clustering:
     """The labels that classes are clustered from, for `cluster_classes`."""
 
-    labels: (
-        np.ndarray
-    )  # bool (N, C), also of images that the split drops; each has a label
+    # bool (N, C), also of images that the split drops; each has a label
+    labels: np.ndarray
     class_names: tuple[str, ...]  # also of classes that are dropped later
     n_groups: int
     beta: float
@@ -282,15 +279,13 @@ class Entry:
 
     load: Callable[[bool], SequentialDataset]  # without images where it is given False
     recipe: Recipe
-    clustering: Callable[[], Clustering] | None = (
-        None  # None where tasks are not clustered
-    )
+    # None where tasks are not clustered
+    clustering: Callable[[], Clustering] | None = None
     # What tells apart runs on features that different networks gave for the same
     # images.
     identity: Callable[[], str] = str
-    tests_on_pretrained: bool = (
-        False  # the embedded weights have learned some of its test images
-    )
+    # the embedded weights have learned some of its test images
+    tests_on_pretrained: bool = False
     relation: Relation = "stand-in"  # to the paper's data set that it stands for
 
 

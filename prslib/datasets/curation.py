@@ -56,9 +56,8 @@ def class_merges(
     _, first, images = np.unique(
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
-    touched = labels[
-        first
-    ]  # (rows, groups), the distinct rows; images (rows,) have each
+    # (rows, groups), the distinct rows; images (rows,) have each
+    touched = labels[first]
     groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
     merges = []
     while len(groups) > n_groups:

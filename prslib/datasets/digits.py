@@ -281,9 +281,8 @@ def _render(
 
 COCO_SCHEDULE = (0, 3, 1, 2)
 NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
-EWC_LAMBDA = (
-    0.15  # the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
-)
+# the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
+EWC_LAMBDA = 0.15
 
 
 def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:

@@ -22,7 +22,13 @@ from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import PIXELS, RowFile, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.images import read_image
-from prslib.datasets.prepared import PreparedSet, Selection, open_images, read_table
+from prslib.datasets.prepared import (
+    PreparedSet,
+    Selection,
+    look_up,
+    open_images,
+    read_table,
+)
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import PACKAGE, data_dir, replacing
 
@@ -31,7 +37,6 @@ if TYPE_CHECKING:  # loading features needs no torch
 
 DEFAULT = "efficientnet_lite0"
 SIZE = 224  # pixels of each side that a network sees
-AT_ONCE = 8  # images of a forward pass; more fall out of a core's cache
 MINI = "cocoseq-mini"
 EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
 SOURCE = (
@@ -50,12 +55,10 @@ STANDARDISED = "standardised"  # part of the fingerprint: raw features had anoth
 class Backbone:
     """A frozen network's pooled features of images, always the same on a machine."""
 
-    name: str = (
-        DEFAULT  # whose weights come with a package; or a classifier of torchvision
-    )
-    weights: str | None = (
-        None  # a file; else the published ones, fetched for torchvision
-    )
+    # whose weights come with a package; or a classifier of torchvision
+    name: str = DEFAULT
+    # a file; else the published ones, fetched for torchvision
+    weights: str | None = None
 
     def __call__(self, images: Sequence[np.ndarray]) -> np.ndarray:
         """Return float32 (N, D) of uint8 images (256, 256, 3)."""
@@ -77,53 +80,28 @@ class Backbone:
         finally:
             torch.set_num_threads(threads)
 
+    @property
+    def weights_identity(self) -> str:
+        """The digest of the weights."""
+        return _network(self.name, self.weights)[1]
+
+    @property
+    def width(self) -> int:
+        """The number of features of an image."""
+        return self([np.zeros(PIXELS.shape, dtype=np.uint8)]).shape[1]
+
     def describe(self) -> dict[str, str | int]:
         """Return what decides the features: network, weights, layer and input."""
-        scaled = (
-            "(x - 127) / 128"
-            if self.name == DEFAULT
-            else "(x / 255 - mean) / sd of ImageNet"
-        )
+        of_imagenet = "(x / 255 - mean) / sd of ImageNet"
+        scaled = "(x - 127) / 128" if self.name == DEFAULT else of_imagenet
         return {
             "network": self.name,
-            "weights": _network(self.name, self.weights)[1],
+            "weights": self.weights_identity,
             "layer": "pooled",
             "size": SIZE,
             "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, "
             f"all of it; {scaled}",
         }
-
-    def fill(
-        self,
-        folder: Path,
-        sources: Sequence[str],
-        pixels: str,
-        items: Sequence,
-        read: Callable,
-        dtype: type,
-        workers: int | None,
-    ) -> tuple[Path, int]:
-        """Compute the features that a folder lacks; return their file and width."""
-        weights = self.describe()["weights"][7:19]
-        scaling = "127" if self.name == DEFAULT else "imagenet"
-        # all that decides the features
-        stem = f"features-{self.name}-{weights}-pooled-{SIZE}-{scaling}-{pixels[:12]}"
-        file = folder / f"{stem}.bin"
-        width = self([np.zeros(PIXELS, dtype=np.uint8)]).shape[1]
-        if file.is_file():
-            print(f"nothing to do: {file} is there")
-            return file, width
-        rows = RowFile(file, sources, (width,), dtype)
-        if problems := rows.fill(items, workers, "features", read, self, AT_ONCE):
-            listed = "".join(
-                f"\n  {sources[row]}: {why}" for row, why in problems.items()
-            )
-            raise ValueError(
-                f"expected {len(items)} images, but {len(problems)} are missing or "
-                f"broken; put them in place and run the command again:{listed}"
-            )
-        rows.finish()
-        return file, width
 
 
 @lru_cache(maxsize=1)
@@ -148,22 +126,15 @@ def _network(name: str, weights: str | None) -> tuple[nn.Module, str]:
     else:
         network = models.get_model(name, weights=None)
         *_, (head, _) = network.named_children()
-        mean, std = (
-            tuple(255 * value for value in values)  # pixels are whole numbers here
-            for values in (IMAGENET_MEAN, IMAGENET_STD)
-        )
-        normalise = Normalise(mean, std)
+        # pixels are whole numbers here
+        mean, std = 255 * np.array([IMAGENET_MEAN, IMAGENET_STD])
+        normalise = Normalise(tuple(mean.tolist()), tuple(std.tolist()))
         best = models.get_model_weights(name).DEFAULT.name
         file = weights or str(published_file(name, best))
     load_weights(network, name, file, f"{head}.")
     setattr(network, head, torch.nn.Identity())
     network = torch.nn.Sequential(normalise, network).eval()
     return network.to(memory_format=torch.channels_last), identity_of(file)
-
-
-def stamp(file: Path) -> list[int]:
-    """Return a file's size and time of change, or nothing where there is none."""
-    return [file.stat().st_size, file.stat().st_mtime_ns] if file.is_file() else []
 
 
 def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
@@ -177,9 +148,8 @@ def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDatas
     """Load raw embedded features, of part / whole of each task's training images."""
     selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
-    order = np.random.default_rng(SEED).permutation(
-        len(task)
-    )  # a larger part holds a smaller one
+    # a larger part holds a smaller one
+    order = np.random.default_rng(SEED).permutation(len(task))
     kept = np.ones(len(selection), dtype=bool)
     for number in np.unique(task):
         of_task = order[task[order] == number]
@@ -217,11 +187,10 @@ def mean_and_sd(features: np.ndarray) -> tuple[np.float32, np.float32]:
 
 
 def mini_identity() -> str:
-    """Return a digest of the embedded features."""
+    """Return a digest of the embedded features, which are standardised."""
     _, stored = read_mini()
-    return hashlib.sha256(
-        stored["features"].tobytes() + stored["scale"].tobytes()
-    ).hexdigest()
+    content = stored["features"].tobytes() + stored["scale"].tobytes()
+    return hashlib.sha256(content).hexdigest() + STANDARDISED
 
 
 def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -229,7 +198,7 @@ def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return np.rint(features / scale).clip(0, 255).astype(np.uint8)
 
 
-def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
+def remake_mini(annotations: Path, images: Path) -> Path:
     """Make the embedded file again, and say how far it is from what is embedded."""
     selection, stored = read_mini()
     table = annotations / coco.PREPARED.table
@@ -237,39 +206,31 @@ def remake_mini(annotations: Path, images: Path, workers: int | None) -> Path:
         corpus = read_table(table, has_ids=True)
     else:
         corpus = coco.read_annotations(annotations)
-    keys = [int(name[-16:-4]) for name in selection.files]  # an id ends a name
-    order = np.argsort(corpus.key)
-    rows = order[
-        np.searchsorted(corpus.key, keys, sorter=order).clip(max=len(order) - 1)
-    ]
-    if lacking := int((corpus.key[rows] != keys).sum()):
-        raise ValueError(
-            f"{annotations} lacks {lacking} of the {len(keys)} images; name the "
-            "annotations of COCO 2014"
-        )
+    files = selection.files.tolist()
+    keys = np.array([int(name[-16:-4]) for name in files])  # an id ends a name
+    rows = look_up(corpus, keys, (False, True))
     labels = corpus.columns(selection.class_names.tolist())[rows]
-    names = selection.files.tolist()
-    stamps = "".join(f"{name} {stamp(images / name)}" for name in names)
-    pixels = hashlib.sha256(f"{images}{stamps}".encode()).hexdigest()
-    folder, read, backbone = data_dir() / MINI, partial(read_image, images), Backbone()
-    file, width = backbone.fill(folder, names, pixels, names, read, np.float32, workers)
-    features = open_rows(file, len(names), (width,), np.float32, whole=True)
+    backbone = Backbone()
+    # eight at once: of more, the network's maps fall out of a core's cache
+    features = np.concatenate(
+        [
+            backbone([read_image(images, name) for name in files[start : start + 8]])
+            for start in range(0, len(files), 8)
+        ]
+    )
     apart = np.abs(to_bytes(features, stored["scale"]).astype(int) - stored["features"])
-    both = [
-        x - x.mean(axis=0) for x in (features, stored["features"] * stored["scale"])
-    ]
-    spread = np.maximum(np.prod([x.std(axis=0) for x in both], axis=0), TINY)
-    alike = (both[0] * both[1]).mean(axis=0) / spread
     print(
         f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
-        f"most {apart.max()}; correlation by column: least {alike.min():.4f}, median "
-        f"{np.median(alike):.4f}; {(labels != selection.labels).sum()} labels differ"
+        f"most {apart.max()}; {(labels != selection.labels).sum()} labels differ"
     )
     scale = np.maximum(features.max(axis=0), TINY) / np.float32(255)
-    arrays = {"features": to_bytes(features, scale), "scale": scale}
-    about = np.array(json.dumps(backbone.describe() | {"source": SOURCE}))
-    made = folder / EMBEDDED.name
-    replace(selection, labels=labels).save(made, **arrays, about=about)
+    made = data_dir() / EMBEDDED.name
+    replace(selection, labels=labels).save(
+        made,
+        features=to_bytes(features, scale),
+        scale=scale,
+        about=np.array(json.dumps(backbone.describe() | {"source": SOURCE})),
+    )
     return made
 
 
@@ -278,11 +239,19 @@ def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> N
     selection = Selection.load(folder / "labels.npz")
     images = open_images(folder, len(selection))
     pixels = hashlib.sha256(images).hexdigest()
-    names = selection.files.tolist()
-    # processes read the rows from the file
-    file, width = backbone.fill(
-        folder, names, pixels, images, np.asarray, np.float16, workers
-    )
+    weights = backbone.weights_identity.removeprefix("sha256:")
+    scaling = "127" if backbone.name == DEFAULT else "imagenet"
+    # all that decides the features, and so the identity of a run on them
+    decides = backbone.name, weights[:12], "pooled", SIZE, scaling, pixels[:12]
+    file = folder / f"features-{'-'.join(map(str, decides))}.bin"
+    width = backbone.width
+    if file.is_file():
+        print(f"nothing to do: {file} is there")
+    else:
+        row = np.dtype((np.float16, (width,)))
+        rows = RowFile(file, selection.files.tolist(), row)
+        rows.fill(images, backbone, workers, "features")
+        rows.finish()
     record = {"file": f"{file.stem}.npy", "width": width, "images": digest_of(folder)}
     with replacing(folder / RECORD) as stream:
         stream.write(json.dumps(backbone.describe() | record, indent=1).encode())
@@ -301,8 +270,9 @@ def open_features(folder: Path, count: int) -> np.ndarray:
         record = json.loads((folder / RECORD).read_text())
         if record["images"] != digest_of(folder):
             raise ValueError("the images have been prepared anew since")
-        file, shape = (folder / record["file"]).with_suffix(".bin"), (record["width"],)
-        features = open_rows(file, count, shape, np.float16, whole=True)
+        file = (folder / record["file"]).with_suffix(".bin")
+        row = np.dtype((np.float16, (record["width"],)))
+        features = open_rows(file, count, row, whole=True)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"no features of {folder.name} in {folder}; {advice}"
@@ -317,13 +287,10 @@ def open_features(folder: Path, count: int) -> np.ndarray:
 
 def _identity(name: str) -> str:
     try:
-        return json.loads((data_dir() / name / RECORD).read_text())["file"]
+        file = json.loads((data_dir() / name / RECORD).read_text())["file"]
     except (OSError, ValueError, KeyError):
-        return ""  # loading them says what is wrong
-
-
-def _standardised_identity(identity: Callable[[], str]) -> str:
-    return identity() + STANDARDISED
+        file = ""  # loading them says what is wrong
+    return file + STANDARDISED
 
 
 # `studies/head.py` chose step size and width on a part of the training stream, and
@@ -343,14 +310,13 @@ def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:
     )
     raw = partial(load_mini, name=name, part=part, whole=whole)
     load = partial(standardised, raw)
-    identity = partial(_standardised_identity, mini_identity)
-    return Entry(load, recipe, None, identity, relation="part")
+    return Entry(load, recipe, None, mini_identity, relation="part")
 
 
 def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
     raw = partial(prepared.load, open_inputs=open_features, suffix="-features")
     load = partial(standardised, raw)
-    identity = partial(_standardised_identity, partial(_identity, prepared.name))
+    identity = partial(_identity, prepared.name)
     recipe = replace(entry.recipe, **HEAD)
     return Entry(load, recipe, entry.clustering, identity, relation="paper's")
 

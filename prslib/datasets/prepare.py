@@ -6,7 +6,7 @@ import argparse
 import csv
 import hashlib
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPException
@@ -47,16 +47,18 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
 
-    def add(name: str, text: str, run: object, example: str) -> argparse.ArgumentParser:
+    def add(
+        name: str, run: Callable, text: str, example: str
+    ) -> argparse.ArgumentParser:
         example = f"example: prslib prepare {name} {example}"
         parser = names.add_parser(name, help=text, description=text, epilog=example)
         parser.set_defaults(command=run)
         return parser
 
     folder = {"type": Path, "metavar": "DIR"}
+    workers = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
     for name, prepared in SETS.items():
-        parser = add(name, HELP[name], prepare_set, FOLDERS)
-        parser.set_defaults(prepared=prepared)
+        parser = add(name, partial(prepare_set, prepared), HELP[name], FOLDERS)
         parser.add_argument("--annotations", required=True, **folder)
         parser.add_argument(
             "--images", help="without it only the labels are prepared", **folder
@@ -83,43 +85,32 @@ def add_command(commands: argparse._SubParsersAction) -> None:
             action="store_true",
             help="go on where more than 1 %% of the images are missing or broken",
         )
-        add_workers(parser)
-    parser = add(features.MINI, HELP[features.MINI], prepare_mini, FOLDERS)
+        parser.add_argument("--workers", **workers)
+    parser = add(features.MINI, prepare_mini, HELP[features.MINI], FOLDERS)
     parser.add_argument("--annotations", required=True, **folder)
     parser.add_argument("--images", required=True, **folder)
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
-    add_workers(parser)
     example = "cocoseq --backbone resnet50"
-    parser = add("features", HELP["features"], prepare_features, example)
+    parser = add("features", prepare_features, HELP["features"], example)
     parser.add_argument("name", choices=list(SETS))
+    text = "this or a classifier of torchvision, such as resnet50 (%(default)s)"
     parser.add_argument(
-        "--backbone",
-        default=features.DEFAULT,
-        metavar="NETWORK",
-        help="this or a classifier of torchvision, such as resnet50 (%(default)s)",
+        "--backbone", default=features.DEFAULT, metavar="NETWORK", help=text
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="in place of the published ones"
     )
-    add_workers(parser)
+    parser.add_argument("--workers", **workers)
     for source in single_label.SOURCES.values():
         text = f"{source.stands_for}, in $PRSLIB_DATA: {source.files}"
-        parser = add(source.name, text, prepare_source, "--download")
-        parser.set_defaults(source=source)
-        parser.add_argument(
-            "--download", action="store_true", help="fetch with torchvision what lacks"
-        )
+        parser = add(source.name, partial(prepare_source, source), text, "--download")
+        text = "fetch with torchvision what lacks"
+        parser.add_argument("--download", action="store_true", help=text)
 
 
-def add_workers(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says how many processes work."""
-    text = "processes (one for each core)"
-    parser.add_argument("--workers", type=int, metavar="N", help=text)
-
-
-def prepare_set(options: argparse.Namespace) -> None:
+def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
-    prepared, images, ids = options.prepared, options.images, options.ids
+    images, ids = options.images, options.ids
     if options.test_per_class < 1:
         count = options.test_per_class
         raise ValueError(f"expected --test-per-class of 1 or more, got {count}")
@@ -142,7 +133,7 @@ def prepare_set(options: argparse.Namespace) -> None:
                 f"expected these images in {folder}, got those of another selection "
                 "(other ids or other annotations); move it away or delete it"
             )
-        open_rows(file, len(stored), PIXELS, np.uint8, whole=True)
+        open_rows(file, len(stored), PIXELS, whole=True)
         print(f"nothing to do: {file} is whole; delete {folder} to make it again")
         return
     problems = {}
@@ -153,14 +144,14 @@ def prepare_set(options: argparse.Namespace) -> None:
         selection = selection.keep(there)
     folder.mkdir(exist_ok=True)
     with alone_in(folder):
-        rows = RowFile(file, selection.files.tolist(), PIXELS, np.uint8)
+        rows = RowFile(file, selection.files.tolist(), PIXELS)
         corpus.save(folder / "corpus.npz")
         selection.save(folder / "labels.npz")  # studies of labels can begin
         if images is None:
             print(f"labels only, in {folder}; give --images to decode the images")
             return
-        read = partial(read_image, images)
-        broken = rows.fill(rows.sources, options.workers, "decoding", read)
+        decode = partial(read_images, partial(read_image, images))
+        broken = rows.fill(rows.sources, decode, options.workers, "decoding")
         problems |= {rows.sources[row]: reason for row, reason in broken.items()}
         with open(folder / "left_out.csv", "w", newline="", encoding="utf-8") as stream:
             csv.writer(stream).writerows([("file", "reason"), *problems.items()])
@@ -171,6 +162,19 @@ def prepare_set(options: argparse.Namespace) -> None:
     print(
         f"{folder}: {describe(selection)}; {len(problems)} left out, see left_out.csv"
     )
+
+
+def read_images(read: Callable, names: Sequence[str]) -> list[np.ndarray | str]:
+    """Read images; of one that cannot be read, say why."""
+    images: list[np.ndarray | str] = []
+    for name in names:
+        try:
+            images.append(read(name))
+        except FileNotFoundError:
+            images.append("missing")
+        except OSError as error:
+            images.append(f"broken: {error}")
+    return images
 
 
 def files_in(root: Path, files: np.ndarray) -> np.ndarray:
@@ -221,33 +225,31 @@ def download_ids(prepared: PreparedSet, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, expected in prepared.id_checksums.items():
         file, address = folder / name, f"{prepared.id_address}/{name}"
+        source = file.absolute().as_uri() if file.is_file() else address
         try:
-            if file.is_file():
-                content = file.read_bytes()
-            else:
-                with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
-                    content = answer.read()
+            with urllib.request.urlopen(source, timeout=TIMEOUT) as answer:
+                content = answer.read()
         except (OSError, HTTPException) as error:
             raise OSError(
-                f"cannot fetch {address} ({error}); get the files from there by hand "
-                "and name their folder with --ids, or leave both out to derive a split"
+                f"cannot fetch {source} ({error}); get the files from {address} by "
+                "hand and name their folder with --ids, or leave both out to derive a "
+                "split"
             ) from error
         digest = hashlib.sha256(content).hexdigest()
         if digest != expected:
             raise ValueError(
                 f"expected the released {name} with SHA-256 {expected[:12]}…, got "
-                f"{digest[:12]}… in {file if file.is_file() else address}; delete the "
-                "file and run the command again, or name a folder of your own with "
-                "--ids"
+                f"{digest[:12]}… in {source}; delete the file and run the command "
+                "again, or name a folder of your own with --ids"
             )
-        if not file.is_file():
+        if source == address:
             with replacing(file) as stream:
                 stream.write(content)
 
 
 def prepare_mini(options: argparse.Namespace) -> None:
     """Make the embedded features again and, where asked to, put them in their place."""
-    made = features.remake_mini(options.annotations, options.images, options.workers)
+    made = features.remake_mini(options.annotations, options.images)
     print(made)
     if options.embed:
         with replacing(features.EMBEDDED) as file:
@@ -264,9 +266,8 @@ def prepare_features(options: argparse.Namespace) -> None:
         features.extract_prepared(folder, backbone, options.workers)
 
 
-def prepare_source(options: argparse.Namespace) -> None:
+def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
     """Download where asked to, check the files and print the counts."""
-    source = options.source
     dataset = single_label.load_source(source, images=True, download=options.download)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
     tests = len(dataset.tests["full"])

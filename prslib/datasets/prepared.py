@@ -37,10 +37,14 @@ class Corpus:
 
     def keep(self, rows: np.ndarray, reason: str) -> Corpus:
         """Return the corpus without the images where `rows`, bool (N,), is False."""
-        names = ("key", "is_test", "files", "labels")
-        columns = {name: getattr(self, name)[rows] for name in names}
-        left_out = self.left_out | {reason: int((~rows).sum())}
-        return replace(self, **columns, left_out=left_out)
+        return replace(
+            self,
+            key=self.key[rows],
+            is_test=self.is_test[rows],
+            files=self.files[rows],
+            labels=self.labels[rows],
+            left_out=self.left_out | {reason: int((~rows).sum())},
+        )
 
     def save(self, file: Path) -> None:
         """Write the labels as one table, which `read_table` reads."""
@@ -152,7 +156,7 @@ class Selection:
 def open_images(folder: Path, count: int) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
     try:
-        return open_rows(folder / "images.bin", count, PIXELS, np.uint8)
+        return open_rows(folder / "images.bin", count, PIXELS)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"expected the images of {folder.name} in {folder}, got labels alone or "
@@ -180,21 +184,18 @@ class PreparedSet:
     groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of names and class_freq
     seed: int  # of the derived split, not of a run
     id_ending: str  # of the released id files
-    id_halves: dict[
-        str, tuple[bool, ...]
-    ]  # by split: the halves, test or not, of its ids
+    # by split: the halves, test or not, of its ids
+    id_halves: dict[str, tuple[bool, ...]]
     id_source: str  # where the id files are published
     ids_are_rows: bool = False  # ids number the rows of the official lists
-    ids_without_class: bool = (
-        False  # the id files list images without any of the classes
-    )
+    # the id files list images without any of the classes
+    ids_without_class: bool = False
     id_address: str = ""  # where the id files can be fetched
     id_checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 by file name
     min_classes: int = 1  # of a task
     dropped: tuple[str, ...] = ()  # clustered with the others, but not in the data set
-    some_images_lost: bool = (
-        False  # a derived split is made of the images that are there
-    )
+    # a derived split is made of the images that are there
+    some_images_lost: bool = False
 
     def load(
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
@@ -294,7 +295,7 @@ class PreparedSet:
         task = np.full(len(corpus.key), -1, dtype=np.int64)
         rows = {}
         for split, lists in ids.items():
-            of_tasks = [_look_up(corpus, keys, self.id_halves[split]) for keys in lists]
+            of_tasks = [look_up(corpus, keys, self.id_halves[split]) for keys in lists]
             for number, images in enumerate(of_tasks):
                 task[images] = number
             rows[split] = np.concatenate(of_tasks)
@@ -303,34 +304,25 @@ class PreparedSet:
                     f"expected each image in one task, got some of the {split} images "
                     "in several; download the id files again"
                 )
-        tests = np.concatenate([rows["balanced"], rows["imbalanced"]])
-        if len(both := np.intersect1d(rows["train"], tests)):
+        # the imbalanced test set is of the other half
+        if len(both := np.intersect1d(rows["train"], rows["balanced"])):
             raise ValueError(
                 f"expected no training image in a test set, got {len(both)}, the first "
                 f"with id {corpus.key[both[0]]}; the id files are not of one split"
             )
-        names = [
-            name for name in self.classes(corpus.names) if name not in self.dropped
-        ]
-        labels = corpus.columns(names)
-        used = labels[rows["train"]].any(
-            axis=0
-        )  # classes without an image are left out
-        labels, names = labels[:, used], np.array(names)[used]
+        names = np.setdiff1d(self.classes(corpus.names), self.dropped)
+        labels = corpus.columns(names.tolist())
+        # classes without an image are left out
+        used = labels[rows["train"]].any(axis=0)
+        labels, names = labels[:, used], names[used]
         left_out = {}
-        if self.ids_without_class:
-            chosen = np.unique(np.concatenate(list(rows.values())))
-            empty = int((~labels[chosen].any(axis=1)).sum())
-            if empty:
-                left_out[f"of the id files without any class of {self.stands_for}"] = (
-                    empty
-                )
-            rows = {
-                split: images[labels[images].any(axis=1)]
-                for split, images in rows.items()
-            }
-        # the task of a class is the one that most of its images are in
         chosen = np.unique(np.concatenate(list(rows.values())))
+        if self.ids_without_class:
+            some = labels.any(axis=1)
+            reason = f"of the id files without any class of {self.stands_for}"
+            left_out[reason] = int((~some[chosen]).sum())
+            rows = {split: images[some[images]] for split, images in rows.items()}
+        # the task of a class is the one that most of its images are in
         counts = [
             labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(task.max() + 1)
         ]
@@ -376,9 +368,12 @@ class PreparedSet:
 
     def read_ids(self, folder: Path) -> dict[str, list[np.ndarray]]:
         """Read the released ids: ``{train,test,teorg}_task<t>_id_<ending>.json``."""
-        name = re.compile(rf"[a-z]+_task(\d+)_id_{self.id_ending}\.json")
-        matches = [name.fullmatch(file.name) for file in folder.glob("*.json")]
-        last = max((int(match[1]) for match in matches if match), default=0)
+        tasks = [
+            int(number)
+            for file in folder.glob(f"*_task*_id_{self.id_ending}.json")
+            for number in re.findall(r"_task(\d+)_", file.name)
+        ]
+        last = max(tasks, default=0)
         return {
             split: [
                 self._read_list(folder / f"{begin}_task{task}_id_{self.id_ending}.json")
@@ -405,7 +400,7 @@ class PreparedSet:
         return np.array(ids, dtype=np.int64)
 
 
-def _look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.ndarray:
+def look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.ndarray:
     """Return the rows of ids; the halves are searched in their order."""
     row = {}
     for is_test in reversed(halves):  # what the first one has counts

@@ -55,9 +55,8 @@ CONTRAST = 60  # least difference of mean brightness between ink and ground, of 
 PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
 
 FULL = 16  # the brightest pixel of an original
-Originals = tuple[
-    np.ndarray, np.ndarray
-]  # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
+# int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
+Originals = tuple[np.ndarray, np.ndarray]
 
 
 def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
@@ -216,20 +215,17 @@ def _draw_ink(
         large, full = resize(originals, size)
         ink[where] = ((510 * large + full) // (2 * full))[original[now]]  # rounded
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
-    sideways = (
-        slant * (2 * np.arange(side) - side) + 1000
-    ) // 2000  # (N, side), rounded
-    source = np.clip(
-        np.arange(side) - sideways[..., None], 0, side - 1
-    )  # (N, side, side)
+    # (N, side), rounded
+    sideways = (slant * (2 * np.arange(side) - side) + 1000) // 2000
+    # (N, side, side)
+    source = np.clip(np.arange(side) - sideways[..., None], 0, side - 1)
     return np.take_along_axis(ink, source, axis=2)
 
 
 def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Paint ink and ground in two random colours; return uint8 (N, side, side, 3)."""
-    pair = rng.integers(
-        0, 256, (2, len(ink), 3)
-    )  # ground, ink; either may be the brighter one
+    # ground, ink; either may be the brighter one
+    pair = rng.integers(0, 256, (2, len(ink), 3))
     while (close := abs(np.diff(pair.sum(axis=2), axis=0)[0]) < 3 * CONTRAST).any():
         pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)

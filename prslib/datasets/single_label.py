@@ -75,46 +75,35 @@ class Source:
     name: str  # of the thinned data set
     stands_for: str
     torchvision: str  # name of the original in `torchvision.datasets`
-    choices: tuple[tuple[str, ...], ...]  # what files belong in $PRSLIB_DATA
+    files: str  # that belong in $PRSLIB_DATA, in words
+    first_files: tuple[str, ...]  # one of them is there where the data set is
     shape: tuple[int, int, int]  # height, width, channels
     read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
     train_freq: tuple[int, ...]  # images of each class in the original
     test_freq: tuple[int, ...]
-    released: bool = (
-        True  # keep the training images that the authors kept, or the first
-    )
+    # keep the training images that the authors kept, or the first
+    released: bool = True
 
     @property
     def train_counts(self) -> np.ndarray:
         """Images of each class in the thinned stream, int64 (C,)."""
         return curation.pareto_counts(np.array(self.train_freq))
 
-    @property
-    def files(self) -> str:
-        """The files in words."""
-        return ", or ".join(" and ".join(names) for names in self.choices)
-
     def check_files(self, folder: Path) -> None:
         """Raise FileNotFoundError unless the files are in a folder."""
-        there = (all((folder / n).is_file() for n in names) for names in self.choices)
-        if not any(there):
+        if not any((folder / name).is_file() for name in self.first_files):
             raise FileNotFoundError(
                 f"{self.torchvision} is missing in {folder}; put there {self.files}, "
                 f"or run `python -m prslib prepare {self.name} --download`"
             )
 
 
-MNIST_RAW = tuple(
-    f"MNIST/raw/{half}-{kind}-ubyte"
-    for half in ("train", "t10k")
-    for kind in ("images-idx3", "labels-idx1")
-)
-SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
 MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
     torchvision="MNIST",
-    choices=(("mnist.npz",), MNIST_RAW),
+    files="mnist.npz, or MNIST/raw/train-* and MNIST/raw/t10k-*",
+    first_files=("mnist.npz", "MNIST/raw/train-images-idx3-ubyte"),
     shape=(28, 28, 1),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
@@ -124,7 +113,8 @@ SVHN = Source(
     name="imbal-svhnseq",
     stands_for="Imbal-SVHNseq",
     torchvision="SVHN",
-    choices=(SVHN_FILES, tuple(f"SVHN/{name}" for name in SVHN_FILES)),
+    files="train_32x32.mat and test_32x32.mat, or both in SVHN/",
+    first_files=("train_32x32.mat", "SVHN/train_32x32.mat"),
     shape=(32, 32, 3),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
@@ -141,13 +131,8 @@ def load_source(
     folder = data_dir(f"{source.name}: {source.files}")
     if not download:
         source.check_files(folder)
-    labels_only = not images
-    pictures = (
-        read_labels(source, folder)
-        if labels_only
-        else read_source(source, folder, download)
-    )
-    (pixels, digits), test = (pictures[split] for split in PARTS)
+    read = partial(read_source, download=download) if images else read_labels
+    (pixels, digits), test = map(read(source, folder).get, PARTS)
     if source.released:
         rows = released_images(source)
     else:

@@ -12,27 +12,21 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    made_by: (
-        str | Callable
-    )  # a function, or "module:name" with a module of `prslib.models`
+    # a function, or "module:name" with a module of `prslib.models`
+    made_by: str | Callable
     stages: int  # the head included
-    vector_stages: int = (
-        1  # ExStream takes its vectors after these stages and freezes them
-    )
-    published_weights: tuple[
-        str, ...
-    ] = ()  # names; empty: the network always begins random
+    # ExStream takes its vectors after these stages and freezes them
+    vector_stages: int = 1
+    # names; empty: the network always begins random
+    published_weights: tuple[str, ...] = ()
     default_weights: str = NONE  # one of these names, or "none"
-    objective_for: str | None = (
-        None  # the loss that the network's own objective replaces
-    )
-    stands_for: str | None = (
-        None  # what the paper's tables call it, or what it stands in for
-    )
+    # the loss that the network's own objective replaces
+    objective_for: str | None = None
+    # what the paper's tables call it, or what it stands in for
+    stands_for: str | None = None
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
-    on_features: bool = (
-        False  # of another, frozen network; else the network takes images
-    )
+    # of another, frozen network; else the network takes images
+    on_features: bool = False
 
     @property
     def factory(self) -> Callable:

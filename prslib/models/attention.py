@@ -123,9 +123,8 @@ class Consistency(nn.Module):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        self.shapes = [
-            torch.Size(shape) for shape in shapes
-        ]  # of a sample's view at either scale
+        # of a sample's view at either scale
+        self.shapes = [torch.Size(shape) for shape in shapes]
 
     def views(self, inputs: Tensor) -> list[Tensor]:
         """Return the views at the larger and the smaller scale, flips last."""
@@ -217,9 +216,8 @@ class RecurrentAttention(nn.Module):
         for zero in (*biases, self.where.weight, self.where.bias):
             zero.zero_()
         self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
-        self.classify.bias.fill_(
-            -math.log(max(num_classes - 1, 1))
-        )  # odds of one label in C
+        # odds of one label in C
+        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Return what is seen in the regions, (K, B, hidden), and the regions."""
@@ -260,18 +258,16 @@ def cut(maps: Tensor, regions: Tensor) -> Tensor:
     # A region (s_x, s_y, t_x, t_y) is the map, from -1 to 1 on both axes, scaled and
     # then moved.
     width, height, right, down = regions.T[..., None, None]
-    counts = [
-        -(-size // 2) for size in maps.shape[2:]
-    ]  # of equal parts, read in their middles
+    # of equal parts, read in their middles
+    counts = [-(-size // 2) for size in maps.shape[2:]]
     rows, columns = (
         torch.linspace(1 / n - 1, 1 - 1 / n, n, device=maps.device) for n in counts
     )
     places = torch.broadcast_tensors(
         width * columns + right, height * rows[:, None] + down
     )
-    grid = torch.stack(
-        places, -1
-    )  # sums and products only: no autocast rounds them to bfloat16
+    # sums and products only: no autocast rounds them to bfloat16
+    grid = torch.stack(places, -1)
     return F.grid_sample(maps, grid, align_corners=False)
 
 

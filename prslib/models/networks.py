@@ -177,9 +177,8 @@ def torchvision_resnet(
 ) -> Staged:
     """Make a ResNet for photographs, such as the paper's (section "Base Models")."""
     stages, pool, width = resnet_backbone(image_shape, name, weights)
-    return Staged(
-        *stages, pool, nn.Linear(width, num_classes)
-    )  # the head begins random
+    # the head begins random
+    return Staged(*stages, pool, nn.Linear(width, num_classes))
 
 
 resnet18 = partial(torchvision_resnet, name="resnet18")

@@ -13,9 +13,8 @@ if TYPE_CHECKING:  # a configuration needs these names, and no torch
     from torch import Tensor, nn
 
 NONE = "none"
-DIGEST = re.compile(
-    r"-([0-9a-f]{8,})\."
-)  # begin of a SHA-256 in a published file's name
+# begin of a SHA-256 in a published file's name
+DIGEST = re.compile(r"-([0-9a-f]{8,})\.")
 # several pretrainings, one a seed in turn
 IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}
 EMBEDDED = {  # weights of the convnet, written by `python -m prslib pretrain`

@@ -37,70 +37,45 @@ def test_dataset_counts():
     assert made.class_freq.dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (
-            lambda: Split(None, np.eye(2), np.arange(2)),
-            TypeError,
-            "labels .* bool, got float64",
-        ),
-        (lambda: Split(None, [[True]], np.arange(1)), TypeError, "got list"),
-        (
-            lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
-            ValueError,
-            "labels of shape",
-        ),
-        (
-            lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)),
-            TypeError,
-            "task .* int64",
-        ),
-        (lambda: split(task=(0, 1, 1)), ValueError, "got 3 tasks for 2 rows"),
-        (lambda: split(images=np.zeros((2, 4, 4, 3))), TypeError, "images .* uint8"),
-        (
-            lambda: split(images=np.zeros((2, 4, 4), dtype=np.uint8)),
-            ValueError,
-            "images of shape",
-        ),
-        (
-            lambda: split(images=np.zeros((1, 4, 4, 3), dtype=np.uint8)),
-            ValueError,
-            "got 1 images",
-        ),
-        (
-            lambda: split([(1, 0), (0, 0)]),
-            ValueError,
-            "1 without any, the first at index 1",
-        ),
-        (
-            lambda: dataset(split(task=(0, 0))),
-            ValueError,
-            "1 images .* index 1: .* label 'b'",
-        ),
-        (lambda: dataset(split(task=(0, -1))), ValueError, "got -1 for image 1"),
-        (lambda: dataset(split(task=(0, 2))), ValueError, "got 2 for image 1"),
-        (
-            lambda: dataset(tests={"balanced": split(task=(1, 1))}),
-            ValueError,
-            "'balanced'",
-        ),
-        (lambda: dataset(tests={}), ValueError, "at least one test set"),
-        (lambda: dataset(class_task=np.array([0, 2])), ValueError, r"got \[0, 2\]"),
-        (lambda: dataset(class_task=np.array([0.0, 1.0])), TypeError, "class_task"),
-        (lambda: dataset(class_names=("a",)), ValueError, "2 class_names"),
-        (lambda: dataset(class_group=("majority",)), ValueError, "2 class_group"),
-        (
-            lambda: dataset(class_group=("tail", "minority")),
-            ValueError,
-            r"\['tail'\]; known",
-        ),
-        (lambda: dataset(split([(1, 0, 0)], (0,))), ValueError, "got 3"),
-    ],
-)
-def test_refuses(make, error, message):
+def pictures(*shape):
+    return np.zeros(shape, dtype=np.uint8)
+
+
+OTHER_TYPES = {
+    "labels .* bool, got float64": lambda: Split(None, np.eye(2), np.arange(2)),
+    "got list": lambda: Split(None, [[True]], np.arange(1)),
+    "task .* int64": lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)),
+    "images .* uint8": lambda: split(images=np.zeros((2, 4, 4, 3))),
+    "class_task": lambda: dataset(class_task=np.array([0.0, 1.0])),
+}
+OTHER_VALUES = {
+    "labels of shape": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
+    "got 3 tasks for 2 rows": lambda: split(task=(0, 1, 1)),
+    "images of shape": lambda: split(images=pictures(2, 4, 4)),
+    "got 1 images": lambda: split(images=pictures(1, 4, 4, 3)),
+    "1 without any, the first at index 1": lambda: split([(1, 0), (0, 0)]),
+    "1 images .* index 1: .* label 'b'": lambda: dataset(split(task=(0, 0))),
+    "got -1 for image 1": lambda: dataset(split(task=(0, -1))),
+    "got 2 for image 1": lambda: dataset(split(task=(0, 2))),
+    "'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
+    "at least one test set": lambda: dataset(tests={}),
+    r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
+    "2 class_names": lambda: dataset(class_names=("a",)),
+    "2 class_group": lambda: dataset(class_group=("majority",)),
+    r"\['tail'\]; known": lambda: dataset(class_group=("tail", "minority")),
+    "got 3": lambda: dataset(split([(1, 0, 0)], (0,))),
+}
+
+
+@pytest.mark.parametrize("message", OTHER_TYPES | OTHER_VALUES)
+def test_refuses(message):
+    error, cases = (
+        (TypeError, OTHER_TYPES)
+        if message in OTHER_TYPES
+        else (ValueError, OTHER_VALUES)
+    )
     with pytest.raises(error, match=message):
-        make()
+        cases[message]()
 
 
 def test_schedule():

@@ -42,19 +42,15 @@ def root(tmp_path, monkeypatch):
 
 
 def folders(root):
-    return [
-        "--images",
-        str(root / "coco"),
-        "--annotations",
-        str(root / "coco" / "annotations"),
-    ]
+    annotations = str(root / "coco" / "annotations")
+    return ["--images", str(root / "coco"), "--annotations", annotations]
 
 
 def prepare(*arguments):
-    return main(["prepare", *arguments, "--workers", "1"])
+    return main(["prepare", *arguments])
 
 
-extract = partial(prepare, "features", "cocoseq")
+extract = partial(prepare, "features", "cocoseq", "--workers", "1")
 
 
 def raw(name, part, whole):
@@ -105,7 +101,7 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name, part, 
         by_hand = (split_before.images - values.mean()) / values.std()
         np.testing.assert_allclose(split.images, by_hand, rtol=1e-5, atol=1e-5)
     identity = features.ENTRIES[name].identity()
-    assert identity == features.mini_identity() + "standardised"
+    assert identity == features.mini_identity()
 
 
 def test_the_two_scalars_do_not_depend_on_the_order_of_the_images():
@@ -217,7 +213,7 @@ def test_the_embedded_file_is_made_again(root, capsys, monkeypatch):
     image = (root / "coco" / selection.files[1]).rename(root / "moved.jpg")
     remake = partial(prepare, "cocoseq-mini", *folders(root))
     assert remake() == 1
-    assert f"again:\n  {selection.files[1]}: missing" in capsys.readouterr().err
+    assert selection.files[1] in capsys.readouterr().err
     image.rename(root / "coco" / selection.files[1])
     assert remake("--embed") == 0
     assert (

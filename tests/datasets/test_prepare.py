@@ -20,7 +20,7 @@ from PIL import Image
 from real_folders import write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, arrays, load_dataset
+from prslib.datasets import DATASETS, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED, read_annotations
 from prslib.paths import project_root
@@ -193,33 +193,6 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys, monke
     reasons = {row["file"][-6:-4]: row["reason"] for row in listed}
     assert reasons.keys() == {"01", "12"}
     assert reasons["01"] == "missing" and reasons["12"].startswith("broken: ")
-
-
-def test_interrupted_decoding_goes_on_where_it_stopped(coco, monkeypatch):
-    monkeypatch.setattr(arrays, "CHUNK", 2)
-    decoded, real = [], command.read_image
-
-    def stop_after_five(*place):
-        if len(decoded) == 5:
-            raise KeyboardInterrupt
-        decoded.append(place)
-        return real(*place)
-
-    monkeypatch.setattr(command, "read_image", stop_after_five)
-    with pytest.raises(KeyboardInterrupt):
-        prepare(coco)
-    with pytest.raises(FileNotFoundError, match="work that is not finished"):
-        load_dataset("cocoseq")
-    again = []
-    monkeypatch.setattr(
-        command, "read_image", lambda *place: again.append(place) or real(*place)
-    )
-    assert prepare(coco) == 0
-    assert len(again) == 11 - 4 and again[0] == decoded[4]  # two chunks were there
-    interrupted = np.array(load_dataset("cocoseq").train.images)
-    shutil.rmtree(coco / "data/cocoseq")
-    assert prepare(coco) == 0
-    np.testing.assert_array_equal(load_dataset("cocoseq").train.images, interrupted)
 
 
 def test_damage_of_a_prepared_set_is_named(coco, capsys):

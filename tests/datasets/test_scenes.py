@@ -86,16 +86,6 @@ def test_every_label_is_drawn_once_without_overlap(count, sizes):
     assert seen - {0} == set(range(sizes[0], sizes[1] + 1))
 
 
-def test_digits_are_placed_everywhere():
-    labels = np.ones((3000, 1), dtype=bool)
-    red = np.array([[255, 0, 0]], dtype=np.uint8)
-    drawn = rendered(labels, np.array([3]), red, WHITE, np.array([3]))
-    covered = (drawn[..., 0] == 255).mean(axis=0)
-    quarters = covered.reshape(2, 16, 2, 16).sum(axis=(1, 3))
-    np.testing.assert_allclose(quarters / quarters.sum(), 0.25, atol=0.03)
-    assert covered.min() > 0
-
-
 def test_resize_keeps_constants_and_ramps():
     ramp = np.broadcast_to(np.arange(8)[:, None], (1, 8, 8))
     large, full = scenes.resize(ramp, 16)
@@ -106,19 +96,3 @@ def test_resize_keeps_constants_and_ramps():
     same, full = scenes.resize(ramp, 8)
     np.testing.assert_array_equal(16 * same, full * ramp)
     np.testing.assert_array_equal(*scenes.resize(WHITE, 11))
-
-
-def test_labels_are_drawn_with_all_originals_of_their_digit():
-    # Flat originals, each of its own brightness; classes 0 to 3 in disorder.
-    original_digit, level = (
-        np.array([2, 0, 3, 1, 0, 2]),
-        np.array([3, 5, 8, 10, 12, 15]),
-    )
-    originals = np.ones((6, 8, 8), dtype=int) * level[:, None, None]
-    class_digit, white = np.array([3, 1, 0, 2]), np.full((4, 3), 255, dtype=np.uint8)
-    labels = np.repeat(np.eye(4, dtype=bool), 400, axis=0)
-    drawn = rendered(labels, class_digit, white, originals, original_digit)
-    original = np.searchsorted(255 * level // 16, drawn.max(axis=(1, 2, 3)))
-    np.testing.assert_array_equal(original_digit[original], np.repeat(class_digit, 400))
-    shares = np.bincount(original) / 400
-    np.testing.assert_allclose(shares, [0.5, 0.5, 1, 1, 0.5, 0.5], atol=0.08)

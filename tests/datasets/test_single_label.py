@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from prslib.datasets.single_label import (
 )
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig
-from prslib.training.replay import stream
 from prslib.training.run import run
 
 REAL = os.environ.get("PRSLIB_DATA")
@@ -150,7 +148,7 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     ):
         load_dataset("imbal-mnistseq")
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    missing = r"MNIST is missing .* mnist.npz, or MNIST/raw/train-im.* --download"
+    missing = r"MNIST is missing .* mnist.npz, or MNIST/raw/train-.* --download"
     with pytest.raises(FileNotFoundError, match=missing):
         load_dataset("imbal-mnistseq")
     missing = r"SVHN is missing .* train_32x32.mat and test.* prepare imbal-svhnseq"
@@ -254,28 +252,6 @@ def test_stand_ins_have_the_papers_counts(name):
     assert DATASETS[name].recipe.memory_size == size
 
 
-def test_stand_ins_draw_each_digit_from_originals_of_its_own_part(
-    tmp_path, monkeypatch
-):
-    """Every original has a brightness of its own, which its pictures tell."""
-    digits = np.tile(np.arange(10), 6)
-    levels = np.arange(1, 61) / 60
-    images = np.broadcast_to(np.arange(1, 61)[:, None, None], (60, 8, 8))
-    monkeypatch.setattr("prslib.datasets.scenes.FULL", 60)
-    originals = types.SimpleNamespace(target=digits, images=images)
-    monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path))
-    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: originals)
-    dataset = load_dataset("imbal-digits-tiny")
-    used = {}
-    for part, split in (("train", dataset.train), ("test", dataset.tests["full"])):
-        brightest = split.images.max(axis=(1, 2, 3)).astype(int)
-        original = np.abs(brightest[:, None] - 255 * levels).argmin(axis=1)
-        np.testing.assert_array_equal(digits[original], split.labels.argmax(axis=1))
-        used[part] = set(original.tolist())
-    assert not used["train"] & used["test"]
-    assert (len(used["train"]), len(used["test"])) == (40, 20)  # all, two to one
-
-
 def test_order_is_drawn_from_the_seed_or_given():
     first, second = (
         RunConfig(dataset="imbal-digits-tiny", seed=seed) for seed in (0, 1)
@@ -289,22 +265,6 @@ def test_order_is_drawn_from_the_seed_or_given():
     assert drawn == set(range(10))
     with pytest.raises(ValueError, match="once in the schedule"):
         RunConfig(dataset="imbal-digits-tiny", schedule=ORDER[:-1])
-
-
-def test_two_classes_are_trained_at_once():
-    dataset = load_dataset("imbal-digits-tiny", images=False)
-    config = RunConfig(dataset="imbal-digits-tiny", method="Finetune", schedule=ORDER)
-    parts = stream(config, dataset)
-    classes = dataset.train.labels.argmax(axis=1)
-    for start, part in zip(range(0, 10, 2), parts, strict=True):
-        pair = ORDER[start : start + 2]
-        assert part.seen == ORDER[: start + 2]
-        assert set(classes[part.batches].ravel()) == set(pair)
-        assert len(part.batches) == sum(dataset.class_freq[list(pair)]) // 10
-    swapped = RunConfig(
-        dataset="imbal-digits-tiny", method="Finetune", schedule=(2, 1, *ORDER[2:])
-    )
-    np.testing.assert_array_equal(stream(swapped, dataset)[0].batches, parts[0].batches)
 
 
 def test_scores_of_single_label_data():
