@@ -247,14 +247,15 @@ def class_draws(
     weights, positives = class_weights(class_group, draws), np.asarray(positives)
     members = _members(class_group, len(class_names))
     cell = [name for name in scores if name not in ("group", "metric", "value")]
-    of_metric = scores.set_index([*cell, "group"]).groupby("metric")["value"]
     tables = {
-        name: of_metric.get_group(name).unstack() for name in (*"PR", "AP", "O-P")
+        metric: rows.pivot(index=cell, columns="group", values="value")
+        for metric, rows in scores.groupby("metric")
+        if metric in ("P", "R", "AP", "O-P")
     }
     pooled = tables["O-P"]
     precision, recall, area = (
-        tables[name].reindex(pooled.index, columns=class_names).to_numpy()
-        for name in (*"PR", "AP")
+        tables[metric].reindex(pooled.index, columns=class_names).to_numpy()
+        for metric in ("P", "R", "AP")
     )
     cells, rows = pooled.index.tolist(), []
     for group, mask in members.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.errors import NumbaError
 
 # a call that is not inlined counts the users of each of State's arrays, which costs
 # more than most functions here do
@@ -23,7 +24,7 @@ def first_call(name: str, place: Any, *arguments: Any) -> int:
     notice.start()
     try:
         return place(*arguments)
-    except numba.core.errors.NumbaError:  # the arguments cannot be compiled
+    except NumbaError:  # the arguments cannot be compiled
         raise
     except Exception as error:  # whatever a damaged file leads to
         index = [*Path(place.stats.cache_path).glob("*.nbi")]
