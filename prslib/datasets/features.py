@@ -200,6 +200,8 @@ def to_bytes(features: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 def remake_mini(annotations: Path, images: Path) -> Path:
     """Make the embedded file again, and say how far it is from what is embedded."""
+    from tqdm import tqdm  # loading features does without it
+
     selection, stored = read_mini()
     table = annotations / coco.PREPARED.table
     if table.is_file():
@@ -212,10 +214,11 @@ def remake_mini(annotations: Path, images: Path) -> Path:
     labels = corpus.columns(selection.class_names.tolist())[rows]
     backbone = Backbone()
     # eight at once: of more, the network's maps fall out of a core's cache
+    batches = [files[start : start + 8] for start in range(0, len(files), 8)]
     features = np.concatenate(
         [
-            backbone([read_image(images, name) for name in files[start : start + 8]])
-            for start in range(0, len(files), 8)
+            backbone([read_image(images, name) for name in batch])
+            for batch in tqdm(batches, "features", unit="batch")
         ]
     )
     apart = np.abs(to_bytes(features, stored["scale"]).astype(int) - stored["features"])
