@@ -45,17 +45,18 @@ ID_CHECKSUMS = {  # by file name
 
 def read_annotations(folder: Path) -> Corpus:
     """Read the annotated images of both instances files of COCO; Sec. 4.1."""
-    halves = [_read_half(folder / f"instances_{half}.json", half) for half in HALVES]
+    files = [folder / f"instances_{half}.json" for half in HALVES]
+    halves = [_read_half(*pair) for pair in zip(files, HALVES, strict=True)]
+    both = " and ".join(map(str, files))
     if len(shared := np.intersect1d(halves[0].key, halves[1].key)):
         raise ValueError(
-            f"expected no image in both {' and '.join(HALVES)}, got {len(shared)}, the "
-            f"first with id {shared[0]}; download the annotations again"
+            f"expected no image in both {both}, got {len(shared)}, the first with id "
+            f"{shared[0]}; download the annotations again"
         )
     if halves[0].names != halves[1].names:
         raise ValueError(
-            f"expected the same categories in both files of {folder}, got "
-            f"{len(halves[0].names)} and {len(halves[1].names)} that differ; download "
-            "the annotations again"
+            f"expected the same categories in {both}, got {len(halves[0].names)} and "
+            f"{len(halves[1].names)} that differ; download the annotations again"
         )
     left_out = Counter(halves[0].left_out) + Counter(halves[1].left_out)
     columns = {

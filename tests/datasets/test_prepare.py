@@ -370,13 +370,13 @@ BAD = {
     ),
     "image in both halves": (
         annotations("val", image_in_both_halves),
-        r"no image in both train2014 and val2014, got 1, the first with id 1; download",
+        r"no image in both .*train2014.json and .*val2014.json, got 1, the first with id 1; download",
     ),
     "categories that differ": (
         annotations(
             "val", lambda content: content["categories"][0].update(name="pear")
         ),
-        r"the same categories in both files of .*annotations, got 6 and 6 that differ; "
+        r"the same categories in .*train2014.json and .*, got 6 and 6 that differ; "
         r"download",
     ),
     "id of nobody": (
