@@ -117,8 +117,8 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
         rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")], "max"
     )
     asked = chosen.assign(epochs=chosen["paper_epochs"])
-    found = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
-    return found.assign(epochs=chosen["epochs"].to_numpy())
+    table = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
+    return table.assign(epochs=chosen["epochs"].to_numpy())
 
 
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
@@ -178,8 +178,8 @@ def between_architectures(rows: pd.DataFrame) -> pd.DataFrame:
     renamed = rows.assign(method=rows["architecture"])
     cells = [("overall", metric) for metric in METRICS]
     others = sorted(set(rows["architecture"]) - {plain}, key=_rank)
-    found = [contrasts(renamed, name, plain, cells, by=["setting"]) for name in others]
-    return pd.concat(found, ignore_index=True)
+    gaps = [contrasts(renamed, name, plain, cells, by=["setting"]) for name in others]
+    return pd.concat(gaps, ignore_index=True)
 
 
 def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:

@@ -143,15 +143,15 @@ def typical_classes(
     images: pd.DataFrame, class_freq: np.ndarray, per_group: int, few: int = 10
 ) -> list[str]:
     """Pick each group's most frequent, middle and rarest classes; of a ``few`` classes all."""
-    known = images[["class", "class_name", "group"]].drop_duplicates()
-    known = known.assign(freq=class_freq[known["class"]])
-    known = known.sort_values(["freq", "class"], ascending=[False, True])
-    if len(known) <= few:
-        return known["class_name"].tolist()
+    classes = images[["class", "class_name", "group"]].drop_duplicates()
+    classes = classes.assign(freq=class_freq[classes["class"]])
+    classes = classes.sort_values(["freq", "class"], ascending=[False, True])
+    if len(classes) <= few:
+        return classes["class_name"].tolist()
     counts = images["class_name"].value_counts()
     picked = []
     for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
-        names = known.loc[known["group"] == group, "class_name"].tolist()
+        names = classes.loc[classes["group"] == group, "class_name"].tolist()
         drawable = [name for name in names if counts[name] >= ENOUGH]
         names = drawable if len(drawable) >= per_group else names
         start = round(share * max(len(names) - per_group, 0))
@@ -172,10 +172,10 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
             rest["x"], rest["y"], s=5, color="0.8", linewidth=0, label="other classes"
         )
     for name, colour in zip(shown, CLASS_COLOURS, strict=False):
-        part = frame[frame["class_name"] == name]
-        group = part["group"].iloc[0]
+        dots = frame[frame["class_name"] == name]
+        group = dots["group"].iloc[0]
         ax.scatter(
-            part["x"], part["y"], s=SIZES[group], marker=GROUP_MARKERS[group], color=colour,
+            dots["x"], dots["y"], s=SIZES[group], marker=GROUP_MARKERS[group], color=colour,
             edgecolor="white", linewidth=0.4, label=f"{name} ({group})",
         )  # fmt: skip
     ax.set(

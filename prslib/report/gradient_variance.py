@@ -71,16 +71,20 @@ def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     rows = rows[rows["value"] > 0]  # a memory of one sample has 0
     rows = rows.assign(value=np.log10(rows["value"]))
     table = []
-    for dataset, part in rows.groupby("dataset", sort=False):
+    for dataset, variances in rows.groupby("dataset", sort=False):
         stands_for = load_dataset(dataset, images=False).stands_for
         compared = COMPARED.get(stands_for, ()) if method == "PRS" else ()
         for than in [
-            name for name in METHODS if name in set(part["method"]) and name != method
+            name
+            for name in METHODS
+            if name in set(variances["method"]) and name != method
         ]:
-            gaps = seed_gaps(part, method, than, ["seen"])["value"].dropna()
+            gaps = seed_gaps(variances, method, than, ["seen"])["value"].dropna()
             if gaps.empty:
                 continue
-            gap = contrasts(part, method, than, over=["seen"]).drop(columns="sentence")
+            gap = contrasts(variances, method, than, over=["seen"]).drop(
+                columns="sentence"
+            )
             (row,) = gap.to_dict("records")
             row = (
                 {"dataset": dataset, "than": than}

@@ -81,10 +81,10 @@ def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame
     gaps = gaps.assign(
         method=gaps["weights"], published=np.nan
     )  # the paper has one start only
-    found = [
+    tables = [
         contrasts(gaps, name, first, cells).assign(weights=name) for name in others
     ]
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,16 +96,16 @@ def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def decide(
-    runs: Sequence[Run], wanted: Sequence[RunConfig], level: float = 0.95
+    runs: Sequence[Run], configs: Sequence[RunConfig], level: float = 0.95
 ) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     parts = []
-    for weights in dict.fromkeys(map(beginning, wanted)):
-        asked = [config for config in wanted if beginning(config) == weights]
-        found = observe(
+    for weights in dict.fromkeys(map(beginning, configs)):
+        asked = [config for config in configs if beginning(config) == weights]
+        observations = observe(
             [run for run in runs if beginning(run.config) == weights], asked
         )
-        parts.append(ledger.decide(found, level).assign(weights=weights))
+        parts.append(ledger.decide(observations, level).assign(weights=weights))
     decided = pd.concat(parts, ignore_index=True)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
 

@@ -61,17 +61,17 @@ def main_table() -> str:
     cells = cells[cells["measure"] == "score"]
     columns = [*product(["overall"], METRICS), *product(GROUPS[:-1], ["mAP"])]
     blocks = []
-    for (name, stands_for), part in cells.groupby(
+    for (name, stands_for), scores in cells.groupby(
         ["dataset", "stands_for"], sort=False
     ):
-        part = part.set_index(["method", "group", "metric"])
+        scores = scores.set_index(["method", "group", "metric"])
         head = " | ".join(f"{group} {metric}" for group, metric in columns)
         lines = [
             f"| {name} [{stands_for}] | {head} |",
             "|---" * (len(columns) + 1) + "|",
         ]
-        for method in part.index.unique("method"):
-            row = [_cell(part.loc[(method, *column)]) for column in columns]
+        for method in scores.index.unique("method"):
+            row = [_cell(scores.loc[(method, *column)]) for column in columns]
             lines.append(f"| {method} | " + " | ".join(row) + " |")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
@@ -84,10 +84,10 @@ def small_table() -> str:
     cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
     rivals = cells[cells["method"] != "Multitask"]  # which sees all tasks at once
     best = rivals.loc[rivals.groupby("group")["mean"].idxmax()].index
-    found = [
+    texts = [
         f"**{_cell(row)}**" if i in best else _cell(row) for i, row in cells.iterrows()
     ]
-    table = cells.assign(cell=found).pivot(
+    table = cells.assign(cell=texts).pivot(
         index="method", columns="group", values="cell"
     )
     table = table.loc[cells["method"].unique(), list(GROUPS)]
@@ -157,7 +157,7 @@ def findings() -> str:
     of_crs = than_crs[than_crs["dataset"] == real]
     others = others[(others["dataset"] == real) & (others["group"] == "overall")]
     beside = {name: others[others["than"] == name] for name in BESIDE}
-    alike = [name for name, part in beside.items() if part["clearly"].isna().all()]
+    alike = [name for name, gaps in beside.items() if gaps["clearly"].isna().all()]
     apart = [name for name in BESIDE if name not in alike]
     of_others = [in_three(beside[name], "overall", name) for name in apart]
     if alike:
@@ -173,7 +173,7 @@ def findings() -> str:
     }
     lines = [f"- **{head}.** {text}" for head, text in said.items()]
     rows = [_difference_cells(of_crs, group, "CRS") for group in GROUPS]
-    rows += [_difference_cells(part, "overall", n) for n, part in beside.items()]
+    rows += [_difference_cells(gaps, "overall", n) for n, gaps in beside.items()]
     return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows))])
 
 
@@ -415,13 +415,13 @@ def speeds() -> str:
         contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()
     }
     peers = ["plain numpy", "Avalanche", "Avalanche, one batch"]
-    found = []
+    rows = []
     for name, (ours, peer) in CONTESTANTS.items():
         whole = f"{ours}, one piece"
         of = (ours, whole, f"{ours} in plain numpy", peer, f"{peer}, one piece")
-        found.append([name, *(cells.get(contestant, "") for contestant in of)])
+        rows.append([name, *(cells.get(contestant, "") for contestant in of)])
     columns = ["samples/s", "prslib", "prslib, one batch", *peers]
-    return as_markdown(pd.DataFrame(found, columns=columns))
+    return as_markdown(pd.DataFrame(rows, columns=columns))
 
 
 KEEPS = {
@@ -506,8 +506,8 @@ def files() -> list[Path]:
 def renewed() -> dict[Path, str]:
     """Return the files of `files` with all of `WRITTEN` between their markers."""
     texts = {file: file.read_text(encoding="utf-8") for file in files()}
-    found = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
-    if wrong := sorted(found ^ WRITTEN.keys()):
+    blocks = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
+    if wrong := sorted(blocks ^ WRITTEN.keys()):
         raise ValueError(
             f"expected the markers <!-- {wrong[0]}: begin --> and "
             f"<!-- {wrong[0]}: end --> in README.md or docs/ if they are among "

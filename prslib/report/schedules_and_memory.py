@@ -79,8 +79,10 @@ def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
 def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every memory size at the standard schedule, small memories first."""
     rows = _with_memory(scores)
-    parts = (part for _, part in rows.groupby("dataset", sort=False))
-    rows = pd.concat(part.sort_values("memory_size", kind="stable") for part in parts)
+    datasets = (sizes for _, sizes in rows.groupby("dataset", sort=False))
+    rows = pd.concat(
+        sizes.sort_values("memory_size", kind="stable") for sizes in datasets
+    )
     standard = rows["dataset"].map(lambda name: _text(DATASETS[name].recipe.schedule))
     return _with_published(
         rows[rows["schedule"] == standard], ("coco_memory", "nus_memory")
@@ -96,9 +98,11 @@ def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
     rows = final(scores[scores["memory_size"] > 0])
     standard = published.load("main", method="PRS")["memory_size"].max()
-    own = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
+    standard_size = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
     # to the hundred, because sizes are whole numbers
-    paper = (rows["memory_size"] / own * int(standard)).round(-2).astype("Int64")
+    paper = (
+        (rows["memory_size"] / standard_size * int(standard)).round(-2).astype("Int64")
+    )
     both = rows["memory_size"].astype(str) + " [" + paper.astype(str) + "]"
     return rows.assign(paper_memory=paper, memory=both)
 
@@ -111,8 +115,8 @@ def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
         with_table = beside(asked, table, also=["schedule", "memory_size"])
         columns.append(with_table["published"].to_numpy())
     theirs = pd.DataFrame(columns[:-1]).bfill().iloc[0].to_numpy()
-    own = {"memory_size": rows["memory_size"].to_numpy(), "published": theirs}
-    return with_table.assign(**own, table_2=columns[-1])
+    ours = {"memory_size": rows["memory_size"].to_numpy(), "published": theirs}
+    return with_table.assign(**ours, table_2=columns[-1])
 
 
 def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
@@ -120,13 +124,13 @@ def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "stands_for", "metric", "method"]
     table = []
-    for key, part in rows.groupby(keys, sort=False):
-        values = part.pivot(index="schedule", columns="seed", values="value")
+    for key, scores in rows.groupby(keys, sort=False):
+        values = scores.pivot(index="schedule", columns="seed", values="value")
         means = values.dropna(axis="columns").mean(axis="columns")
         row = {"schedules": len(means), "sd": means.std()}
         row |= {"lowest": means.min(), "highest": means.max()}
         row["seed_sd"] = values.loc[_text(DATASETS[key[0]].recipe.schedule)].std()
-        row["published_sd"] = part.groupby("schedule")["published"].first().std()
+        row["published_sd"] = scores.groupby("schedule")["published"].first().std()
         table.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(table)
 
@@ -136,10 +140,10 @@ def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     names = ["dataset", "stands_for", "metric", "method"]
     table = []
-    for key, part in rows.groupby(names, sort=False):
-        values = part.pivot(index="seed", columns="memory", values="value")
-        theirs = part.groupby("memory")["published"].first()
-        for small, large in pairwise(dict.fromkeys(part["memory"])):
+    for key, scores in rows.groupby(names, sort=False):
+        values = scores.pivot(index="seed", columns="memory", values="value")
+        theirs = scores.groupby("memory")["published"].first()
+        for small, large in pairwise(dict.fromkeys(scores["memory"])):
             gains = (values[large] - values[small]).dropna()
             row = [
                 small,

@@ -146,16 +146,16 @@ def distances(rows: pd.DataFrame) -> pd.DataFrame:
     """Measure each order's distance to the paper's progression in points, the nearest first."""
     cells = rows.groupby(["schedule", "method", "trained_tasks"], sort=False)
     gaps = (cells["value"].mean() - cells["published"].first()).abs().dropna()
-    found = gaps.groupby("schedule", sort=False).agg(
+    table = gaps.groupby("schedule", sort=False).agg(
         rms=lambda gap: np.sqrt((gap**2).mean()), largest="max", cells="size"
     )
-    return found.sort_values("rms", kind="stable").reset_index()
+    return table.sort_values("rms", kind="stable").reset_index()
 
 
-def accuracies(wanted: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
+def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFrame:
     """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
     frames = []
-    for config, run in zip(wanted, runs, strict=True):
+    for config, run in zip(configs, runs, strict=True):
         rows = run.scores[
             (run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")
         ]
@@ -211,11 +211,11 @@ def lead_sentence(rows: pd.DataFrame) -> str:
     )
 
 
-def search_sentences(found: pd.DataFrame, within: float = 5.0) -> list[str]:
+def search_sentences(orders: pd.DataFrame, within: float = 5.0) -> list[str]:
     """Say how many orders agree with the paper ``within`` some points, and which is nearest."""
-    agree, best = (found["largest"] <= within).sum(), found.iloc[0]
+    agree, best = (orders["largest"] <= within).sum(), orders.iloc[0]
     return [
-        f"{agree} of these {len(found)} orders agree with all {best.cells} numbers of the paper "
+        f"{agree} of these {len(orders)} orders agree with all {best.cells} numbers of the paper "
         f"within {within:g} points.",
         f"The nearest is {best.schedule}: {best.rms:.1f} points away in root mean square, "
         f"{best.largest:.1f} in the worst number.",

@@ -79,13 +79,15 @@ def size_correlations(
     """
     keys = ["dataset", "method", "seed", "measure", "metric", "task"]
     table = []
-    for key, part in rows.dropna(subset="value").groupby(keys, sort=False):
+    for key, classes in rows.dropna(subset="value").groupby(keys, sort=False):
         row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
-        if part["value"].nunique() > 1 and part["images"].nunique() > 1:
-            ranks = part[["images", "value"]].rank().to_numpy().T  # (2, classes)
-            row["correlation"] = float(_correlation(ranks, np.ones((1, len(part))))[0])
+        if classes["value"].nunique() > 1 and classes["images"].nunique() > 1:
+            ranks = classes[["images", "value"]].rank().to_numpy().T  # (2, classes)
+            row["correlation"] = float(
+                _correlation(ranks, np.ones((1, len(classes))))[0]
+            )
             if weights is not None:
-                row["draws"] = _correlation(ranks, weights[part["class"]].to_numpy())
+                row["draws"] = _correlation(ranks, weights[classes["class"]].to_numpy())
         table.append(row)
     return pd.DataFrame(table)
 
@@ -160,9 +162,10 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw training images of every class, for the panel above its forgetting."""
     rows = _placed(frame, ax).drop_duplicates("x")
     ax.plot(rows["x"], rows["images"], ".", color="0.2")
-    for task, part in rows.groupby("task", sort=False):
+    for task, classes in rows.groupby("task", sort=False):
         ax.text(
-            part["x"].mean(), 1.0, f"task {task}, {len(part)} classes", ha="center", va="bottom",
+            classes["x"].mean(), 1.0, f"task {task}, {len(classes)} classes",
+            ha="center", va="bottom",
             transform=ax.get_xaxis_transform(),
         )  # fmt: skip
     ax.set(ylabel="training\nimages, log", yscale="log")

@@ -131,7 +131,7 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
         sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
         sampler.place(stream)
         nothing = np.zeros(stream.shape[1], np.bool_)
-        held, partition = sampler.class_counts, sampler.explain(nothing).partition
+        counts, partition = sampler.class_counts, sampler.explain(nothing).partition
         columns = {
             "rho": rho,
             "class": np.arange(stream.shape[1]),
@@ -139,7 +139,7 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
         }
         # m samples hold more than m labels: the quota is scaled to the labels, as in
         # Eq. (3)
-        columns |= {"quota": partition * held.sum(), "in_memory": held}
+        columns |= {"quota": partition * counts.sum(), "in_memory": counts}
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
@@ -153,20 +153,27 @@ def distances(steps: list[Step]) -> pd.DataFrame:
 
 def contributions(step: Step) -> pd.DataFrame:
     """Return what each label of a sample adds to its chance to enter (Eq. 2)."""
-    own, decision = np.flatnonzero(step.label), step.decision
+    classes, decision = np.flatnonzero(step.label), step.decision
     frame = pd.DataFrame(
-        {"class": own, "n": decision.class_freq[own], "m": decision.quota[own]}
+        {
+            "class": classes,
+            "n": decision.class_freq[classes],
+            "m": decision.quota[classes],
+        }
     )
-    frame["ratio"], frame["w"] = frame["m"] / frame["n"], decision.weight[own]
+    frame["ratio"], frame["w"] = frame["m"] / frame["n"], decision.weight[classes]
     frame["product"] = frame["ratio"] * frame["w"]
     return frame
 
 
 def surpluses(step: Step) -> pd.DataFrame:
     """Return how far each class is above its target, and its chance to be shrunk (Eq. 3)."""
-    decision, held = step.decision, step.memory.sum(0)
-    columns = {"class": np.arange(len(held)), "in_memory": held}
-    columns |= {"target": decision.partition * held.sum(), "surplus": decision.surplus}
+    decision, counts = step.decision, step.memory.sum(0)
+    columns = {"class": np.arange(len(counts)), "in_memory": counts}
+    columns |= {
+        "target": decision.partition * counts.sum(),
+        "surplus": decision.surplus,
+    }
     columns |= {
         "q": decision.scarce.astype(int),
         "probability": decision.class_probability,
@@ -247,11 +254,12 @@ def removal_sentence(steps: list[Step], place: int) -> str:
 def quota_sentences(frame: pd.DataFrame) -> str:
     """Say for each rho which share of the labels in memory is outside the quotas (Eq. 1)."""
     lines = []
-    for rho, own in frame.groupby("rho"):
-        held, came = own[["in_memory", "frequency"]].iloc[-1]  # of the rarest class
+    for rho, memory in frame.groupby("rho"):
+        kept, came = memory[["in_memory", "frequency"]].iloc[-1]  # of the rarest class
         lines.append(
-            f"- rho = {rho:g}: {_outside_quota(own):.1%} of the labels in memory are outside their "
-            f"quota; the memory holds {held / came:.0%} of the rarest class's {came} samples."
+            f"- rho = {rho:g}: {_outside_quota(memory):.1%} of the labels in memory are "
+            f"outside their quota; the memory holds {kept / came:.0%} of the rarest "
+            f"class's {came} samples."
         )
     return "\n".join(lines)
 
@@ -265,14 +273,14 @@ def _outside_quota(frame: pd.DataFrame) -> float:
 
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
-    for sample, own in frame.groupby("sample"):
-        if len(own) > 1:
-            ends = own["class"].min(), own["class"].max()
+    for sample, dots in frame.groupby("sample"):
+        if len(dots) > 1:
+            ends = dots["class"].min(), dots["class"].max()
             ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
     for fate, (colour, marker) in FATES.items():
-        part = frame[frame["fate"] == fate]
+        dots = frame[frame["fate"] == fate]
         ax.plot(
-            part["sample"], part["class"], marker, color=colour, label=fate, zorder=2
+            dots["sample"], dots["class"], marker, color=colour, label=fate, zorder=2
         )
     ax.axvline(
         full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full"
@@ -287,9 +295,11 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the frequency n_i of each class in the stream (Eq. 1)."""
-    own = frame[frame["rho"] == frame["rho"].iloc[0]]
+    classes = frame[frame["rho"] == frame["rho"].iloc[0]]
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    bars = ax.bar(_letters(own["class"]), own["frequency"], color="0.7", width=0.6)
+    bars = ax.bar(
+        _letters(classes["class"]), classes["frequency"], color="0.7", width=0.6
+    )
     ax.bar_label(bars, fontsize=8.5, padding=2)
     ax.set(xlabel="class", ylabel="samples of the stream $n_i$")
     ax.margins(y=0.1)
@@ -303,10 +313,10 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
         (True, "kept", "entered"),
         (False, "dropped", "dropped"),
     ):
-        part, (colour, marker) = frame[frame["entered"] == entered], FATES[fate]
+        dots, (colour, marker) = frame[frame["entered"] == entered], FATES[fate]
         ax.plot(
-            part["sample"],
-            part["distance"],
+            dots["sample"],
+            dots["distance"],
             marker,
             color=colour,
             label=label,
@@ -327,15 +337,22 @@ def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
-    for k, (rho, own) in enumerate(frame.groupby("rho")):
+    for k, (rho, classes) in enumerate(frame.groupby("rho")):
         colour, marker = HUES[k % len(HUES)], RHO_MARKERS[k % len(RHO_MARKERS)]
-        rank = own["class"] + (
+        rank = classes["class"] + (
             0.08 * (k - middle) if letters else 1
         )  # few marks: side by side
-        ax.plot(rank, own["quota"], color=colour, linewidth=1.4)
-        held = own["in_memory"] if letters else own["in_memory"].replace(0, np.nan)
+        ax.plot(rank, classes["quota"], color=colour, linewidth=1.4)
+        counts = (
+            classes["in_memory"] if letters else classes["in_memory"].replace(0, np.nan)
+        )
         ax.plot(
-            rank, held, marker, color=colour, markersize=4.5, label=rf"$\rho$ = {rho:g}"
+            rank,
+            counts,
+            marker,
+            color=colour,
+            markersize=4.5,
+            label=rf"$\rho$ = {rho:g}",
         )
     if letters:
         ax.set_xticks(
@@ -353,13 +370,13 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
 def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw every sample's probability to enter and whether it did (Eq. 2)."""
     later = frame[frame["sample"] > full_at]
-    for sample, own in later.groupby("sample"):
-        entered, s = own["slot"].iloc[0] >= 0, own["acceptance"].iloc[0]
+    for sample, dots in later.groupby("sample"):
+        entered, s = dots["slot"].iloc[0] >= 0, dots["acceptance"].iloc[0]
         colour, marker = FATES["kept" if entered else "dropped"]
         ax.plot([sample, sample], [0, s], color=colour, linewidth=1.5)
         ax.plot(sample, s, marker=marker, color=colour)
         text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
-        ax.text(sample, s + 0.03, "\n".join(_letters(own["class"])), **text)
+        ax.text(sample, s + 0.03, "\n".join(_letters(dots["class"])), **text)
     for fate, label in (("kept", "entered"), ("dropped", "dropped")):
         colour, marker = FATES[fate]
         ax.plot([], [], marker=marker, color=colour, label=label)
@@ -522,7 +539,7 @@ class MemorySliders:
 
     def _draw(self) -> None:
         """Draw the three rows of marks and the text on top of the kept pixels."""
-        rank, held = self.numbers["class"] + 1, self.numbers["in_memory"]
+        rank, counts = self.numbers["class"] + 1, self.numbers["in_memory"]
         self._canvas.restore_region(self._background)
         for artist, name in zip(
             self._artists, ("stream", "quota", "in_memory"), strict=True
@@ -531,7 +548,7 @@ class MemorySliders:
             self._ax.draw_artist(artist)
         outside = _outside_quota(self.numbers)
         self._text.set_text(
-            f"{held.sum():,} labels, {outside:.1%} of them not in their quota"
+            f"{counts.sum():,} labels, {outside:.1%} of them not in their quota"
         )
         self._ax.draw_artist(self._text)
         file = io.BytesIO()
