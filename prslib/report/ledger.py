@@ -417,7 +417,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ticks = [tick for tick in TICKS if values.min() < tick < values.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     ax.minorticks_off()
-    names = frame["statement"].where(first, "") + "   " + frame.apply(_letter, axis=1)
+    names = frame["statement"].where(first, "") + "   " + frame.apply(_short, axis=1)
     ax.set_yticks(range(len(frame)), names)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(
@@ -429,9 +429,10 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def _letter(row) -> str:
-    letter = row.stands_for.removeprefix("Imbal-")[0]
-    return letter.lower() if row.data == RELATIONS[-1] else letter
+def _short(row) -> str:
+    """Shorten a data set's name: "cm" for cocoseq-mini, "d70" for digits70seq."""
+    words = (row.dataset or row.stands_for.lower()).split("-")
+    return "".join(word[0] + "".join(filter(str.isdigit, word)) for word in words)
 
 
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:
@@ -451,7 +452,7 @@ def _explain(frame: pd.DataFrame, ax: Axes) -> None:
     handles["paper's own numbers"] = Line2D(
         [], [], color="black", marker="|", linestyle=""
     )
-    names = [f"{_letter(row)} {_data(row)}" for row in frame.itertuples()]
+    names = [f"{_short(row)} {_data(row)}" for row in frame.itertuples()]
     for name in dict.fromkeys(names):
         handles[name] = Line2D([], [], linestyle="")
     ax.legend(handles.values(), handles.keys())

@@ -370,7 +370,7 @@ BAD = {
     ),
     "image in both halves": (
         annotations("val", image_in_both_halves),
-        r"no image in both .*train2014.json and .*val2014.json, got 1, the first with id 1; download",
+        r"no image in both .*train2014.json and .*, got 1, the first with id 1; download",
     ),
     "categories that differ": (
         annotations(

@@ -403,10 +403,12 @@ def test_pictures(decided, cells):
     figure, axes = plt.subplots(1, 2)
     ledger.plot_claims(decided, axes[0])
     labels = [label.get_text() for label in axes[0].get_yticklabels()]
-    assert len(labels) == len(
-        decided
-    )  # a line for each data set, the claim at its first
-    assert sum(len(label) > 4 for label in labels) == len(CLAIMS)
+    # a line for each data set, the claim at its first
+    assert len(labels) == len(decided)
+    assert sum(not label.startswith("   ") for label in labels) == len(CLAIMS)
+    assert len(set(decided["dataset"])) == len(
+        set(map(ledger._short, decided.itertuples()))
+    )
     assert "holds" in [text.get_text() for text in axes[0].get_legend().texts]
     assert set(ledger.HEADLINES) <= set(CLAIMS)
     run = cells[(cells["status"] == "run") & (cells["kind"] == "mAP")]
