@@ -68,8 +68,8 @@ catalogue().set_index("deviation")
 # No training is needed, since the samplers see labels alone. *Distance to target* is the total
 # variation between the memory's mix of classes and $p$. *Share of minority* counts the labels of
 # minority classes in memory. *Mean age* is how far back in the stream the held samples are; it is
-# 50 % in a reservoir. The lines are means over seeds, from when the memory is full. Those that
-# cannot be seen lie under PRS.
+# 50 % in a reservoir. The lines are means over seeds, from when the memory is full. PRS and CRS
+# are broad and pale: a deviation that runs along one of them does as it does.
 
 # %%
 import matplotlib.pyplot as plt
