@@ -118,9 +118,9 @@ from prslib.report.tables import in_short
 
 for name in names:
     gaps = single_label.task_contrasts(rows[name], "PRS", "CRS")
-    figure = contrast_panels(
-        gaps, "Accuracy after each task, PRS minus CRS", "trained_tasks", "order"
-    )
+    told = gaps.assign(order="order: " + gaps["order"])
+    title = "Accuracy after each task, PRS minus CRS"
+    figure = contrast_panels(told, title, "trained_tasks", "order")
     settings.save(figure, gaps, f"{name}_prs_minus_crs")
     display(Markdown(in_short(gaps)))
 
