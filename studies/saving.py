@@ -1,4 +1,4 @@
-"""Where studies put their tables."""
+"""Write the tables of studies."""
 
 import pandas as pd
 

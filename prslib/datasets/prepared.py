@@ -320,7 +320,8 @@ class PreparedSet:
         if self.ids_without_class:
             some = labels.any(axis=1)
             reason = f"of the id files without any class of {self.stands_for}"
-            left_out[reason] = int((~some[chosen]).sum())
+            if empty := int((~some[chosen]).sum()):
+                left_out[reason] = empty
             rows = {split: images[some[images]] for split, images in rows.items()}
         # the task of a class is the one that most of its images are in
         counts = [

@@ -1,4 +1,4 @@
-"""How numba compiles the samplers, and what their first call says and mends."""
+"""Compile the samplers by numba; make a damaged cache of compiled code again."""
 
 import sys
 import threading

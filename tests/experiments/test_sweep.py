@@ -20,15 +20,15 @@ MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 
 def test_runs_are_trained_once_and_come_in_order(tmp_path, capfd):
     store = Store(tmp_path)
-    wanted = configs(**MLP, method=["CRS", "PRS"], seed=[0])
-    runs = sweep.run_all(wanted, store, workers=1)
-    assert [run.config for run in runs] == wanted
+    grid = configs(**MLP, method=["CRS", "PRS"], seed=[0])
+    runs = sweep.run_all(grid, store, workers=1)
+    assert [run.config for run in runs] == grid
     assert [set(run.scores["method"]) for run in runs] == [{"CRS"}, {"PRS"}]
     bar = capfd.readouterr().err
     assert "2/2" in bar
     assert "on imbal-digits-tiny, seed 0" in bar
     written = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    again = sweep.run_all([*wanted, wanted[0]], store, device="of another machine")
+    again = sweep.run_all([*grid, grid[0]], store, device="of another machine")
     assert len(again) == 3
     assert written == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert "training" not in capfd.readouterr().err
@@ -43,7 +43,7 @@ def test_nothing_is_trained_when_one_configuration_does_not_fit(tmp_path):
 
 
 def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypatch):
-    wanted = configs(**MLP, method="Finetune", seed=[0, 1, 2, 3])
+    grid = configs(**MLP, method="Finetune", seed=[0, 1, 2, 3])
     store, notes = Store(tmp_path / "runs"), tmp_path / "notes"
 
     def kill(group, train=sweep.train_group, **options):
@@ -56,11 +56,11 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
     monkeypatch.setattr(sweep, "train_group", kill)
     message = r"1 of 4 runs failed(?s:.*)seed 1 .* was killed twice"
     with pytest.raises(RuntimeError, match=message):
-        sweep.run_all(wanted, store, workers=2)
+        sweep.run_all(grid, store, workers=2)
     assert notes.read_text() == "xx"  # one retry, by itself
-    stored = [store.load(config) is not None for config in wanted]
+    stored = [store.load(config) is not None for config in grid]
     assert stored == [True, False, True, True]
-    assert store.path(wanted[1], FAILURE).exists()
+    assert store.path(grid[1], FAILURE).exists()
 
 
 PROGRAM = """
@@ -183,14 +183,12 @@ def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("wanted", "broken"),
+    ("grid", "broken"),
     [(configs(**MLP, method="Finetune", seed=[0, 1, 2]), 1), (LOOKS, 3)],
     ids=["seeds", "looks"],
 )
-def test_a_run_that_fails_does_not_lose_the_others(
-    tmp_path, monkeypatch, wanted, broken
-):
-    store, failing = Store(tmp_path), wanted[broken]
+def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch, grid, broken):
+    store, failing = Store(tmp_path), grid[broken]
 
     def break_down(group, train=sweep.train_group, **options):
         if failing in group:
@@ -200,14 +198,14 @@ def test_a_run_that_fails_does_not_lose_the_others(
     with monkeypatch.context() as patch:
         patch.setattr(sweep, "train_group", break_down)
         name = rf"seed {failing.seed} \({failing.hash}\)"
-        said = rf"1 of {len(wanted)} runs failed(?s:.*){name}: FloatingPointError: no"
+        said = rf"1 of {len(grid)} runs failed(?s:.*){name}: FloatingPointError: no"
         with pytest.raises(RuntimeError, match=said) as raised:
-            sweep.run_all(wanted, store, workers=1)
+            sweep.run_all(grid, store, workers=1)
         assert isinstance(raised.value.__cause__, FloatingPointError)
-    missing = [config for config in wanted if store.load(config) is None]
+    missing = [config for config in grid if store.load(config) is None]
     assert missing == [failing]
     assert store.path(failing, FAILURE).exists()
-    assert len(sweep.run_all(wanted, store, workers=1)) == len(wanted)
+    assert len(sweep.run_all(grid, store, workers=1)) == len(grid)
 
 
 def test_a_run_that_cannot_be_stored_ends_alone_and_is_not_trained_again(
