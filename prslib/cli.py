@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         "plan", show_plan, "--profile paper",
         "which runs are missing, their steps, and the hours they take on this machine",
         "For every notebook of a profile: its runs, those that are not stored yet, and "
-        "how long they take, from a few real steps of each kind on random images.",
+        "how long they take, from a few real steps of each kind.",
     )  # fmt: skip
     plan.add_argument(
         "notebook", nargs="*", help="names; by default all of the profile"
@@ -231,14 +231,14 @@ def list_or_remove(options: argparse.Namespace) -> None:
 
 def show_plan(options: argparse.Namespace) -> None:
     """Print what is missing under a profile and how long it takes."""
-    from prslib.experiments.cost import as_text, plan
+    from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
     from prslib.report.topics import device_of, runs_of
 
     def runs_and_device(name: str) -> tuple[list, str]:
         return runs_of(options.profile, name), device_of(options.profile, name)
 
-    print(as_text(*plan(_notebooks(options), runs_and_device, Store())))
+    print(plan(_notebooks(options), runs_and_device, Store()))
 
 
 def verify_results(options: argparse.Namespace) -> int:

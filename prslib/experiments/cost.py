@@ -1,14 +1,15 @@
-"""Estimate what missing runs cost: their steps times a step measured on noise."""
+"""Estimate what missing runs cost: their steps times the time of a measured step."""
 
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.lib.stride_tricks import as_strided
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from tqdm import tqdm
 
@@ -56,40 +57,46 @@ def plan(
     names: Sequence[str],
     runs_of: Callable[[str], tuple[list[RunConfig], str]],
     store: Store,
-) -> tuple[pd.DataFrame, list[str]]:
-    """Count the missing runs of notebooks and their hours in a table; add remarks."""
-    rows, asked_for, remarks = [], [], []
+) -> str:
+    """Lay out the missing runs of notebooks, their steps and hours, as text."""
     with blanks_for_missing() as blanks:
-        for name in names:
-            configs, device = runs_of(name)
-            for key, config in {config.hash: config for config in configs}.items():
-                asked_for.append((name, key, config.dataset))
-                if config.dataset in blanks or not store.path(config).exists():
-                    rows.append((name, key, config, config.training, device))
-        columns = ["notebook", "hash", "config", "training", "device"]
-        missing = _with_costs(pd.DataFrame(rows, columns=columns), remarks)
-    runs = pd.DataFrame(asked_for, columns=["notebook", "hash", "dataset"])
-    table = [
-        (name, len(some), *_total(missing[missing["notebook"] == name]))
-        for name, some in runs.groupby("notebook", sort=False)
-    ]
-    each = missing.drop_duplicates("hash", keep="last")
-    table.append(("all, each run once", runs["hash"].nunique(), *_total(each)))
+        rows = [
+            (name, config.hash, config, device)
+            for name in names
+            for configs, device in [runs_of(name)]
+            for config in configs
+        ]
+        runs = pd.DataFrame(rows, columns=["notebook", "hash", "config", "device"])
+        runs = runs.drop_duplicates(["notebook", "hash"])
+        missing = [
+            config.dataset in blanks or not store.path(config).exists()
+            for config in runs["config"]
+        ]
+        costs, remarks = _costs(runs[missing])
+    runs = runs.join(costs)
+    total = runs.drop_duplicates("hash", keep="last")
+    total = total.assign(notebook="all, each run once")
+    table = pd.concat([runs, total]).groupby("notebook", sort=False).apply(_total)
+    names = {config.dataset for config in runs["config"]}.intersection(blanks)
     remarks += [
         f"{name}: labels and images missing; all its runs count as missing"
-        for name in blanks
-        if name in set(runs["dataset"])
+        for name in sorted(names)
     ]
-    columns = ["notebook", "wanted", "missing", "steps", "hours"]
-    return pd.DataFrame(table, columns=columns), remarks
+    text = table.reset_index().to_string(
+        index=False,
+        float_format="{:,.3g}".format,
+        na_rep="unknown",
+        formatters=dict.fromkeys(["wanted", "missing", "steps"], "{:,.0f}".format),
+    )
+    hint = "Hours are for one run after another, without scoring."
+    return "\n".join([text, "", hint, *remarks])
 
 
-def _with_costs(runs: pd.DataFrame, remarks: list[str]) -> pd.DataFrame:
-    """Add steps and hours to runs; measure a step of each kind of run."""
-    seconds, hours = {}, []
-    steps = [steps_of(config) for config in runs["config"]]
-    rows = zip(runs["config"], runs["device"], steps, strict=True)
-    for config, device, count in tqdm(rows, "measuring", len(runs), unit="run"):
+def _costs(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Count the steps of runs; measure a step of each kind; return also remarks."""
+    seconds, rows, remarks = {}, [], []
+    pairs = zip(runs["config"], runs["device"], strict=True)
+    for config, device in tqdm(pairs, "measuring", len(runs), unit="run"):
         kind = kind_of(config), device
         if kind not in seconds:
             try:
@@ -98,26 +105,17 @@ def _with_costs(runs: pd.DataFrame, remarks: list[str]) -> pd.DataFrame:
                 seconds[kind] = math.nan
                 settings = f"{config.method}, {config.resolved['model']}"
                 remarks.append(f"{settings} on {device}: not measured, {error}")
-        hours.append(seconds[kind] * count / 3600)
-    return runs.assign(steps=steps, hours=hours)
+        steps = steps_of(config)
+        rows.append((config.training, steps, seconds[kind] * steps / 3600))
+    columns = ["training", "steps", "hours"]
+    return pd.DataFrame(rows, index=runs.index, columns=columns), remarks
 
 
-def _total(runs: pd.DataFrame) -> tuple[int, int, float]:
-    """Return number, steps and hours; runs trained as one count as the longest."""
+def _total(runs: pd.DataFrame) -> pd.Series:
+    """Count runs, steps and hours; runs trained as one count as the longest."""
     longest = runs.groupby("training")[["steps", "hours"]].max()
-    return len(runs), int(longest["steps"].sum()), longest["hours"].sum(skipna=False)
-
-
-def as_text(table: pd.DataFrame, remarks: Sequence[str]) -> str:
-    """Return a plan as text: the table and the remarks."""
-    text = table.to_string(
-        index=False,
-        float_format="{:,.3g}".format,
-        na_rep="unknown",
-        formatters={"steps": "{:,}".format},
-    )
-    hint = "Hours are for one run after another, without scoring."
-    return "\n".join([text, "", hint, *remarks])
+    counts = {"wanted": len(runs), "missing": runs["steps"].count()}
+    return pd.Series(counts | longest.sum(skipna=False).to_dict())
 
 
 def kind_of(config: RunConfig) -> tuple:
@@ -128,13 +126,11 @@ def kind_of(config: RunConfig) -> tuple:
     group = config.method if slow else method.sampler is not None
     names = ("model", "frozen_stages", "pretrained_stages", "precision")
     names = (*names, "batch_size", "replay_batch_size")
-    return _shape(config), group, *(settings[name] for name in names)
-
-
-def _shape(config: RunConfig) -> tuple[int, ...]:
     if config.dataset in PUBLISHED:
-        return PUBLISHED[config.dataset][0]
-    return load_dataset(config.dataset).train.images.shape[1:]
+        shape = PUBLISHED[config.dataset][0]
+    else:
+        shape = load_dataset(config.dataset).train.images.shape[1:]
+    return shape, group, *(settings[name] for name in names)
 
 
 class _Enough(Exception):  # noqa: N818
@@ -142,7 +138,7 @@ class _Enough(Exception):  # noqa: N818
 
 
 def measure_step(config: RunConfig, device: str = "cpu") -> float:
-    """Return the seconds of a step: begin the run on noise and look at the clock."""
+    """Return the seconds of a step: begin the run and look at the clock."""
     from prslib.training.run import run
 
     on_gpu = device != "cpu" and torch.cuda.is_available()  # else on this machine's CPU
@@ -166,47 +162,14 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
             raise _Enough
 
     hook = register_optimizer_step_post_hook(tick)
+    # the paper's images may be missing, or gigabytes
+    names = PUBLISHED.keys() & {config.dataset}
     try:
-        with stand_in(_noise(plain)):
+        with blanks(names), suppress(_Enough):
             run(plain, device if on_gpu else "cpu")
-    except _Enough:
-        pass
     finally:
         hook.remove()
     return float(np.median(np.diff(times)[1:]))
-
-
-def _noise(config: RunConfig) -> SequentialDataset:
-    """Make a data set with a run's classes and noise as its images."""
-    dataset, shape = load_dataset(config.dataset, images=False), _shape(config)
-    rng = np.random.default_rng(0)
-    images = max(REPLAYED, 6 * config.resolved["batch_size"] * dataset.num_tasks)
-    _, first = np.unique(dataset.class_task, return_index=True)  # class of each task
-    classes = first[np.arange(images) % len(first)]
-    noise = rng.integers(0, 256, (images, *shape), dtype=np.uint8)
-    noise = noise if len(shape) > 1 else noise.astype(np.float32)
-    labels = classes[:, None] == np.arange(dataset.num_classes)
-    train = Split(noise, labels, dataset.class_task[classes])
-    few = slice(len(first))
-    test = Split(noise[few], labels[few], train.task[few])
-    return replace(dataset, train=train, tests=dict.fromkeys(dataset.tests, test))
-
-
-@contextmanager
-def stand_in(*datasets: SequentialDataset) -> Iterator[None]:
-    """Let data sets take the place of those of the same name."""
-    entries, sources = dict(DATASETS), dict(single_label.SOURCES)
-    try:
-        for dataset in datasets:
-            load = lambda _images=True, made=dataset: made  # noqa: E731
-            DATASETS[dataset.name] = replace(entries[dataset.name], load=load)
-            single_label.SOURCES.pop(dataset.name, None)  # no one looks for its files
-        fingerprint.cache_clear()
-        yield
-    finally:
-        DATASETS.update(entries)
-        single_label.SOURCES.update(sources)
-        fingerprint.cache_clear()
 
 
 @contextmanager
@@ -218,14 +181,35 @@ def blanks_for_missing() -> Iterator[list[str]]:
             load_dataset(name, images=False)
         except FileNotFoundError:
             missing.append(name)
-    with stand_in(*map(blank_dataset, missing)):
+    with blanks(missing):
         yield missing
 
 
+@contextmanager
+def blanks(names: Sequence[str]) -> Iterator[None]:
+    """Let blanks take the place of data sets."""
+    entries, sources = dict(DATASETS), dict(single_label.SOURCES)
+    try:
+        for name in names:
+            blank = blank_dataset(name)
+            load = lambda _images=True, blank=blank: blank  # noqa: E731
+            DATASETS[name] = replace(entries[name], load=load)
+            single_label.SOURCES.pop(name, None)  # no one looks for its files
+        fingerprint.cache_clear()
+        yield
+    finally:
+        DATASETS.update(entries)
+        single_label.SOURCES.update(sources)
+        fingerprint.cache_clear()
+
+
 def blank_dataset(name: str) -> SequentialDataset:
-    """Make a data set of the published size, with one label an image and no pixels."""
-    _, images, sizes, tests = PUBLISHED[name]
+    """Make a data set of the published size: one label an image, the same noise."""
+    shape, images, sizes, tests = PUBLISHED[name]
     class_task = np.repeat(np.arange(len(sizes)), sizes)
+    noise = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    if len(shape) == 1:
+        noise = noise.astype(np.float32)
 
     def blank(counts: Sequence[int]) -> Split:
         rows = [
@@ -234,7 +218,9 @@ def blank_dataset(name: str) -> SequentialDataset:
         ]
         classes = np.concatenate(rows)
         labels = classes[:, None] == np.arange(len(class_task))
-        return Split(None, labels, class_task[classes])
+        strides = (0, *noise.strides)  # all images are one, which takes no memory
+        views = as_strided(noise, (len(classes), *shape), strides)
+        return Split(views, labels, class_task[classes])
 
     test = blank([tests * size for size in sizes])
     test_sets = ("full",) if max(sizes) == 1 else ("balanced", "imbalanced")

@@ -131,6 +131,6 @@ def test_a_step_that_cannot_be_measured_is_unknown_and_said(tmp_path, monkeypatc
 
     monkeypatch.setattr(cost, "measure_step", break_down)
     runs = configs(**MLP, seed=[0, 1]), "cpu"
-    text = cost.as_text(*plan(["main_results"], lambda name: runs, Store(tmp_path)))
+    text = plan(["main_results"], lambda name: runs, Store(tmp_path))
     assert text.count("PRS, mlp on cpu: not measured, CUDA out of memory") == 1
     assert "unknown" in text and "nan" not in text.lower()
