@@ -59,12 +59,14 @@ def _parser() -> ArgumentParser:
 
     def add(name: str, run: Callable, extra: str = "report") -> ArgumentParser:
         """Add a command, which its function's docstring explains."""
-        text = inspect.getdoc(run).replace("``", "")
-        text, _, example = text.partition("\n\nExample: ")
-        help = text.partition("\n")[0].rstrip(".")
-        example = f"example: {example or f'prslib {name}'}"
-        told = {"help": help[0].lower() + help[1:], "description": text}
-        command = commands.add_parser(name, **told, epilog=example)
+        text, _, example = (inspect.getdoc(run) or "").partition("\n\nExample: ")
+        first = text.partition("\n")[0].rstrip(".")
+        command = commands.add_parser(
+            name,
+            help=first[0].lower() + first[1:],
+            description=text,
+            epilog=f"example: {example or f'prslib {name}'}",
+        )
         command.set_defaults(command=run, notebook=[], extra=extra)
         return command
 

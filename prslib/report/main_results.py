@@ -44,7 +44,7 @@ class Settings(notebook.Settings):
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
-        one_of("metric", name, (*GROUP_METRICS, "AUC"))
+        one_of("metric", name, GROUP_METRICS)
     made = []
     for pair in paired(dataset=settings.dataset, rho=_powers(settings)):
         made += configs_of(
@@ -53,7 +53,6 @@ def runs(settings: Settings) -> list[RunConfig]:
             settings.costly,
             settings.costly_seeds,
             memory_size=settings.memory_size,
-            macro_auc="AUC" in settings.metrics,
             **pair,
         )
     return made

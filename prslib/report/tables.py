@@ -125,7 +125,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
+    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
     ranks = {
         name: {v: i for i, v in enumerate(values)} for name, values in orders.items()
     }

@@ -195,7 +195,6 @@ def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
     found = found[
         found["value"].notna() & ~found["measure"].isin(["share", "unlearned"])
     ]
-    found = found[~found["metric"].eq("AUC")]
     assert set(found["measure"]) >= {"score", "forget", "lost", "order"}
     assert all(len(draws) == count for draws in found["draws"])
 
