@@ -42,9 +42,8 @@ class Memory:
         self.size = whole("size", size, least=1)
         self._columns: dict[str, Any] = {}
         self._is_filled = np.zeros(self.size, np.bool_)
-        self._filled = np.empty(
-            self.size, np.int64
-        )  # filled slots, in the order they filled
+        # filled slots, in the order they filled
+        self._filled = np.empty(self.size, np.int64)
         self._count = 0
 
     def __len__(self) -> int:
@@ -139,12 +138,9 @@ class Memory:
         last = {slot: row for row, slot in enumerate(listed) if slot >= 0}
         for name, column in columns.items():
             if name not in self._columns:
-                make = getattr(
-                    column, "new_zeros", partial(np.zeros, dtype=column.dtype)
-                )
-                self._columns[name] = make(
-                    (self.size, *column.shape[1:])
-                )  # on the same device
+                zeros = partial(np.zeros, dtype=column.dtype)
+                make = getattr(column, "new_zeros", zeros)  # on the same device
+                self._columns[name] = make((self.size, *column.shape[1:]))
             if last:
                 self._columns[name][list(last)] = column[list(last.values())]
         for slot in last:
@@ -183,9 +179,8 @@ class Memory:
                 "pass np.random.default_rng(seed)"
             )
         count = min(count, self._count)
-        while (
-            count * count < self._count
-        ):  # most often distinct, and far quicker than choice
+        # most often distinct, and far quicker than choice
+        while count * count < self._count:
             drawn = (rng.random(count) * self._count).astype(np.int64)
             if len(set(drawn.tolist())) == count:
                 return self._filled[drawn]
@@ -210,9 +205,8 @@ class Memory:
             If a slot holds nothing, or is no integer.
         """
         slots = _integers(slots, "what draw returned")
-        if not all(
-            0 <= slot < self.size and self._is_filled[slot] for slot in slots.tolist()
-        ):
+        inside = ((slots >= 0) & (slots < self.size)).all()
+        if not inside or not self._is_filled[slots].all():
             raise ValueError(
                 f"slots: expected filled slots, got {slots.tolist()}, and "
                 f"{self._count or 'none'} are filled; pass what draw returned"
