@@ -5,9 +5,8 @@ import pytest
 from conformance_vectors import write_vectors
 from released_prs import ReleasedPRS
 
-import prslib
 from prslib.cli import main
-from prslib.conformance import VECTORS, Numbers, check_prs, check_sampler, read_vectors
+from prslib.conformance import VECTORS, Numbers, check_prs, read_vectors
 from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import CRS, PRS, make_sampler
 from prslib.samplers.reference import ReferencePRS
@@ -243,36 +242,3 @@ def test_the_command_says_one_line_first(tmp_path, monkeypatch, capsys):
     assert "expected package.module:Class, got 'mine:Nobody'" in capsys.readouterr().err
     assert main(["conformance", "mine:Full", "--variant", "authors"]) == 1
     assert "expected place(labels, uniforms)" in capsys.readouterr().err
-
-
-def broken(**methods):
-    return type("Broken", (ReferencePRS,), methods)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "match"),
-    [
-        (
-            broken(place=lambda self, y: np.full(len(y), 99)),
-            "expected slots from -1 to 24",
-        ),
-        (broken(place=lambda self, y: [0]), "0 whole numbers as slots"),
-        (
-            broken(class_freq=property(lambda self: self.class_counts)),
-            "as class_freq, got",
-        ),
-        (broken(__len__=lambda self: 3), "expected a length of 0"),
-        (
-            broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)),
-            "equal slots from equal seeds, got others; draw all numbers from",
-        ),
-        (lambda *options: object(), "a sampler with place, needs, class_freq"),
-    ],
-)
-def test_a_broken_sampler_is_told_what_it_breaks(sampler, match):
-    with pytest.raises(AssertionError, match=match):
-        check_sampler(sampler)
-
-
-def test_a_sampler_that_looks_at_features_is_given_some():
-    check_sampler(prslib.SAMPLERS["exstream"])
