@@ -70,8 +70,7 @@ def test_the_contest_does_what_the_published_codes_do():
 
 
 def test_the_contest_is_scored_beside_prs_and_crs():
-    made = deviation_configs([TINY], range(2), 0.0)
-    made += deviations.contest_configs([TINY], range(2), 0.0)
+    made = deviation_configs([TINY], range(2), 0.0, DEVIATIONS | deviations.CONTEST)
     worth = {"PRS": 0.5, "CUTER": 0.4}
     runs = [
         fake_run(
