@@ -18,9 +18,8 @@ from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig, configs, configs_of, paired
 from prslib.training.methods import METHODS
 
-WHOLE = sum(
-    sum(task.labels_per_image) for task in digits.COCOSEQ
-)  # training images of COCOseq
+# training images of COCOseq
+WHOLE = sum(sum(task.labels_per_image) for task in digits.COCOSEQ)
 PIECES = ("cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75")
 
 
@@ -45,16 +44,24 @@ def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
         one_of("metric", name, (*GROUP_METRICS, "AUC"))
+    auc = "AUC" in settings.metrics
+    return every_method(settings, _powers(settings), macro_auc=auc)
+
+
+def every_method(
+    settings: notebook.Settings, rhos: Sequence[float], **fields: object
+) -> list[RunConfig]:
+    """List a run of every method and seed on each data set, which has its own rho."""
     made = []
-    for pair in paired(dataset=settings.dataset, rho=_powers(settings)):
+    for pair in paired(dataset=settings.dataset, rho=rhos):
         made += configs_of(
             list(METHODS),
             settings.seeds,
             settings.costly,
             settings.costly_seeds,
             memory_size=settings.memory_size,
-            macro_auc="AUC" in settings.metrics,
             **pair,
+            **fields,
         )
     return made
 
@@ -77,8 +84,11 @@ def _powers(settings: Settings) -> list[float]:
 
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
     """Compare PRS with CRS on data sets that differ in their number of training images alone."""
-    chosen = [run for run in runs if run.config.dataset in names]
-    chosen = [run for run in chosen if run.config.method in ("PRS", "CRS")]
+    chosen = [
+        run
+        for run in runs
+        if run.config.dataset in names and run.config.method in ("PRS", "CRS")
+    ]
     cells = [("overall", metric) for metric in METRICS]
     table = contrasts(beside(final(scores_of(chosen)), "main"), "PRS", "CRS", cells)
     sizes = {name: len(load_dataset(name, images=False).train) for name in names}
@@ -89,14 +99,13 @@ def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
 def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the difference of two methods by the number of images, with its interval."""
     ends = frame[["low", "high"]].to_numpy().T
+    look = {"color": COLOURS["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
     ax.errorbar(
         frame["images"],
         frame["difference"],
         yerr=np.abs(ends - frame["difference"].to_numpy()),
         label="ours, 95 % interval",
-        color=COLOURS["PRS"],
-        marker=MARKERS["PRS"],
-        linestyle="",
+        **look,
     )
     theirs = frame["published"].iloc[-1]
     ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
