@@ -22,7 +22,6 @@ OFFLINE = next(name for name, method in METHODS.items() if method.offline)
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("digits70seq")
     model: list[str] = several("convnet", "convnet_rnn_attention")
     frozen_stages: list[int] = several(1, 0)

@@ -28,7 +28,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits70seq", "digits49seq")
     samples: int = 8
     seed: int = 0

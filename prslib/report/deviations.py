@@ -24,7 +24,6 @@ from prslib.training.replay import seeds_of, stream
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     trained: list[str] = several("cocoseq-mini")
     rho: float = -0.03

@@ -29,7 +29,6 @@ ENOUGH = 5  # test images of a class that show where it lies
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")
     rhos: list[float] = several(0.0, -0.03)
     method: list[str] = several("CRS", "PRS")

@@ -25,7 +25,6 @@ COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStrea
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")
     rhos: list[float] = several(0.0, -0.03)
     points: list[int] = several(20, 8)

@@ -17,7 +17,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("digits49seq")
     rho: float = 0.0
     memory_size: int | None = None

@@ -28,7 +28,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rho: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None

@@ -22,7 +22,6 @@ from prslib.training.replay import without_training
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM")
     rhos: list[float] = several(-0.03, 0.0)

@@ -21,7 +21,6 @@ LOWEST = -0.5  # room for marks at 0
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rhos: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None

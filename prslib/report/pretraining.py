@@ -28,7 +28,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("digits70seq")
     rhos: list[float] = several(0.0)
     begun_with: list[str] = several("none", "digits", "digits")

@@ -22,7 +22,6 @@ LOOKS = looks_like(METRICS)
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     rhos: list[float] = several(-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0)
     memory_size: int | None = None

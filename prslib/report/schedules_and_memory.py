@@ -25,7 +25,6 @@ STANDARD = 2000  # samples in the paper's memory
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     rhos: list[float] = several(-0.03)
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS")

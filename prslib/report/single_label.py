@@ -32,7 +32,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = True
-    profile: str = "quick"
     dataset: list[str] = several("imbal-digits")
     method: list[str] = several("Finetune", "CRS", "PRS")
     orders: list[str] = several("drawn")

@@ -188,7 +188,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     method: list[str] = several("CRS", "EWC", "PRS")
     rho: float = -0.03
