@@ -45,7 +45,7 @@ seeds: list = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]  # one run of every method for each
 costly: list = ["digits49seq"]  # methods and data sets that take the following seeds instead
 costly_seeds: list = [0]  # one run of every costly method for each
 thinned: list = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"]  # with fewer images
-metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P, O-R and AUC too
+metrics: list = ["C-F1", "O-F1", "mAP"]  # columns of Table 1, of C-P, C-R, O-P and O-R too
 device: str = "cpu"  # cpu or cuda
 
 # %%

@@ -1,8 +1,11 @@
 """The command line: ``prslib --help``."""
 
 import argparse
+import inspect
 import sys
+from argparse import ArgumentParser
 from ast import literal_eval
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -36,8 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
         "prslib",
         description="Train what is missing, draw the report, and look after its runs, "
         "data and weights.",
@@ -54,87 +57,61 @@ def _parser() -> argparse.ArgumentParser:
         )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name, command, example, help, description=None):
-        told = {"help": help, "description": description or help}
-        made = commands.add_parser(
-            name, **told, epilog=f"example: prslib {name} {example}"
+    def add(name: str, run: Callable, extra: str = "report") -> ArgumentParser:
+        """Add a command, which its function's docstring explains."""
+        text, _, example = (inspect.getdoc(run) or "").partition("\n\nExample: ")
+        first = text.partition("\n")[0].rstrip(".")
+        command = commands.add_parser(
+            name,
+            help=first[0].lower() + first[1:],
+            description=text,
+            epilog=f"example: {example or f'prslib {name}'}",
         )
-        made.set_defaults(command=command, notebook=[], extra="report")
-        return made
+        command.set_defaults(command=run, notebook=[], extra=extra)
+        return command
 
-    figures = add(
-        "figures", execute_notebooks, "rho_sweep --profile smoke",
-        "execute notebooks: train what is missing, draw",
-    )  # fmt: skip
+    figures = add("figures", execute_notebooks)
     figures.add_argument(
         "notebook", nargs="*", help="names; by default all that are not up to date"
     )
-    one = add(
-        "run", train_run, "cocoseq-mini PRS --seed 0 --rho 0",
-        "train one run if it is not stored, and print its final scores",
-    )  # fmt: skip
-    one.set_defaults(extra="training")
+    one = add("run", train_run, "training")
     one.add_argument("dataset")
     one.add_argument("method")
     one.add_argument("--seed", type=int, default=0)
     one.add_argument("--rho", type=float, default=0.0)
     one.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
         help="another field of RunConfig, such as memory_size=500; may be repeated",
-    )  # fmt: skip
+    )
     one.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
-    add("readme", renew_readme, "", "renew the numbers of README and docs/")
-    runs = add(
-        "runs", list_or_remove, "--remove failed",
-        "what is stored, running and failed, and how large it is",
-        "List the runs in the store, runs/ of the cache or of $PRSLIB_CACHE.",
-    )  # fmt: skip
+    add("readme", renew_readme)
+    runs = add("runs", list_or_remove)
     runs.add_argument(
-        "--remove", nargs="+", metavar="WHAT",
+        "--remove",
+        nargs="+",
+        metavar="WHAT",
         help="remove runs instead: hashes or their first letters, states such as "
         "failed or interrupted, or all; running ones stay",
-    )  # fmt: skip
-    plan = add(
-        "plan", show_plan, "--profile paper",
-        "which runs are missing, their steps, and the hours they take on this machine",
-        "For every notebook of a profile: its runs, those that are not stored yet, and "
-        "how long they take, from a few real steps of each kind.",
-    )  # fmt: skip
+    )
+    plan = add("plan", show_plan)
     plan.add_argument(
         "notebook", nargs="*", help="names; by default all of the profile"
     )
-    check = add(
-        "verify", verify_results, "--profile seeds",
-        "train a few runs anew and compare them, and what was drawn, with the commit",
-        "Train a few of a profile's runs in a temporary folder, a minute or two. "
-        "Compare their scores, the profile's CSV files and its articles with the "
-        "committed ones.",
-    )  # fmt: skip
+    check = add("verify", verify_results)
     for command in (figures, plan, check):
         command.add_argument(
             "--profile", default="quick", help="a folder in params/ (%(default)s)"
         )
-    pretrain = add(
-        "pretrain", write_weights, "digits-0",
-        "learn again the weights that the small network can begin with",
-        "Train the small network on scenes that no stream has, and store its weights "
-        "in prslib/models/embedded; about a minute each. Another version of PyTorch may "
-        "give other last digits; runs from these weights are other runs then.",
-    )  # fmt: skip
+    pretrain = add("pretrain", write_weights)
     pretrain.add_argument(
         "name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}"
     )
     prepare.add_command(commands)
-    conform = add(
-        "conformance", find_departures, "my_module:MyPRS",
-        "check an implementation of PRS against the paper's equations",
-        "Let a sampler of PRS decide the embedded streams; say whether it decides as "
-        "Algorithm 1 does, or at which equation, stream and sample it first departs. It is made as "
-        "Class(size, num_classes, seed, rho=rho) and asked place(labels), or "
-        "place(labels, uniforms=...) if it has this parameter.",
-    )  # fmt: skip
+    conform = add("conformance", find_departures, "data")
     default = "prslib.samplers:PRS"
-    conform.set_defaults(extra="data")
     conform.add_argument(
         "sampler", nargs="?", default=default, help="package.module:Class"
     )
@@ -142,16 +119,19 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds", type=int, default=5, help="runs a stream (%(default)s)"
     )
     conform.add_argument(
-        "--variant", default="paper", choices=("paper", "authors"),
+        "--variant",
+        default="paper",
+        choices=("paper", "authors"),
         help="authors compares with the slots of the released code (%(default)s)",
-    )  # fmt: skip
-    for name, command in commands.choices.items():
-        command.epilog = command.epilog or f"example: prslib {name}"
+    )
     return parser
 
 
 def execute_notebooks(options: argparse.Namespace) -> int:
-    """Execute notebooks with a profile's parameters; say which stopped, and why."""
+    """Execute notebooks: train what is missing, draw.
+
+    Example: prslib figures rho_sweep --profile smoke
+    """
     names = _notebooks(options)
     if not options.notebook:
         names = [name for name in names if stale(options.profile, name)]
@@ -170,7 +150,10 @@ def execute_notebooks(options: argparse.Namespace) -> int:
 
 
 def train_run(options: argparse.Namespace) -> None:
-    """Train one run if it is missing; print its final scores and its file."""
+    """Train one run if it is not stored, and print its final scores.
+
+    Example: prslib run cocoseq-mini PRS --seed 0 --rho 0
+    """
     from prslib.experiments.store import Store, final_table
     from prslib.experiments.sweep import run_all
     from prslib.training.config import RunConfig
@@ -197,14 +180,19 @@ def train_run(options: argparse.Namespace) -> None:
 
 
 def renew_readme(_options: argparse.Namespace) -> None:
-    """Write the numbers of figures/seeds into README and docs."""
+    """Renew the numbers of README and docs/."""
     from prslib.report.readme import renew
 
     renew()
 
 
 def list_or_remove(options: argparse.Namespace) -> None:
-    """List the store's runs or remove some."""
+    """List what is stored, running and failed, and how large it is.
+
+    The store is runs/ of the cache or of $PRSLIB_CACHE.
+
+    Example: prslib runs --remove failed
+    """
     from prslib.experiments.store import (
         Store,
         in_bytes,
@@ -230,7 +218,13 @@ def list_or_remove(options: argparse.Namespace) -> None:
 
 
 def show_plan(options: argparse.Namespace) -> None:
-    """Print what is missing under a profile and how long it takes."""
+    """Tell which runs are missing, their steps, and their hours on this machine.
+
+    For every notebook of a profile: its runs, those that are not stored yet, and how
+    long they take, from a few real steps of each kind.
+
+    Example: prslib plan --profile paper
+    """
     from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
     from prslib.report.topics import device_of, runs_of
@@ -242,7 +236,13 @@ def show_plan(options: argparse.Namespace) -> None:
 
 
 def verify_results(options: argparse.Namespace) -> int:
-    """Print how far results are from the committed ones; 1 beyond the limit."""
+    """Train a few runs anew; compare them, and what was drawn, with the commit.
+
+    The runs are trained in a temporary folder, for a minute or two. What is compared:
+    their scores, the profile's CSV files and its articles.
+
+    Example: prslib verify --profile seeds
+    """
     from prslib.report.verify import verify
 
     _notebooks(options)
@@ -252,7 +252,14 @@ def verify_results(options: argparse.Namespace) -> int:
 
 
 def write_weights(options: argparse.Namespace) -> None:
-    """Learn weights again and write them, with a progress bar."""
+    """Learn again the weights that the small network can begin with.
+
+    Train the small network on scenes that no stream has, and store its weights in
+    prslib/models/embedded; about a minute each. Another version of PyTorch may give
+    other last digits; runs from these weights are other runs then.
+
+    Example: prslib pretrain digits-0
+    """
     if unknown := [name for name in options.name if name not in EMBEDDED]:
         raise ValueError(
             f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}"
@@ -268,7 +275,15 @@ def write_weights(options: argparse.Namespace) -> None:
 
 
 def find_departures(options: argparse.Namespace) -> int:
-    """Print where a sampler departs from Algorithm 1; 1 if it does."""
+    """Check an implementation of PRS against the paper's equations.
+
+    Let a sampler of PRS decide the embedded streams; say whether it decides as
+    Algorithm 1 does, or at which equation, stream and sample it first departs. It is
+    made as Class(size, num_classes, seed, rho=rho) and asked place(labels), or
+    place(labels, uniforms=...) if it has this parameter.
+
+    Example: prslib conformance my_module:MyPRS
+    """
     module, _, name = options.sampler.partition(":")
     sys.path.insert(0, "")  # a module in the working directory
     try:

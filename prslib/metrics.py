@@ -359,48 +359,6 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     return result
 
 
-def class_auc(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Compute each class's area under the ROC curve; NaN if all or none are positive."""
-    scores, labels = _checked(probabilities, labels, unit=False)
-    result = np.full(labels.shape[1], np.nan)
-    for index in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):
-        truth = labels[:, index]
-        negatives, positives = np.sort(scores[~truth, index]), scores[truth, index]
-        below = [
-            np.searchsorted(negatives, positives, side) for side in ("left", "right")
-        ]
-        result[index] = np.mean(below) / len(negatives)
-    return result
-
-
-def macro_auc(
-    probabilities: ArrayLike, labels: ArrayLike, class_group: Sequence[str]
-) -> list[tuple[str, str, float]]:
-    """Average the area under the ROC curve over all classes and each group; not in the paper.
-
-    Parameters and errors are those of `score`, but the probabilities may be scores of
-    any range.
-
-    Returns
-    -------
-    list of (group, metric, value)
-        "overall" and the three groups, "AUC" in [0, 1]; NaN for a group without a class
-        that has both positives and negatives.
-
-    Examples
-    --------
-    >>> macro_auc([[0.9], [0.2]], [[1], [0]], ["majority"])[0]
-    ('overall', 'AUC', 1.0)
-    """
-    area = class_auc(probabilities, labels)
-    groups = _members(class_group, len(area))
-    areas = {name: area[mask & ~np.isnan(area)] for name, mask in groups.items()}
-    return [
-        (k, "AUC", float(values.mean()) if len(values) else np.nan)
-        for k, values in areas.items()
-    ]
-
-
 def _checked(
     probabilities: ArrayLike, labels: ArrayLike, unit: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:

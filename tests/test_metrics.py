@@ -7,19 +7,16 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import (
     average_precision_score,
     precision_recall_fscore_support,
-    roc_auc_score,
 )
 
 from prslib.metrics import (
     average_precision,
-    class_auc,
     class_draws,
     class_scores,
     class_weights,
     evaluate,
     forgetting,
     image_weights,
-    macro_auc,
     resampled,
     score,
 )
@@ -145,7 +142,6 @@ def test_evaluate_joins_groups_and_classes_in_order():
             ([[np.nan], [0.3]], [[1], [0]]),
             "that can be ranked, got NaN",
         ),
-        (class_auc, ([[np.nan]], [[1]]), "got NaN"),
         (
             average_precision,
             ([[0.1, 0.2, 0.3]], [[1, 1]]),
@@ -314,28 +310,6 @@ def test_weighted_scores_are_those_of_scikit_learn_and_plain_with_equal_weights(
         ]
         np.testing.assert_allclose(found[3:7], [*pooled, np.mean(areas)])
         assert np.isnan(found[-7:]).all()  # no minority
-
-
-@pytest.mark.parametrize("levels", [None, 4])
-def test_auc_equals_scikit_learn_and_leaves_classes_without_positives_out(levels):
-    probabilities, labels, class_group = random_case(3, levels=levels)
-    labels[0] = False  # of the case, all
-    labels[:, 4], labels[:, 5] = False, True
-    left = [c for c in range(9) if c not in (4, 5)]
-    areas = [roc_auc_score(labels[:, c], probabilities[:, c]) for c in left]
-    found = class_auc(probabilities, labels)
-    np.testing.assert_allclose(found[left], areas)
-    assert np.isnan(found[[4, 5]]).all()
-    rows = {
-        group: value
-        for group, _, value in macro_auc(probabilities, labels, class_group)
-    }
-    assert rows["overall"] == pytest.approx(np.mean(areas))
-    of_group = [
-        a for c, a in zip(left, areas, strict=True) if class_group[c] == "moderate"
-    ]
-    assert rows["moderate"] == pytest.approx(np.mean(of_group))
-    assert np.isnan(macro_auc([[0.5]], [[1]], ["majority"])[0][2])
 
 
 def test_what_was_never_learned_is_left_out_of_the_share_and_counted():

@@ -36,7 +36,17 @@ soak = load_soak()
 def apart():
     """Call functions in a process of their own; return what they return or raise."""
     with loky.ProcessPoolExecutor(1) as pool:
+        pool.submit(load_all).result()
         yield lambda function, *arguments: pool.submit(function, *arguments).result()
+
+
+def load_all():
+    """Import what each fork would import again."""
+    import torch
+
+    import prslib.training.run  # noqa: F401
+
+    torch.set_num_threads(1)  # a fork would lack the others
 
 
 def undisturbed(folder):

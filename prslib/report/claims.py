@@ -58,9 +58,8 @@ class Scores:
                 (row.method, _setting(row)),
                 (row.task, row.group, row.measure, row.metric),
             )
-            for after in (
-                (row.trained_tasks, "end") if row.last else (row.trained_tasks,)
-            ):
+            times = [row.trained_tasks, "end"] if row.last else [row.trained_tasks]
+            for after in times:
                 self.cells[*run, after, *cell].setdefault(row.seed, scores)
             if row.method == "PRS" and not np.isnan(row.rho):
                 self.rho["" if row.power == "own" else f"rho={row.power}"] = row.rho

@@ -249,9 +249,8 @@ def memory_mix(
         for step, batch in enumerate(batches, 1):
             slots = sampler.place(dataset.train.labels[batch])
             stored = np.flatnonzero(slots >= 0)
-            came[slots[stored]] = (
-                seen + stored
-            )  # the last one, where a slot has several
+            # where a slot is overwritten again, the last one stays
+            came[slots[stored]] = seen + stored
             seen += len(batch)
             if step not in marks or len(sampler) < len(came):
                 continue

@@ -42,14 +42,11 @@ class Settings(notebook.Settings):
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
-        one_of("metric", name, (*GROUP_METRICS, "AUC"))
-    auc = "AUC" in settings.metrics
-    return every_method(settings, _powers(settings), macro_auc=auc)
+        one_of("metric", name, GROUP_METRICS)
+    return every_method(settings, _powers(settings))
 
 
-def every_method(
-    settings: notebook.Settings, rhos: Sequence[float], **fields: object
-) -> list[RunConfig]:
+def every_method(settings: notebook.Settings, rhos: Sequence[float]) -> list[RunConfig]:
     """List a run of every method and seed on each data set, which has its own rho."""
     made = []
     for pair in paired(dataset=settings.dataset, rho=rhos):
@@ -60,7 +57,6 @@ def every_method(
             settings.costly_seeds,
             memory_size=settings.memory_size,
             **pair,
-            **fields,
         )
     return made
 
@@ -83,11 +79,8 @@ def _powers(settings: Settings) -> list[float]:
 
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
     """Compare PRS with CRS on data sets that differ in their number of training images alone."""
-    chosen = [
-        run
-        for run in runs
-        if run.config.dataset in names and run.config.method in ("PRS", "CRS")
-    ]
+    chosen = [run for run in runs if run.config.dataset in names]
+    chosen = [run for run in chosen if run.config.method in ("PRS", "CRS")]
     cells = [("overall", metric) for metric in METRICS]
     table = contrasts(beside(final(scores_of(chosen)), "main"), "PRS", "CRS", cells)
     sizes = {name: len(load_dataset(name, images=False).train) for name in names}

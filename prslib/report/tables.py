@@ -114,10 +114,13 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     keys = [column for column in rows if column not in ("seed", "value", "draws")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
-    orders = {"dataset": list(rows["dataset"].unique()), "method": list(METHODS)}
-    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL, "AUC")}
-    rank = {"key": lambda column: column.map(orders[column.name].index)}
-    return table.sort_values(list(orders), ignore_index=True, kind="stable", **rank)
+    orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
+    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
+    ranks = {
+        name: {v: i for i, v in enumerate(values)} for name, values in orders.items()
+    }
+    by_rank = {"key": lambda column: column.map(ranks[column.name]), "kind": "stable"}
+    return table.sort_values(list(ranks), ignore_index=True, **by_rank)
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:

@@ -37,9 +37,8 @@ PLAIN = {
     "features_per_class": 0,
     "variance_points": 0,
     "test_resamples": 0,
-    "macro_auc": False,
 }
-MEASUREMENTS = ("test_set", "features_per_class", "variance_points", "macro_auc")
+MEASUREMENTS = ("test_set", "features_per_class", "variance_points")
 
 COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
 NUMBERS = {  # each check refuses a wrong value and returns Python's int or float
@@ -113,8 +112,6 @@ class RunConfig:
         last at the end.
     precision : str or None
         "fp32", "tf32" or "bf16" (`prslib.training.device.Precision`).
-    macro_auc : bool
-        Whether the scores have `prslib.metrics.macro_auc`, too.
     options : dict or None
         Options of the method's sampler beside ``rho`` and ``variant``: its keyword-only
         parameters, in numbers or text. They are kept as sorted pairs.
@@ -157,7 +154,6 @@ class RunConfig:
     features_per_class: int = 0
     variance_points: int = 0
     precision: str | None = None
-    macro_auc: bool = False
     options: dict | tuple | None = None
 
     def __post_init__(self):
@@ -180,8 +176,6 @@ class RunConfig:
             raise ValueError(expected("ewc_lambda of 0 or above", self.ewc_lambda))
         if self.learning_rate is not None and self.learning_rate <= 0:
             raise ValueError(expected("learning_rate above 0", self.learning_rate))
-        if not isinstance(self.macro_auc, bool):
-            raise TypeError(expected("macro_auc as True or False", self.macro_auc))
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             self._set("schedule", validate_schedule(self.schedule, tasks))

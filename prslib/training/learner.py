@@ -244,7 +244,6 @@ def score_tasks(
     dataset: SequentialDataset,
     groups: Sequence[tuple[int, ...]],
     resamples: int = 0,
-    auc: bool = False,
 ) -> pd.DataFrame:
     """Score the test sets of the tasks seen so far, joined and one by one (Table 1)."""
     # Tasks that are trained together form one of the groups. A row's task is "seen" for
@@ -266,10 +265,6 @@ def score_tasks(
             # rounded, as a product's sums depend on the processor; classes have none
             frame["draws"] = pd.Series(draws.round(6).tolist())
         frames.append(frame.assign(task=name))
-        if auc:
-            areas = metrics.macro_auc(*scored, dataset.class_group)
-            frame = pd.DataFrame(areas, columns=["group", "metric", "value"])
-            frames.append(frame.assign(task=name))
     if test.single_label:
         subsets["all"] = np.ones(len(test), bool)
         for name, subset in subsets.items():

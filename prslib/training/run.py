@@ -126,7 +126,6 @@ def train(
     names = dict.fromkeys(config.resolved["test_set"] for config in configs)
     test_inputs = {name: Inputs(dataset.tests[name].images, device) for name in names}
     feature_rows = [rows_of_features(config, dataset) for config in configs]
-    has_auc = any(config.macro_auc for config in configs)
     segments = stream(config, dataset)
     ends = np.cumsum([len(segment.batches) for segment in segments])
     marks = set().union(*(variance_steps(config, ends[-1]) for config in configs))
@@ -166,7 +165,7 @@ def train(
             draws = settings["test_resamples"]
             scores = {}
             for name in names:
-                test = dataset.tests[name], dataset, groups, draws, has_auc
+                test = dataset.tests[name], dataset, groups, draws
                 scores[name] = score_tasks(learner, test_inputs[name], *test)
             progress.scores.append(scores)
             saved.save_if_due(progress)
@@ -202,8 +201,6 @@ def result_of(
     """Return the result of a run that has ended: what its configuration asks for."""
     measurements, test_set = {}, config.resolved["test_set"]
     scores = pd.concat([by[test_set] for by in progress.scores], ignore_index=True)
-    if not config.macro_auc:  # another run of the training may ask for it
-        scores = scores[scores["metric"] != "AUC"].reset_index(drop=True)
     if "draws" in scores:
         rows = scores[RESAMPLED].dropna().reset_index(drop=True)
         draws = list(np.array(rows["draws"].tolist(), np.float32))

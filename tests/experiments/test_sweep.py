@@ -227,43 +227,6 @@ def test_a_run_that_cannot_be_stored_ends_alone_and_is_not_trained_again(
     assert stored == [True, False, True, True]
 
 
-ASKER = """
-import sys
-from prslib import Store, configs, run_all
-from prslib.experiments import sweep
-
-def train(group, train=sweep.train_group, **options):
-    print(*options["hashes"], flush=True)
-    return train(group, **options)
-
-sweep.train_group = train
-many = {"seed": list(range(12)), "batch_size": 30, "method": "Finetune"}
-run_all(configs(dataset="imbal-digits-tiny", **many), Store(sys.argv[1]), workers=1)
-"""
-
-
-def test_two_processes_at_once_share_the_runs(tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(project_root())}
-    runs, alone = tmp_path / "runs", tmp_path / "alone"
-
-    def ask(folder):
-        command = [sys.executable, "-c", ASKER, folder]
-        pipe = {"stdout": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, env=environment, **pipe)
-
-    two = [ask(runs), ask(runs)]
-    trained = [process.communicate(timeout=300)[0].split() for process in two]
-    assert [process.returncode for process in two] == [0, 0]
-    assert len(trained[0] + trained[1]) == len(set(trained[0] + trained[1])) == 12
-    assert trained[0] and trained[1]
-    ask(alone).communicate(timeout=300)
-    contents = [
-        {file.name: file.read_bytes() for file in folder.iterdir()}
-        for folder in (runs, alone)
-    ]
-    assert contents[0] == contents[1]
-
-
 def test_a_run_that_another_process_gave_up_is_trained(tmp_path, monkeypatch):
     store, config = Store(tmp_path), RunConfig(**MLP, method="Finetune")
     lock = store.lock(config)

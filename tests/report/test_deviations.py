@@ -137,8 +137,15 @@ def test_verdicts_say_what_matters():
         moves = noise.get(name, 0.0) * config.seed
         if name == "batch at once":
             moves = 5.0 * (config.seed % 2)
-        value = (50 + lead.get(name, 0.0) + moves) / 100
-        return fake_run(config, lambda cells: np.full(len(cells), value))
+        elif name == "counts known ahead":
+            moves = 0.6 * (config.seed % 2) - 0.3
+        shift = lead.get(name, 0.0)
+
+        def score(cells):
+            rare = (cells["group"] == "minority") & (name == "CRS")
+            return (50 + np.where(rare, shift / 8, shift) + moves) / 100
+
+        return fake_run(config, score)
 
     runs = [made(config) for config in deviation_configs([TINY], range(6), 0.0)]
     table = deviations.against_prs(runs)
@@ -147,6 +154,10 @@ def test_verdicts_say_what_matters():
     assert verdict["class from p"] == "does not matter"
     assert verdict["ties by slot"] == "gains"
     assert verdict["batch at once"] == "cannot be told"
+    # PRS leads CRS by less in the minority
+    small = table[table["deviation"] == "counts known ahead"].set_index("group")
+    assert small.loc["overall", "verdict"] == "does not matter"
+    assert small.loc["minority", "verdict"] == "cannot be told"
     said = deviations.sentences(table)
     start = "digits70tiny, overall mAP, costs: uniform victim (-2.5; 95 %"
     assert said[0].startswith(start)

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from fake_runs import fake_run
 
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.base import schedule_of
@@ -62,7 +63,17 @@ def test_a_stand_in_cannot_be_searched(study):
         study.search(TINY, (2, 1))
 
 
+def fake_runs(runs):
+    """Make up runs whose accuracy depends on method and order."""
+    shares = [(run.schedule[0] + len(run.method)) / 20 for run in runs]
+    return [
+        fake_run(run, lambda rows, share=share: share)
+        for run, share in zip(runs, shares, strict=True)
+    ]
+
+
 def test_a_search_narrows_down_look_by_look(study, monkeypatch):
+    monkeypatch.setattr(study, "run_all", fake_runs)
     orders = single_label.random_orders(load_dataset(TINY, images=False), 3)
     monkeypatch.setattr(study, "possible_orders", lambda dataset: sorted(orders))
     rows = study.search(TINY, (2, 1), [0, 1])
