@@ -1,5 +1,6 @@
 """Every claim's sign, on numbers made by hand."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 from scipy import stats
 
 from prslib import RunConfig, run
-from prslib.datasets import GROUPS, load_dataset
+from prslib.datasets import DATASETS, GROUPS, load_dataset
 from prslib.report.claims import CLAIMS, METRICS, Scores, by_seed, schedule_variance
-from prslib.report.observations import observe
+from prslib.report.observations import observe, settings_of
 from prslib.report.tables import scores_of
 
 LEVEL = {"Multitask": 60, "PRS": 50, "CRS": 45, "ExStream": 44, "GSS": 43, "EWC": 30}
@@ -182,3 +183,11 @@ def test_majority_classes_of_real_images_are_the_large_ones():
     sizes = pd.Series(data.class_freq).groupby(pd.Series(data.class_group))
     majority, moderate, minority = sizes.median()[list(GROUPS)]
     assert majority > 2 * moderate > 4 * minority
+
+
+def test_a_small_network_makes_a_stand_in_of_the_papers_own_data(monkeypatch):
+    own = replace(DATASETS["digits70tiny"], relation="paper's")
+    monkeypatch.setitem(DATASETS, "digits70tiny", own)
+    fixed = {"dataset": "digits70tiny", "method": "CRS", "seed": 99}
+    rows = settings_of([RunConfig(**fixed), RunConfig(**fixed, model="mlp")])
+    assert rows["data"].tolist() == ["paper's", "stand-in"]
