@@ -93,6 +93,7 @@ def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
     assert row["mean"] == pytest.approx(-0.35)
     assert row["sd"] == pytest.approx(np.std([-0.4, -0.3], ddof=1))
     assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 4)
+    assert "(s.d. 0.07 over 2 seeds)" in row["sentence"]
 
 
 def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
