@@ -162,8 +162,8 @@ display(Markdown(walkthrough.quota_sentences(kept)))
 sliders.widget(rho=settings.rho)
 
 # %% [markdown] tags=["timed"]
-# How long does that take? The axes are drawn once and kept as pixels. A redraw only puts the three
-# rows of marks on top. The next cell measures the time of a redraw over 27 settings of the sliders.
+# How long does that take? The axes are made once; a redraw moves the three rows of marks. The next
+# cell measures the time of a redraw over 27 settings of the sliders.
 
 # %% tags=["timed"]
 Markdown(sliders.speed_sentence())

@@ -5,9 +5,8 @@ import pytest
 from conformance_vectors import write_vectors
 from released_prs import ReleasedPRS
 
-import prslib
 from prslib.cli import main
-from prslib.conformance import VECTORS, Numbers, check_prs, check_sampler, read_vectors
+from prslib.conformance import VECTORS, Numbers, check_prs, read_vectors
 from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import CRS, PRS, make_sampler
 from prslib.samplers.reference import ReferencePRS
@@ -143,19 +142,18 @@ def test_without_rho_it_is_accepted_for_rho_0_alone():
 
 
 def test_the_released_code_is_told_from_the_paper():
-    answer = check_prs(given(ReleasedPRS), only=["single-label", "multi-label"])
+    few = ["single-label", "multi-label", "counts near the quota"]
+    answer = check_prs(given(ReleasedPRS), only=few)
     first, released, *rest = str(answer).splitlines()
     assert first.startswith("departs from Algorithm 1 at Eq. (")
     assert released == "its slots are those of the released code: --variant authors"
     assert len(rest) == len(answer.departures)
-    said = str(check_prs(given(ReleasedPRS), variant="authors"))
-    assert said.startswith(
-        "decides as the authors' released code does; checked: 10 of 10"
-    )
+    said = str(check_prs(given(ReleasedPRS), variant="authors", only=few))
+    assert said.startswith("decides as the authors' released code does; checked: 3 of")
     paper = check_prs(given(ReferencePRS), variant="authors", only=["single-label"])
     assert paper.departures[0].equation == "released"
     with pytest.raises(ValueError, match="variant 'authors': expected place"):
-        check_prs(ReferencePRS, variant="authors")
+        check_prs(ReferencePRS, 1, "authors", only=["single-label"])
 
 
 class OneRow:
@@ -243,36 +241,3 @@ def test_the_command_says_one_line_first(tmp_path, monkeypatch, capsys):
     assert "expected package.module:Class, got 'mine:Nobody'" in capsys.readouterr().err
     assert main(["conformance", "mine:Full", "--variant", "authors"]) == 1
     assert "expected place(labels, uniforms)" in capsys.readouterr().err
-
-
-def broken(**methods):
-    return type("Broken", (ReferencePRS,), methods)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "match"),
-    [
-        (
-            broken(place=lambda self, y: np.full(len(y), 99)),
-            "expected slots from -1 to 24",
-        ),
-        (broken(place=lambda self, y: [0]), "0 whole numbers as slots"),
-        (
-            broken(class_freq=property(lambda self: self.class_counts)),
-            "as class_freq, got",
-        ),
-        (broken(__len__=lambda self: 3), "expected a length of 0"),
-        (
-            broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)),
-            "equal slots from equal seeds, got others; draw all numbers from",
-        ),
-        (lambda *options: object(), "a sampler with place, needs, class_freq"),
-    ],
-)
-def test_a_broken_sampler_is_told_what_it_breaks(sampler, match):
-    with pytest.raises(AssertionError, match=match):
-        check_sampler(sampler)
-
-
-def test_a_sampler_that_looks_at_features_is_given_some():
-    check_sampler(prslib.SAMPLERS["exstream"])

@@ -11,11 +11,11 @@ import ipywidgets
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.style import context as style_context
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
-from PIL import Image
 
 from prslib.checks import whole
 from prslib.report import notebook
@@ -425,6 +425,13 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
+SLIDER_ROWS = [  # a column, its name in the legend, the method with its colour, its mark
+    ("stream", "as the stream", "Stream", "-"),
+    ("quota", "quota", "CRS", "-"),
+    ("in_memory", "in memory", "PRS", "D"),
+]
+
+
 class MemorySliders:
     """Show what PRS keeps of a skewed stream for any rho, memory size and skew (Eq. 1)."""
 
@@ -441,7 +448,8 @@ class MemorySliders:
             partial(skewed_stream, samples, num_classes, seed=seed)
         )
         with style_context(STYLE):
-            self._draw_axes()
+            self._figure = Figure(figsize=(9, 3.6), dpi=100)
+            self._lines, self._text = self._draw_axes()
 
     def redraw(self, rho: float, memory_size: int, skew: float) -> dict[str, float]:
         """Send the stream through a new sampler, show its memory, return milliseconds by step."""
@@ -493,66 +501,35 @@ class MemorySliders:
             f"sampling {middle['sampling']:.0f} ms, drawing {middle['drawing']:.0f} ms."
         )
 
-    def _draw_axes(self) -> None:
-        """Draw the axes once and keep their pixels, so that a redraw takes milliseconds."""
-        figure = Figure(figsize=(9, 3.6), dpi=100)
-        self._canvas = FigureCanvasAgg(figure)
-        ax = self._ax = figure.subplots()
+    def _draw_axes(self) -> tuple[list[Line2D], Text]:
+        """Draw the axes, which stay; return the lines and the text that change."""
+        ax = self._figure.subplots()
+        lines = [
+            ax.plot([], [], marker, color=COLOURS[method], markersize=4, label=label)[0]
+            for _, label, method, marker in SLIDER_ROWS
+        ]
         ax.set(
-            xlabel="class, by rank in the stream", ylabel="labels in memory (log scale)"
-        )
-        ax.set(
-            xlim=(0, self.num_classes + 1), ylim=(0.7, 2 * self.largest), yscale="log"
+            xlabel="class, by rank in the stream",
+            ylabel="labels in memory (log scale)",
+            xlim=(0, self.num_classes + 1),
+            ylim=(0.7, 2 * self.largest),
+            yscale="log",
         )
         ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        moving = {"animated": True}
-        self._artists = [
-            *ax.plot(
-                [],
-                [],
-                color=COLOURS["Stream"],
-                linewidth=1.5,
-                label="as the stream",
-                **moving,
-            ),
-            *ax.plot(
-                [], [], color=COLOURS["CRS"], linewidth=1.8, label="quota", **moving
-            ),
-            *ax.plot(
-                [],
-                [],
-                "D",
-                color=COLOURS["PRS"],
-                markersize=4,
-                label="in memory",
-                **moving,
-            ),
-        ]
-        self._text = ax.text(0.005, 1.03, "", transform=ax.transAxes, **moving)
-        legend = ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        for handle in legend.get_lines():
-            handle.set_animated(False)
-        self._canvas.draw()
-        figure.set_layout_engine("none")
-        self._background = self._canvas.copy_from_bbox(figure.bbox)
+        ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        self._figure.draw_without_rendering()  # finds room for the axes, once
+        self._figure.set_layout_engine("none")
+        return lines, ax.text(0.005, 1.03, "", transform=ax.transAxes)
 
     def _draw(self) -> None:
-        """Draw the three rows of marks and the text on top of the kept pixels."""
-        rank, counts = self.numbers["class"] + 1, self.numbers["in_memory"]
-        self._canvas.restore_region(self._background)
-        for artist, name in zip(
-            self._artists, ("stream", "quota", "in_memory"), strict=True
-        ):
-            artist.set_data(rank, self.numbers[name].replace(0, np.nan))
-            self._ax.draw_artist(artist)
+        """Draw stream, quotas and memory of every class as a PNG."""
+        rank, rows = self.numbers["class"] + 1, self.numbers.replace(0, np.nan)
+        for line, (name, *_) in zip(self._lines, SLIDER_ROWS, strict=True):
+            line.set_data(rank, rows[name])
         outside = _outside_quota(self.numbers)
-        self._text.set_text(
-            f"{counts.sum():,} labels, {outside:.1%} of them not in their quota"
-        )
-        self._ax.draw_artist(self._text)
+        text = f"{self.numbers['in_memory'].sum():,} labels, "
+        self._text.set_text(f"{text}{outside:.1%} of them not in their quota")
         file = io.BytesIO()
-        Image.fromarray(np.asarray(self._canvas.buffer_rgba())).save(
-            file, "png", compress_level=1
-        )
+        self._figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
         self.image.value = file.getvalue()

@@ -9,6 +9,7 @@ from prslib.samplers.crs import CRS
 from prslib.samplers.exstream import ExStream
 from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
+from prslib.samplers.promises import check_sampler
 from prslib.samplers.prs import PRS
 
 SAMPLERS: dict[str, type[Sampler]] = {
@@ -20,7 +21,7 @@ SAMPLERS: dict[str, type[Sampler]] = {
     "prs": PRS,
 }
 
-__all__ = ["SAMPLERS", "Sampler", "is_sampler", "make_sampler"]
+__all__ = ["SAMPLERS", "Sampler", "check_sampler", "is_sampler", "make_sampler"]
 
 
 def make_sampler(

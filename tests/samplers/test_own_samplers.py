@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from prslib.conformance import check_sampler
-from prslib.samplers import Sampler, is_sampler
+from prslib.samplers import Sampler, check_sampler, is_sampler
+from prslib.samplers.reference import ReferencePRS
 
 
 class Newest(Sampler):
@@ -73,7 +73,7 @@ def stream(length=200, classes=5, seed=0):
     return labels
 
 
-@pytest.mark.parametrize("sampler", [Newest, Sometimes, LastOfBatch])
+@pytest.mark.parametrize("sampler", [Newest, Sometimes, Smallest, LastOfBatch])
 def test_it_keeps_every_promise(sampler):
     check_sampler(sampler)
 
@@ -181,5 +181,34 @@ class Late(Newest):
     ],
 )
 def test_a_sampler_that_could_not_be_resumed_is_told(sampler, match):
+    with pytest.raises(AssertionError, match=match):
+        check_sampler(sampler)
+
+
+def broken(**methods):
+    return type("Broken", (ReferencePRS,), methods)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "match"),
+    [
+        (
+            broken(place=lambda self, y: np.full(len(y), 99)),
+            "expected slots from -1 to 24",
+        ),
+        (broken(place=lambda self, y: [0]), "0 whole numbers as slots"),
+        (
+            broken(class_freq=property(lambda self: self.class_counts)),
+            "as class_freq, got",
+        ),
+        (broken(__len__=lambda self: 3), "expected a length of 0"),
+        (
+            broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)),
+            "equal slots from equal seeds, got others; draw all numbers from",
+        ),
+        (lambda *options: object(), "a sampler with place, needs, class_freq"),
+    ],
+)
+def test_a_broken_sampler_is_told_what_it_breaks(sampler, match):
     with pytest.raises(AssertionError, match=match):
         check_sampler(sampler)

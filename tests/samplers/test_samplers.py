@@ -5,8 +5,7 @@ import pytest
 from prs_examples import held_items
 from sampler_runs import NUM_CLASSES, SIZE, context, run, stream
 
-from prslib.conformance import check_sampler
-from prslib.samplers import SAMPLERS, make_sampler
+from prslib.samplers import SAMPLERS, check_sampler, make_sampler
 
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
 PARTITIONED = {"exstream"}  # each class has slots of its own, each slot a single label
