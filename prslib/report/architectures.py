@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -22,7 +22,6 @@ OFFLINE = next(name for name, method in METHODS.items() if method.offline)
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("digits70seq")
     model: list[str] = several("convnet", "convnet_rnn_attention")
     frozen_stages: list[int] = several(1, 0)
@@ -43,34 +42,24 @@ def runs(settings: Settings) -> list[RunConfig]:
         frozen_stages=settings.frozen_stages,
         learning_rate=settings.learning_rates,
     )
-    fixed = {
-        "dataset": settings.dataset,
-        "weights": settings.weights,
-        "seed": settings.seeds,
-    }
+    fixed = {"dataset": settings.dataset, "weights": settings.weights}
+    fixed["seed"] = settings.seeds
     online = online_configs(networks, settings.method, rho=settings.rho, **fixed)
-    offline = offline_configs(
-        networks,
-        settings.epochs,
-        ["balanced", "imbalanced"],
-        settings.costly_models,
-        **fixed,
-    )
-    return online + offline
+    sets, costly = ["balanced", "imbalanced"], settings.costly_models
+    return online + offline_configs(networks, settings.epochs, sets, costly, **fixed)
 
 
 def online_configs(
-    networks: Sequence[dict], methods: Sequence[str], **fixed
+    networks: Sequence[dict], methods: Sequence[str], **fixed: object
 ) -> list[RunConfig]:
     """Make the runs of the tables of methods, the plain network not frozen (Appendix)."""
     plain, *others = networks
-    also = (
-        [OFFLINE] if plain["frozen_stages"] else []
-    )  # the other table has it frozen alone
+    # the other table has it frozen alone
+    also = [OFFLINE] if plain["frozen_stages"] else []
     made = configs(method=[*methods, *also], **plain | {"frozen_stages": 0}, **fixed)
-    return made + [
-        c for row in others for c in configs(method=list(methods), **row, **fixed)
-    ]
+    for network in others:
+        made += configs(method=list(methods), **network, **fixed)
+    return made
 
 
 def offline_configs(
@@ -78,31 +67,25 @@ def offline_configs(
     epochs: Sequence[int],
     test_sets: Sequence[str],
     costly_models: Sequence[str] = (),
-    **fixed,
+    **fixed: object,
 ) -> list[RunConfig]:
     """Make the runs of the table of base architectures; costly models take the fewest epochs."""
     made = []
-    for count in sorted(epochs):
-        used = [
-            row for row in networks if not made or row["model"] not in costly_models
-        ]
-        for test_set in test_sets:
-            fields = {"method": OFFLINE, "epochs": count, "test_set": test_set} | fixed
-            made += [config for row in used for config in configs(**fields, **row)]
-    return sorted(made, key=lambda config: -config.epochs)
+    for count in sorted(epochs, reverse=True):
+        for test_set, network in product(test_sets, networks):
+            if count == min(epochs) or network["model"] not in costly_models:
+                fields = {"epochs": count, "test_set": test_set} | network
+                made += configs(method=OFFLINE, **fields, **fixed)
+    return made
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Take the final scores of runs on several networks (Appendix, "Base Architectures")."""
     rows = final(scores_of(runs, "model", "epochs", "test_set", "frozen_stages"))
     names = rows["model"].map(lambda name: MODELS[name].stands_for)
-    paper = np.where(rows["epochs"] > 1, 10, 1)  # epochs
-    ours = rows["epochs"].astype(str) + np.where(
-        rows["epochs"] > 1, " epochs", " epoch"
-    )
-    theirs = np.where(
-        rows["epochs"] == paper, "", [f" (paper {epochs})" for epochs in paper]
-    )
+    paper = rows["epochs"].map(lambda epochs: 10 if epochs > 1 else 1)
+    ours = rows["epochs"].map(lambda n: f"{n} epochs" if n > 1 else "1 epoch")
+    theirs = paper.map(" (paper {})".format).where(rows["epochs"] != paper, "")
     return rows.assign(
         architecture=names,
         network=rows["model"].map(_network),
@@ -113,9 +96,8 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
 
 def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's table of base architectures beside Multitask's overall scores (Appendix)."""
-    chosen = _frozen(
-        rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")], "max"
-    )
+    rows = rows[(rows["method"] == OFFLINE) & (rows["group"] == "overall")]
+    chosen = _frozen(rows, "max")
     asked = chosen.assign(epochs=chosen["paper_epochs"])
     table = beside(asked, "architectures", also=["architecture", "epochs", "test_set"])
     return table.assign(epochs=chosen["epochs"].to_numpy())
@@ -123,9 +105,8 @@ def beside_offline(rows: pd.DataFrame) -> pd.DataFrame:
 
 def beside_methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Set the paper's tables of methods beside ours, network by network (Appendix)."""
-    chosen = _frozen(
-        rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")], "min"
-    )
+    rows = rows[(rows["epochs"] == 1) & (rows["test_set"] == "balanced")]
+    chosen = _frozen(rows, "min")
     tables = ("main", "attention_consistency", "rnn_attention")
     return beside(chosen, *tables, also=["architecture"])
 
@@ -159,13 +140,8 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out the table of base architectures, ours and the paper's numbers (Appendix)."""
     cells = in_order(rows).rename(columns={"value": "ours", "published": "paper"})
     index = ["network", "setting"]
-    table = cells.pivot_table(
-        index=index,
-        columns="metric",
-        values=["ours", "paper"],
-        sort=False,
-        dropna=False,
-    )
+    values = {"columns": "metric", "values": ["ours", "paper"]}
+    table = cells.pivot_table(index=index, **values, sort=False, dropna=False)
     order = cells[index].drop_duplicates()
     columns = [(source, metric) for metric in METRICS for source in ("ours", "paper")]
     table = table.reindex(pd.MultiIndex.from_frame(order))
@@ -184,9 +160,8 @@ def between_architectures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric by network and setting, as `style.draw_marks` does."""
-    networks, settings = (
-        list(dict.fromkeys(frame[name])) for name in ("network", "setting")
-    )
+    networks = frame["network"].unique()
+    settings = frame["setting"].unique()
     draw_marks(frame, ax, "network", networks, "setting", looks_like(settings))
     ax.set_ylabel(f"{metric} (%)")
     return ax

@@ -8,7 +8,7 @@ right. The words of the claims are in `claims.toml`.
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,17 +16,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from prslib.datasets import GROUPS
 from prslib.report.statistics import SMALL, Interval, interval
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
 MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
-RIVALS = (
-    "CRS",
-    "GSS",
-    "ExStream",
-)  # that the text names where it says "all the baselines"
+# that the text names where it says "all the baselines"
+RIVALS = ("CRS", "GSS", "ExStream")
 ALL = ("Finetune", "EWC", *RIVALS)
 ATTENTION = {
     name: f"model={name}" for name in ("Attention Consistency", "RNN-Attention")
@@ -37,8 +35,12 @@ BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
 ALIKE = MARGINS["points of memory"]  # of two memories
-LEVELS = ("memory", "schedule", "power", "architecture")  # columns of the settings
+# of the rows that `Scores` reads; printed ones have neither rho nor draws
+COLUMNS = ["method", "trained_tasks", "last", "task", "group", "measure", "metric"]
+COLUMNS += ["varied", "memory", "schedule", "power", "architecture", "rho"]
+COLUMNS += ["seed", "value", "draws"]
 
+Pairs = list[tuple[str, dict, dict]]  # a name, and two places: keywords of `Scores`
 Cells = dict[tuple[str, str], np.ndarray]  # (name, metric): (seeds, 1 + draws)
 
 
@@ -46,23 +48,21 @@ class Scores:
     """The scores of one data set, a number a seed for each method, metric and place."""
 
     def __init__(self, rows: pd.DataFrame):
-        rows = rows.dropna(subset=["metric"])
+        rows = rows.dropna(subset=["metric"]).reindex(columns=COLUMNS)
         self.cells: dict[tuple, dict[int, np.ndarray]] = defaultdict(dict)
         self.rho: dict[str, float] = {}
-        draws = rows["draws"] if "draws" in rows else [np.nan] * len(rows)
-        settings = [_setting(*row) for row in _columns(rows, "varied", *LEVELS)]
-        names = ["method", "trained_tasks", "task", "group", "measure", "metric"]
-        keys = _columns(rows, *names)
-        values = _columns(rows, "last", "seed", "value")
-        for (method, trained, *rest), setting, (last, seed, value), drawn in zip(
-            keys, settings, values, draws, strict=True
-        ):
-            scores = np.append(value, drawn if isinstance(drawn, np.ndarray) else [])
-            for after in (trained, "end") if last else (trained,):
-                self.cells[method, setting, after, *rest].setdefault(seed, scores)
-        powers = rows[rows["method"] == "PRS"] if "rho" in rows else rows.iloc[:0]
-        for power, rho in _columns(powers.dropna(subset="rho"), "power", "rho"):
-            self.rho["" if power == "own" else f"rho={power}"] = rho
+        for row in rows.itertuples(index=False):
+            draws = row.draws if isinstance(row.draws, np.ndarray) else []
+            scores = np.append(row.value, draws)
+            run, cell = (
+                (row.method, _setting(row)),
+                (row.task, row.group, row.measure, row.metric),
+            )
+            times = [row.trained_tasks, "end"] if row.last else [row.trained_tasks]
+            for after in times:
+                self.cells[*run, after, *cell].setdefault(row.seed, scores)
+            if row.method == "PRS" and not np.isnan(row.rho):
+                self.rho["" if row.power == "own" else f"rho={row.power}"] = row.rho
         self.seeds = self.every_seed = sorted(rows["seed"].unique())
         self.asked: list[dict[int, np.ndarray]] = []
         self.drawn = False
@@ -118,19 +118,13 @@ class Scores:
         return (cells(self) if self.seeds else {}), dropped
 
 
-def _columns(rows: pd.DataFrame, *names: str) -> Iterable[tuple]:
-    return zip(*(rows[name].tolist() for name in names), strict=True)
-
-
-def _setting(
-    varied: str, memory: float, schedule: str, power: str, network: str
-) -> str:
+def _setting(row: tuple) -> str:
     """Name how a run differs from the standard: "memory_size=0.5", "rho=0.5;test_set"."""
-    names = set(filter(None, varied.split(",")))
+    names = set(filter(None, row.varied.split(",")))
     if "model" in names:  # which may come with a step size and frozen stages
         names -= {"learning_rate", "frozen_stages"}
-    values = {"schedule": schedule, "rho": power, "model": network}
-    values["memory_size"] = f"{memory:g}"
+    values = {"schedule": row.schedule, "rho": row.power, "model": row.architecture}
+    values["memory_size"] = f"{row.memory:g}"
     return ";".join(f"{n}={values[n]}" if n in values else n for n in sorted(names))
 
 
@@ -147,9 +141,7 @@ class Claim:
     source: str = ""  # section, table or figure of the paper
     test: str = ""  # what is measured, in words; above 0 speaks for the claim
     question: str = ""  # that it and those after it answer
-    printed: dict[str, float] = field(
-        default_factory=dict
-    )  # effects in the paper's text
+    printed: dict[str, float] = field(default_factory=dict)  # in the paper's text
 
     def decide(self, scores: Scores, level: float = 0.95) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
@@ -164,14 +156,11 @@ class Claim:
         several = self.over == "every" and len(cells) > 1
         weakest = min(means, key=means.get) if several else ("", "")
         row["weakest"] = " ".join(filter(None, weakest))
-        shown = METRICS if set(self.metrics) <= set(METRICS) else ()
-        unknown = (None, {}, 0)
+        scored = set(self.metrics) <= set(METRICS)
         for metric in METRICS:
-            one, _, gone = (
-                self._of(scores, [metric], level) if metric in shown else unknown
-            )
+            one, _, gone = self._of(scores, [metric] if scored else [], level)
             for name in ("effect", "low", "high"):
-                row[f"{metric} {name}"] = np.nan if gone else getattr(one, name, np.nan)
+                row[f"{metric} {name}"] = np.nan if gone else getattr(one, name)
         return row
 
     def _of(
@@ -184,12 +173,8 @@ class Claim:
         return interval(list(cells.values()), self.over, level), cells, dropped
 
 
-# Places: what a claim about several looks at, a name and the keywords of `Scores` for
-# each.
-
-
-def _overall(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
-    return [("", {})]
+# Places: what a claim about several looks at, a name and the keywords of `Scores`
+# for each.
 
 
 def _schedules(scores: Scores, *methods: str) -> list[tuple[str, dict]]:
@@ -199,11 +184,6 @@ def _schedules(scores: Scores, *methods: str) -> list[tuple[str, dict]]:
     ]
 
 
-def _sizes(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
-    sizes = {"half": HALF, "whole": "", "one and a half": MORE}
-    return [(f"{name} memory", {"setting": setting}) for name, setting in sizes.items()]
-
-
 def _later(scores: Scores, first: str, *_others: str) -> list[tuple[str, dict]]:
     # all methods keep the same of a first task that fits into the memory
     return [
@@ -211,9 +191,8 @@ def _later(scores: Scores, first: str, *_others: str) -> list[tuple[str, dict]]:
     ]
 
 
-def _networks(_scores: Scores, *_methods: str) -> list[tuple[str, dict]]:
-    attentive = [(name, {"setting": setting}) for name, setting in ATTENTION.items()]
-    return [("plain net", {}), *attentive]
+def _settings(settings: dict[str, str]) -> Callable:
+    return lambda *_: [(name, {"setting": s}) for name, s in settings.items()]
 
 
 def _at(**place: str) -> Callable:
@@ -224,84 +203,80 @@ def _in(*groups: str) -> Callable:
     return lambda *_: [(group, {"group": group}) for group in groups]
 
 
-IMBALANCED = {"setting": "test_set", "power": "0.5"}
+OVERALL = _at()
 
 
-def leads(first: str, *others: str, at: Callable = _overall, **fields: object) -> Claim:
-    """Return the claim that one method is above others in every cell that counts."""
-
-    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
-        return {
-            (" ".join(filter(None, [f"over {other}", name])), metric): (
-                s(first, metric, **where) - s(other, metric, **where)
-            )
-            for name, where in at(s, first, *others)
-            for other in others
-            for metric in metrics
-        }
-
-    return Claim(cells, **fields)
-
-
-def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
-    """Return the claim that one number a metric, averaged over metrics, is above 0."""
-    cells = lambda s, metrics: {("", metric): of(s, metric) for metric in metrics}  # noqa: E731
-    return Claim(cells, **{"over": "mean"} | fields)
-
-
-def above(*pairs: tuple[str, dict, dict], **fields: object) -> Claim:
+def above(pairs: Callable[[Scores], Pairs], **fields: object) -> Claim:
     """Return the claim that the first place scores above the second in every pair."""
 
     def cells(s: Scores, metrics: Sequence[str]) -> Cells:
         return {
             (name, metric): s(metric=metric, **first) - s(metric=metric, **second)
-            for name, first, second in pairs
+            for name, first, second in pairs(s)
             for metric in metrics
         }
 
     return Claim(cells, **fields)
 
 
-def less(first: dict, second: dict, **fields: object) -> Claim:
-    """Return the claim that the score of one place is above that of another."""
-    return above(("", first, second), **{"over": "mean"} | fields)
+def leads(first: str, *others: str, at: Callable = OVERALL, **fields: object) -> Claim:
+    """Return the claim that one method is above others in every cell that counts."""
+
+    def pairs(s: Scores) -> Pairs:
+        return [
+            (
+                " ".join(filter(None, [f"over {other}", name])),
+                place | {"method": first},
+                place | {"method": other},
+            )
+            for name, place in at(s, first, *others)
+            for other in others
+        ]
+
+    return above(pairs, **fields)
+
+
+def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
+    """Return the claim that one number a metric, averaged over metrics, is above 0."""
+
+    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+        return {("", metric): of(s, metric) for metric in metrics}
+
+    return Claim(cells, **{"over": "mean"} | fields)
 
 
 def tail(method: str, measure: str) -> Claim:
     """Return the claim that a method forgets the rare classes more, in mAP."""
-    place = {"method": method, "measure": measure}
-    return less(
-        place | {"group": "minority"}, place | {"group": "majority"}, metrics=("mAP",)
-    )
+
+    def of(s: Scores, metric: str) -> np.ndarray:
+        groups = "minority", "majority"
+        lost = [s(method, metric, group, measure=measure) for group in groups]
+        return lost[0] - lost[1]
+
+    return number(of, metrics=("mAP",))
 
 
 def small(method: str, metric: str, measure: str) -> Claim:
     """Return the claim that a method forgets small classes more, task by task."""
-    setting = "memory_size=0.5" if METHODS[method].sampler else ""
-    of = lambda s, metric: -s(method, metric, measure=measure, setting=setting)  # noqa: E731
+    setting = HALF if METHODS[method].sampler else ""
+
+    def of(s: Scores, metric: str) -> np.ndarray:
+        return -s(method, metric, measure=measure, setting=setting)
+
     return number(of, on=(COCO,), metrics=(metric,), unit="rank correlation")
 
 
-def nearer(method: str, aim: str, other: str, on: tuple = (COCO,)) -> Claim:
-    """Return the claim that a memory is nearer to one mix than to another."""
+def shares(first: tuple[str, str], second: tuple[str, str], **fields: object) -> Claim:
+    """Return the claim that a share of a memory, (method, name), is above another."""
     return number(
-        lambda s, _: _share(s, method, other) - _share(s, method, aim),
-        **MEMORY | {"on": on},
+        lambda s, _: _share(s, *first) - _share(s, *second), **MEMORY | fields
     )
 
 
-def more_memory(first: str, group: str, second: str, other: str) -> Claim:
-    """Claim that a group has more of a memory than a group of another memory."""
-    place = {"measure": "share"}
-    return less(
-        place | {"method": first, "group": group},
-        place | {"method": second, "group": other},
-        **MEMORY,
-    )
-
-
-def _share(s: Scores, method: str, metric: str, setting: str = "") -> np.ndarray:
-    return s(method, metric, measure="share", setting=setting)
+def _share(s: Scores, method: str, name: str, setting: str = "") -> np.ndarray:
+    """Return the share of a group, or a number of all classes by name."""
+    metric, group = ("memory", name) if name in GROUPS else (name, "overall")
+    return s(method, metric, group, measure="share", setting=setting)
 
 
 def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
@@ -354,20 +329,16 @@ def _rhos(s: Scores) -> dict[float, str]:
     return {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
 
 
-def rho_steps(s: Scores, metrics: Sequence[str]) -> Cells:
-    """Return the losses by every step of rho on the way from 0 to both ends."""
+def rho_steps(s: Scores) -> Pairs:
+    """Pair every rho with the next on the way from 0 to both ends."""
     settings = _rhos(s)
-    sides = [sorted(r for r in settings if r >= 0)]
-    sides.append(sorted((r for r in settings if r <= 0), reverse=True))
-    return {
-        (f"rho {a:g} to {b:g}", metric): (
-            s("PRS", metric, setting=settings[a])
-            - s("PRS", metric, setting=settings[b])
-        )
-        for side in sides
-        for a, b in pairwise(side)
-        for metric in metrics
-    }
+    up = sorted(rho for rho in settings if rho >= 0)
+    down = sorted((rho for rho in settings if rho <= 0), reverse=True)
+    place = {rho: {"method": "PRS", "setting": settings[rho]} for rho in settings}
+    return [
+        (f"rho {a:g} to {b:g}", place[a], place[b])
+        for a, b in [*pairwise(up), *pairwise(down)]
+    ]
 
 
 def rho_ends(s: Scores, metrics: Sequence[str]) -> Cells:
@@ -387,45 +358,40 @@ def rho_ends(s: Scores, metrics: Sequence[str]) -> Cells:
     }
 
 
-def same_memory(s: Scores, _metrics: Sequence[str]) -> Cells:
+def same_memory(s: Scores, metrics: Sequence[str]) -> Cells:
     """Return how far inside `ALIKE` the memories of CRS and of PRS with rho 1 differ."""
     gap = _share(s, "PRS", "to stream", "rho=1") - _share(s, "CRS", "to stream")
-    return {("no more", "memory"): ALIKE - gap, ("no less", "memory"): ALIKE + gap}
+    sides = {"no more": ALIKE - gap, "no less": ALIKE + gap}
+    return {(name, metric): sides[name] for metric in metrics for name in sides}
 
 
 def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
     """Return the claim that the plain network is above both attention nets."""
-    place = {"method": method}
-    return above(
-        *(
-            (f"over {name}", place | {"setting": setting}, place | {"setting": network})
-            for name, network in ATTENTION.items()
-        ),
-        on=on,
-    )
+    plain = {"method": method, "setting": setting}
+    others = {name: plain | {"setting": net} for name, net in ATTENTION.items()}
+    pairs = [(f"over {name}", plain, place) for name, place in others.items()]
+    return above(lambda _: pairs, on=on)
 
 
 def harder_when_balanced(networks: dict[str, str]) -> Claim:
     """Claim that Multitask is above its balanced score on the other test set."""
     place = {"method": "Multitask"}
-    return above(
-        *(
-            (name, place | {"setting": f"{net};test_set"}, place | {"setting": net})
-            for name, net in networks.items()
-        )
-    )
+    pairs = [
+        (name, place | {"setting": f"{net};test_set"}, place | {"setting": net})
+        for name, net in networks.items()
+    ]
+    return above(lambda _: pairs)
 
 
 def above_floor() -> Claim:
     """Return the claim that all other methods are above Finetune."""
-    floor = {"method": "Finetune"}
-    others = (*ALL[1:], "PRS")
-    return above(*((f"of {name}", {"method": name}, floor) for name in others))
+    floor, others = {"method": "Finetune"}, (*ALL[1:], "PRS")
+    return above(lambda _: [(f"of {name}", {"method": name}, floor) for name in others])
 
 
 def _head_and_tail(s: Scores, metric: str) -> np.ndarray:
     gaps = [
-        s(method, metric, group="majority") - s(method, metric, group="minority")
+        s(method, metric, "majority") - s(method, metric, "minority")
         for method in ("CRS", "PRS")
     ]
     return gaps[0] - gaps[1]
@@ -439,66 +405,70 @@ def _lead_grows(s: Scores, metric: str) -> np.ndarray:
     return lead[-1] - lead[0]
 
 
+def _grows(s: Scores, metric: str) -> np.ndarray:
+    return s("PRS", metric) - s("PRS", metric, setting=HALF)
+
+
 def _flattens(s: Scores, metric: str) -> np.ndarray:
-    half, whole, more = (s("PRS", metric, setting=name) for name in (HALF, "", MORE))
-    return (whole - half) - (more - whole)
+    later = s("PRS", metric, setting=MORE) - s("PRS", metric)
+    return _grows(s, metric) - later
+
+
+def _separates(s: Scores, metric: str) -> np.ndarray:
+    pair = [s(name, metric, "minority", measure="features") for name in ("PRS", "CRS")]
+    return pair[0] - pair[1]
+
+
+def _freezing(s: Scores) -> Pairs:
+    place = {"method": "EWC", "setting": "pretrained_stages"}
+    return [("", place | {"setting": "frozen_stages;pretrained_stages"}, place)]
 
 
 MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
 LABELS = {"metrics": ("memory",), "unit": "points of the labels"}
 ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
+MEMORIES = {"half memory": HALF, "whole memory": "", "one and a half memory": MORE}
 TAIL = {"at": _in("moderate", "minority")}
 SMALLEST = {"at": _at(task="3"), "on": (NUS,)}
-NETWORKS = {"at": _networks, "on": (COCO,)}
+NETWORKS = {"at": _settings({"plain net": ""} | ATTENTION), "on": (COCO,)}
+IMBALANCED = {"setting": "test_set", "power": "0.5"}
 UNBALANCED = {"at": _at(**IMBALANCED), "on": (COCO,)}
 UNBALANCED_MAJORITY = {"at": _at(**IMBALANCED, group="majority"), "on": (COCO,)}
 WITH_AC = {"at": _at(setting=ATTENTION["Attention Consistency"]), "on": (COCO,)}
 WHOLE_TEST_SET = ACCURACY | {"at": _at(task="all")}
 AFTER_FOUR = ACCURACY | {"at": _at(task="all", after=4)}
-FEATURES = {"group": "minority", "measure": "features"}
 NEAREST = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST)}
-FROZEN, FREE = "frozen_stages;pretrained_stages", "pretrained_stages"
 
 _CLAIMS: dict[str, Claim] = {
     "tail_crs": tail("CRS", "forget"),
     "tail_crs_lost": tail("CRS", "lost"),
     "tail_ewc": tail("EWC", "forget"),
     "tail_ewc_lost": tail("EWC", "lost"),
-    "order_crs_ap": small("CRS", "AP", "order"),
-    "order_crs_ap_lost": small("CRS", "AP", "order lost"),
-    "order_crs_f1": small("CRS", "F1", "order"),
-    "order_crs_f1_lost": small("CRS", "F1", "order lost"),
-    "order_ewc_ap": small("EWC", "AP", "order"),
-    "order_ewc_ap_lost": small("EWC", "AP", "order lost"),
-    "order_ewc_f1": small("EWC", "F1", "order"),
-    "order_ewc_f1_lost": small("EWC", "F1", "order lost"),
-    "crs_follows": nearer("CRS", "to stream", "to equal", on=(COCO, NUS)),
-    "crs_head": more_memory("CRS", "majority", "CRS", "minority"),
+    **{
+        f"order_{method.lower()}_{metric.lower()}{lost.replace(' ', '_')}": small(
+            method, metric, f"order{lost}"
+        )
+        for method in ("CRS", "EWC")
+        for metric in ("AP", "F1")
+        for lost in ("", " lost")
+    },
+    "crs_follows": shares(("CRS", "to equal"), ("CRS", "to stream"), on=(COCO, NUS)),
+    "crs_head": shares(("CRS", "majority"), ("CRS", "minority")),
     "largest_fifth": number(
         lambda s, _: _share(s, "CRS", "largest fifth of stream") - 50, **LABELS
     ),
-    "largest_fifth_memory": number(
-        lambda s, _: (
-            _share(s, "CRS", "largest fifth") - _share(s, "PRS", "largest fifth")
-        ),
-        **MEMORY,
-    ),
+    "largest_fifth_memory": shares(("CRS", "largest fifth"), ("PRS", "largest fifth")),
     "rho_one": Claim(same_memory, **MEMORY),
-    "prs_balances": nearer("PRS", "to equal", "to stream"),
-    "exstream_balances": nearer("ExStream", "to equal", "to stream"),
-    "gss_moderate": more_memory("GSS", "moderate", "CRS", "moderate"),
-    "gss_minority": more_memory("PRS", "minority", "GSS", "minority"),
+    "prs_balances": shares(("PRS", "to stream"), ("PRS", "to equal")),
+    "exstream_balances": shares(("ExStream", "to stream"), ("ExStream", "to equal")),
+    "gss_moderate": shares(("GSS", "moderate"), ("CRS", "moderate")),
+    "gss_minority": shares(("PRS", "minority"), ("GSS", "minority")),
     "best": leads("PRS", *ALL),
     "above_crs": leads("PRS", "CRS"),
     "above_gss": leads("PRS", "GSS"),
     "above_exstream": leads("PRS", "ExStream"),
     "lower_bound": above_floor(),
-    "ewc_frozen": less(
-        {"method": "EWC", "setting": FROZEN},
-        {"method": "EWC", "setting": FREE},
-        on=(COCO,),
-        over="every",
-    ),
+    "ewc_frozen": above(_freezing, on=(COCO,)),
     "upper_bound": leads("Multitask", "PRS"),
     "majority": leads("PRS", "EWC", "GSS", "ExStream", at=_in("majority")),
     "crs_majority": leads("CRS", "PRS", at=_in("majority"), over="mean"),
@@ -512,17 +482,13 @@ _CLAIMS: dict[str, Claim] = {
     "steadier_exstream": steadier("ExStream"),
     "schedules_crs": leads("PRS", "CRS", at=_schedules),
     "schedules": leads("PRS", *RIVALS, at=_schedules),
-    "memory_crs": leads("PRS", "CRS", at=_sizes),
-    "memory": leads("PRS", *RIVALS, at=_sizes),
-    "memory_jump": less(
-        {"method": "PRS"}, {"method": "PRS", "setting": HALF}, on=(NUS,)
-    ),
+    "memory_crs": leads("PRS", "CRS", at=_settings(MEMORIES)),
+    "memory": leads("PRS", *RIVALS, at=_settings(MEMORIES)),
+    "memory_jump": number(_grows, on=(NUS,)),
     "memory_flattens": number(_flattens, on=(NUS,)),
     "rho_ends": Claim(rho_ends, on=(COCO,)),
-    "rho_declines": Claim(rho_steps, on=(COCO,)),
-    "features": less(
-        {"method": "PRS"} | FEATURES, {"method": "CRS"} | FEATURES, **NEAREST
-    ),
+    "rho_declines": above(rho_steps, on=(COCO,)),
+    "features": number(_separates, **NEAREST),
     "variance_crs": varied("CRS"),
     "variance_gss": varied("GSS"),
     "variance_exstream": varied("ExStream", on=(COCO,)),

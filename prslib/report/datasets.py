@@ -28,7 +28,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits70seq", "digits49seq")
     samples: int = 8
     seed: int = 0
@@ -45,62 +44,55 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
         "dataset": dataset.name,
         "task": dataset.class_task,
         "class": dataset.class_names,
+        "group": dataset.class_group,
+        "images": dataset.class_freq,
     }
-    columns |= {"group": dataset.class_group, "images": dataset.class_freq}
     order = {"by": ["task", "images"], "ascending": [True, False], "kind": "stable"}
     return pd.DataFrame(columns).sort_values(**order, ignore_index=True)
 
 
 def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
     """Count the images with 1, 2, 3, ... labels, task by task (section "Datasets")."""
-    counted = pd.DataFrame(
-        {"task": dataset.train.task, "labels": dataset.train.labels.sum(axis=1)}
-    )
-    frame = counted.groupby(["task", "labels"]).size().rename("images").reset_index()
-    frame["share"] = (
-        100 * frame["images"] / frame.groupby("task")["images"].transform("sum")
-    )
-    return frame.assign(dataset=dataset.name)[
-        ["dataset", "task", "labels", "images", "share"]
-    ]
+    labels = dataset.train.labels.sum(axis=1)
+    images = pd.DataFrame({"task": dataset.train.task, "labels": labels})
+    counts = images.groupby(["task", "labels"]).size()
+    frame = counts.rename("images").reset_index()
+    of_task = frame.groupby("task")["images"].transform("sum")
+    frame = frame.assign(share=100 * frame["images"] / of_task)
+    frame.insert(0, "dataset", dataset.name)
+    return frame
 
 
 def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataFrame:
     """Count the images with both of two classes, dropped images included, as (C, C)."""
     names = class_statistics(dataset)["class"].tolist()
     columns = [clustering.class_names.index(name) for name in names]
-    labels = clustering.labels[:, columns].astype(
-        np.float32
-    )  # exact: counts below 2 ** 24
-    return pd.DataFrame(
-        (labels.T @ labels).astype(np.int64), index=names, columns=names
-    )
+    # exact: counts below 2 ** 24
+    labels = clustering.labels[:, columns].astype(np.float32)
+    counts = (labels.T @ labels).astype(np.int64)
+    return pd.DataFrame(counts, index=names, columns=names)
 
 
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     """Describe each merge of the clustering, and the share of images kept (Algorithm 2)."""
     settings = (clustering.n_groups, clustering.beta, clustering.min_classes)
-    merges = class_merges(clustering.labels, *settings)
-    single = int((clustering.labels.sum(axis=1) == 1).sum())
-    kept = single + np.cumsum([merge.together for merge in merges])
-    columns = {
-        "groups": len(clustering.class_names)
-        - 1
-        - np.arange(len(merges)),  # left after the merge
-        "first": [_listed(merge.first, clustering) for merge in merges],
-        "second": [_listed(merge.second, clustering) for merge in merges],
-        "together": [
-            merge.together for merge in merges
-        ],  # images that only both groups cover
-        "apart": [
-            merge.apart for merge in merges
-        ],  # images that one of the groups covers
-        "score": [merge.score for merge in merges],
-        "kept": 100
-        * kept
-        / len(clustering.labels),  # share of images within one group, percent
-    }
-    return pd.DataFrame(columns)
+    groups = len(clustering.class_names)
+    kept = int((clustering.labels.sum(axis=1) == 1).sum())
+    rows = []
+    for merge in class_merges(clustering.labels, *settings):
+        groups, kept = groups - 1, kept + merge.together
+        row = {
+            "groups": groups,  # after the merge
+            "first": _listed(merge.first, clustering),
+            "second": _listed(merge.second, clustering),
+            "together": merge.together,  # images that only both groups cover
+            "apart": merge.apart,  # images that one of the groups covers
+            "score": merge.score,
+            # share of images within one group, percent
+            "kept": 100 * kept / len(clustering.labels),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def _listed(classes: tuple[int, ...], clustering: Clustering) -> str:
@@ -109,46 +101,40 @@ def _listed(classes: tuple[int, ...], clustering: Clustering) -> str:
 
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
     """Draw some training images of every task (Figure "COCOseq")."""
-    rng, frames = np.random.default_rng(seed), []
+    rng, samples = np.random.default_rng(seed), []
     for task in range(dataset.num_tasks):
         rows = np.flatnonzero(dataset.train.task == task)
         rows = np.sort(rng.choice(rows, size=min(count, len(rows)), replace=False))
-        names = [
-            np.array(dataset.class_names)[dataset.train.labels[row]] for row in rows
-        ]
-        frames.append(
-            pd.DataFrame({"task": task, "row": rows, "labels": map(", ".join, names)})
-        )
-    return pd.concat(frames, ignore_index=True).assign(dataset=dataset.name)
+        for row in rows:
+            names = np.array(dataset.class_names)[dataset.train.labels[row]]
+            samples.append({"task": task, "row": row, "labels": ", ".join(names)})
+    return pd.DataFrame(samples).assign(dataset=dataset.name)
 
 
 def sizes(dataset: SequentialDataset) -> pd.DataFrame:
     """Count images, classes and groups of a data set (section "Datasets")."""
-    counts = {f"{name} test": len(split) for name, split in dataset.tests.items()}
-    groups = {group: dataset.class_group.count(group) for group in GROUPS}
     row = {
         "dataset": dataset.name,
         "stands_for": dataset.stands_for,
         "tasks": dataset.num_tasks,
+        "classes": dataset.num_classes,
+        "train": len(dataset.train),
     }
-    row |= {"classes": dataset.num_classes, "train": len(dataset.train)}
-    return pd.DataFrame([row | counts | groups])
+    row |= {f"{name} test": len(split) for name, split in dataset.tests.items()}
+    row |= {group: dataset.class_group.count(group) for group in GROUPS}
+    return pd.DataFrame([row])
 
 
 def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the classes of every task by frequency, coloured by group (Figure "COCOseq")."""
-    place = range(len(frame)) + 1.5 * frame["task"].to_numpy()
+    frame = frame.assign(place=np.arange(len(frame)) + 1.5 * frame["task"])
     for group, colour in GROUP_COLOURS.items():
-        of = (frame["group"] == group).to_numpy()
-        look = {
-            "color": colour,
-            "marker": GROUP_MARKERS[group],
-            "linestyle": "",
-            "markersize": 7,
-        }
-        ax.plot(place[of], frame["images"][of], **look, label=f"{group} ({of.sum()})")
-    ax.set_xticks(place, frame["class"], rotation=90, fontsize=9)
-    for task, positions in pd.Series(place).groupby(frame["task"].to_numpy()):
+        rows = frame[frame["group"] == group]
+        look = {"color": colour, "marker": GROUP_MARKERS[group], "markersize": 7}
+        look |= {"linestyle": "", "label": f"{group} ({len(rows)})"}
+        ax.plot(rows["place"], rows["images"], **look)
+    ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
+    for task, positions in frame.groupby("task")["place"]:
         ax.text(
             positions.mean(), 1.0, f"task {task}", ha="center", va="bottom",
             transform=ax.get_xaxis_transform(),
@@ -164,13 +150,11 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of each task's images carries 1, 2, 3, ... labels (section "Datasets")."""
-    tasks = {
-        f"task {task}": colormaps["viridis"](task / LAST_TASK)
-        for task in set(frame["task"])
-    }
     import seaborn as sns  # which takes half a second to load
 
     named = frame.assign(task="task " + frame["task"].astype(str))
+    colours = colormaps["viridis"](frame["task"] / LAST_TASK)
+    tasks = dict(zip(named["task"], colours, strict=True))
     sns.barplot(named, x="labels", y="share", hue="task", palette=tasks, ax=ax)
     ax.set(xlabel="labels of an image", ylabel="share of the task's images (%)")
     return ax
@@ -181,16 +165,13 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     counts = matrix.to_numpy().astype(float)
     counts[counts == 0] = np.nan
     np.fill_diagonal(counts, np.nan)
-    shown = ax.imshow(
-        counts, norm=LogNorm(vmin=1, vmax=np.nanmax(counts)), cmap="viridis_r"
-    )
+    norm = LogNorm(vmin=1, vmax=np.nanmax(counts))
+    shown = ax.imshow(counts, norm=norm, cmap="viridis_r")
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
-        corner, side = (rows[0] - 0.5, rows[0] - 0.5), len(rows)
-        frame = Rectangle(
-            corner, side, side, fill=False, edgecolor=FRAME, linewidth=1.6
-        )
-        ax.add_patch(frame).set_clip_on(False)
+        first, side = rows[0] - 0.5, len(rows)
+        look = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6}
+        ax.add_patch(Rectangle((first, first), side, side, clip_on=False, **look))
         ax.text(
             len(task), rows.mean(), f"task {number}", ha="left", va="center",
             fontsize=9, color=FRAME, rotation=90,
@@ -201,12 +182,8 @@ def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     ax.tick_params(length=0)
     ax.grid(False)
     ax.set(xlabel="class", ylabel="class")
-    bar = ax.figure.colorbar(
-        shown,
-        ax=ax,
-        label="images with both classes, log scale; blank: none",
-        shrink=0.7,
-    )
+    label = "images with both classes, log scale; blank: none"
+    bar = ax.figure.colorbar(shown, ax=ax, label=label, shrink=0.7)
     bar.ax.yaxis.set_major_formatter("{x:g}")
     return ax
 
@@ -230,7 +207,6 @@ def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
     """Draw one image with its labels below (Figure "COCOseq")."""
     ax.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255)
     ax.set_xlabel("\n".join(textwrap.wrap(labels, 18)), fontsize=7, labelpad=2)
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.grid(False)
     return ax

@@ -1,7 +1,7 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -24,7 +24,6 @@ from prslib.training.replay import seeds_of, stream
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     trained: list[str] = several("cocoseq-mini")
     rho: float = -0.03
@@ -36,7 +35,7 @@ class Settings(notebook.Settings):
 def runs(settings: Settings) -> list[RunConfig]:
     """List the runs of PRS, each deviation, CRS and the published re-implementations."""
     trained = settings.trained, settings.seeds, settings.rho
-    return deviation_configs(*trained) + contest_configs(*trained)
+    return deviation_configs(*trained, DEVIATIONS | CONTEST)
 
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -84,9 +83,8 @@ class _SignedDistances(ReferencePRS):
 
     def distances(self, k, p):
         counts = self.class_counts - self.labels_of(k)  # (K, C)
-        return (counts - p * counts.sum(axis=1, keepdims=True)).sum(
-            axis=1
-        )  # rounding alone
+        gaps = counts - p * counts.sum(axis=1, keepdims=True)
+        return gaps.sum(axis=1)  # rounding alone
 
 
 class _TiesBySlot(ReferencePRS):
@@ -171,20 +169,20 @@ SOURCES = {
     "_construct_exemplar_unified_ml_prs",
     "CRS": "reservoir sampling",
 }
-# the muted colours of Paul Tol, which the colour-blind can tell apart
-MUTED = (
-    "#332288",
-    "#88CCEE",
-    "#44AA99",
-    "#117733",
-    "#DDCC77",
-    "#CC6677",
-    "#882255",
-    "#AA4499",
-)
-DASHES = ("-", "--", ":", "-", "-", "-.", "--", ":")
-LOOK = dict(zip(DEVIATIONS, zip(MUTED, DASHES, strict=True), strict=True))
-LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
+# colour, and dashes for a line that another would hide; the colours are the muted ones
+# of Paul Tol, which the colour-blind can tell apart
+LOOK = {
+    "uniform victim": ("#332288", "-"),
+    "softened exp": ("#88CCEE", "--"),
+    "underflowing exp": ("#44AA99", ":"),
+    "class from p": ("#117733", "-"),
+    "signed distances": ("#DDCC77", "-"),
+    "ties by slot": ("#CC6677", "-."),
+    "counts known ahead": ("#882255", "--"),
+    "batch at once": ("#AA4499", ":"),
+    "PRS": (COLOURS["PRS"], "-"),
+    "CRS": (COLOURS["CRS"], "-"),
+}
 MEASURES = {
     "distance": "distance to target (%)",  # total variation between the mix of classes and p_i
     "minority": "share of minority (%)",  # of the labels in memory
@@ -214,29 +212,20 @@ class DeviationConfig(RunConfig):
 
 
 def deviation_configs(
-    names: Sequence[str], seeds: Sequence[int], rho: float
+    names: Sequence[str],
+    seeds: Sequence[int],
+    rho: float,
+    deviations: Iterable[str] = tuple(DEVIATIONS),
 ) -> list[RunConfig]:
-    """Make the runs of PRS, of each deviation and of CRS on data sets."""
+    """Make the runs of PRS, of CRS and of deviations on data sets."""
     plain = configs(
         dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho
     )
-    return plain + _departing(DEVIATIONS, names, seeds, rho)
-
-
-def contest_configs(
-    names: Sequence[str], seeds: Sequence[int], rho: float
-) -> list[RunConfig]:
-    """Make the runs of what published code calls PRS."""
-    return _departing(CONTEST, names, seeds, rho)
-
-
-def _departing(
-    deviations: Iterable[str], names: Sequence[str], seeds: Sequence[int], rho: float
-) -> list[RunConfig]:
-    return [
+    departing = [
         DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
         for name, one, seed in product(names, deviations, seeds)
     ]
+    return plain + departing
 
 
 def name_of(config: RunConfig) -> str:
@@ -251,34 +240,37 @@ def memory_mix(
     rows = []
     for config in deviation_configs(names, seeds, rho):
         dataset = load_dataset(config.dataset, images=False)
+        rare = np.array(dataset.class_group) == "minority"
         sampler = config.sampler_for(dataset, seeds_of(config)["sampler"])
         batches = np.concatenate([s.batches for s in stream(config, dataset)])
-        labels, rare = dataset.train.labels, np.array(dataset.class_group) == "minority"
-        samples = np.zeros(len(sampler.labels), np.int64)  # of each slot
-        seen = 0
         marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
+        came = np.zeros(len(sampler.labels), np.int64)  # when each slot's sample did
+        seen = 0
         for step, batch in enumerate(batches, 1):
-            for item, slot in enumerate(sampler.place(labels[batch]), seen):
-                if slot >= 0:
-                    samples[slot] = item
+            slots = sampler.place(dataset.train.labels[batch])
+            stored = np.flatnonzero(slots >= 0)
+            # where a slot is overwritten again, the last one stays
+            came[slots[stored]] = seen + stored
             seen += len(batch)
-            if step in marks and len(sampler) == len(samples):
-                counts, n = sampler.class_counts, sampler.class_freq
-                p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
-                mix = counts / counts.sum()
-                gap = np.abs(mix - p / p.sum()).sum() / 2
-                values = gap, mix[rare].sum(), 1 - samples.mean() / seen
-                run = (
-                    config.dataset,
-                    name_of(config),
-                    config.seed,
-                    100 * step / len(batches),
-                )
-                rows += [
-                    (*run, k, 100 * v) for k, v in zip(MEASURES, values, strict=True)
-                ]
-    columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
-    return pd.DataFrame(rows, columns=columns)
+            if step not in marks or len(sampler) < len(came):
+                continue
+            n, mix = (
+                sampler.class_freq,
+                sampler.class_counts / sampler.class_counts.sum(),
+            )
+            p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
+            values = {
+                "distance": np.abs(mix - p / p.sum()).sum() / 2,
+                "minority": mix[rare].sum(),
+                "age": 1 - came.mean() / seen,
+            }
+            run = {"dataset": config.dataset, "deviation": name_of(config)}
+            run |= {"seed": config.seed, "images": 100 * step / len(batches)}
+            rows += [
+                run | {"measure": name, "value": 100 * value}
+                for name, value in values.items()
+            ]
+    return pd.DataFrame(rows)
 
 
 def catalogue() -> pd.DataFrame:
@@ -290,35 +282,23 @@ def catalogue() -> pd.DataFrame:
     return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
 
 
-def _by_name(runs: Sequence[Run], names: Iterable[str]) -> pd.DataFrame:
+def _by_name(runs: Sequence[Run]) -> pd.DataFrame:
     """Return final scores with the names of deviations in the column method."""
-    groups = {
-        name: [run for run in runs if name_of(run.config) == name] for name in names
-    }
-    scores = [
-        final(scores_of(alike)).assign(method=name)
-        for name, alike in groups.items()
-        if alike
-    ]
-    return pd.concat(scores, ignore_index=True)
+    named = [run.scores.assign(method=name_of(run.config)) for run in runs]
+    pairs = zip(runs, named, strict=True)
+    return final(scores_of([replace(run, scores=scores) for run, scores in pairs]))
 
 
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    rows = _by_name(runs, ALL)
+    rows = _by_name(runs)
     cells = [(group, "mAP") for group in GROUPS]
     gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
     table = pd.concat(gaps, ignore_index=True)
-    lead = (
-        table[table["deviation"] == "CRS"]
-        .set_index(["dataset", "group"])["difference"]
-        .abs()
-    )
-    keys = pd.MultiIndex.from_frame(table[["dataset", "group"]])
+    lead = table["difference"].abs().where(table["deviation"] == "CRS")
+    lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
     # what does not matter moves less than half of the lead that PRS has on CRS
-    inside = (
-        table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead.reindex(keys).to_numpy()
-    )
+    inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
     few, clearly = table["seeds"] < DECIDING, table["clearly"]
     cases = [few, clearly == "above", clearly == "below", inside]
     said = ["too few seeds", "gains", "costs", "does not matter"]
@@ -327,12 +307,11 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    rows = _by_name(runs, SOURCES)
+    rows = _by_name(runs)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
-    scores = rows.groupby(keys, sort=False)["value"].agg(
-        mean="mean", sd="std", seeds="count"
-    )
+    cells = rows.groupby(keys, sort=False)["value"]
+    scores = cells.agg(mean="mean", sd="std", seeds="count")
     apart = [
         contrasts(rows, name, "PRS").assign(method=name) for name in (*CONTEST, "CRS")
     ]
@@ -344,15 +323,13 @@ def contest(runs: Sequence[Run]) -> pd.DataFrame:
 def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Set what the memories hold at the end beside the scores, a row a deviation."""
     last = mix[mix["images"] == mix["images"].max()]
-    memory = last.pivot_table(
-        "value", "deviation", ["dataset", "measure"], sort=False, observed=True
-    )
+    columns = ["dataset", "measure"]
+    memory = last.pivot_table("value", "deviation", columns, sort=False, observed=True)
     rows = table[table["group"] == "overall"].set_index("deviation")
     text = rows.apply("{difference:+.1f} [{low:+.1f}, {high:+.1f}]".format_map, axis=1)
-    beside = pd.DataFrame(
-        {("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]}
-    )
-    return memory.round(1).join(beside).reindex(list(ALL)).fillna("")
+    beside = {("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]}
+    table = memory.round(1).join(pd.DataFrame(beside))
+    return table.reindex(list(ALL)).fillna("")
 
 
 def sentences(table: pd.DataFrame) -> list[str]:
@@ -360,16 +337,13 @@ def sentences(table: pd.DataFrame) -> list[str]:
     rows = table[table["group"] == "overall"]
     said = []
     for dataset, gaps in rows.groupby("dataset", sort=False):
-        lead = -gaps.set_index("deviation").loc["CRS", "difference"]
-        for verdict, cells in gaps[gaps["deviation"] != "CRS"].groupby(
-            "verdict", sort=False
-        ):
+        others = gaps[gaps["deviation"] != "CRS"]
+        for verdict, cells in others.groupby("verdict", sort=False):
             words = "{deviation} ({difference:+.1f}; {spread})".format
-            each = [
-                words(**row, spread=spread(row)) for row in cells.to_dict("records")
-            ]
-            metric = cells["metric"].iloc[0]
-            said.append(f"{dataset}, overall {metric}, {verdict}: {', '.join(each)}.")
+            listed = [words(**r, spread=spread(r)) for r in cells.to_dict("records")]
+            place = f"{dataset}, overall {cells['metric'].iloc[0]}"
+            said.append(f"{place}, {verdict}: {', '.join(listed)}.")
+        lead = -gaps.set_index("deviation").loc["CRS", "difference"]
         said.append(
             f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake."
         )

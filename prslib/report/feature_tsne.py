@@ -20,11 +20,8 @@ CLASS_COLOURS = (
     "#332288", "#88CCEE", "#CC6677", "#117733", "#DDCC77",
     "#882255", "#44AA99", "#AA4499", "#999933", "#000000",
 )  # fmt: skip
-SIZES = {
-    "majority": 22,
-    "moderate": 24,
-    "minority": 55,
-}  # points squared, equal to the eye
+# points squared, equal to the eye
+SIZES = {"majority": 22, "moderate": 24, "minority": 55}
 ENOUGH = 5  # test images of a class that show where it lies
 
 
@@ -32,7 +29,6 @@ ENOUGH = 5  # test images of a class that show where it lies
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")
     rhos: list[float] = several(0.0, -0.03)
     method: list[str] = several("CRS", "PRS")
@@ -63,10 +59,16 @@ def labelled_images(config: RunConfig) -> pd.DataFrame:
     test = dataset.tests[config.resolved["test_set"]]
     rows = feature_rows(test, config.features_per_class)
     classes = test.labels[rows].argmax(axis=1)
-    columns = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
-    columns |= {"image": rows, "class": classes}
-    columns["class_name"] = np.array(dataset.class_names)[classes]
-    return pd.DataFrame(columns | {"group": np.array(dataset.class_group)[classes]})
+    columns = {
+        "dataset": config.dataset,
+        "method": config.method,
+        "seed": config.seed,
+        "image": rows,
+        "class": classes,
+        "class_name": np.array(dataset.class_names)[classes],
+        "group": np.array(dataset.class_group)[classes],
+    }
+    return pd.DataFrame(columns)
 
 
 def neighbour_hits(
@@ -94,9 +96,8 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
             "silhouette": silhouette_samples(features, images["class"]),
         }
         for metric, value in values.items():
-            rows = images.assign(
-                metric=metric, value=100 * value, stands_for=stands_for
-            )
+            rows = images.assign(metric=metric, value=100 * value)
+            rows = rows.assign(stands_for=stands_for)
             frames += [rows, rows.assign(group="overall")]
     keys = ["dataset", "stands_for", "method", "seed", "group", "metric"]
     means = pd.concat(frames).groupby(keys, sort=False, dropna=False)["value"].mean()
@@ -115,19 +116,14 @@ def embed(
     frames = []
     for run in runs:
         features, images = run.features, labelled_images(run.config)
-        first = images.groupby("class").cumcount() < others
-        drawn = (
-            images["class_name"].isin(images["class_name"] if shown is None else shown)
-            | first
-        )
+        drawn = images.groupby("class").cumcount() < others
+        drawn |= shown is None or images["class_name"].isin(shown)
         features, images = features[drawn], images[drawn]
-        perplexity = min(
-            30.0, (len(images) - 1) / 3
-        )  # scikit-learn's default, and for few images
+        # scikit-learn's default, and for few images
+        perplexity = min(30.0, (len(images) - 1) / 3)
+        # the first two principal components as a start: the large shape is not random
+        tsne = TSNE(init="pca", perplexity=perplexity, random_state=seed)
         with threadpool_limits(1):  # the same picture every time
-            # the first two principal components as a start: the large shape is not
-            # random
-            tsne = TSNE(init="pca", perplexity=perplexity, random_state=seed)
             plane = tsne.fit_transform(features)
         frames.append(images.assign(x=plane[:, 0], y=plane[:, 1]))
     return pd.concat(frames, ignore_index=True)
@@ -166,24 +162,18 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
             f"shown: expected at most {len(CLASS_COLOURS)} classes, as many as it has "
             f"colours, got {len(shown)}; show fewer of each group"
         )
-    rest = frame[~frame["class_name"].isin(shown)]
-    if len(rest):
-        ax.scatter(
-            rest["x"], rest["y"], s=5, color="0.8", linewidth=0, label="other classes"
-        )
+    others = frame[~frame["class_name"].isin(shown)]
+    if len(others):
+        look = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}
+        ax.scatter(others["x"], others["y"], **look)
     for name, colour in zip(shown, CLASS_COLOURS, strict=False):
         dots = frame[frame["class_name"] == name]
         group = dots["group"].iloc[0]
-        ax.scatter(
-            dots["x"], dots["y"], s=SIZES[group], marker=GROUP_MARKERS[group], color=colour,
-            edgecolor="white", linewidth=0.4, label=f"{name} ({group})",
-        )  # fmt: skip
-    ax.set(
-        xlabel="t-SNE axis 1 (no unit)",
-        ylabel="t-SNE axis 2 (no unit)",
-        xticks=[],
-        yticks=[],
-    )
+        look = {"s": SIZES[group], "marker": GROUP_MARKERS[group], "color": colour}
+        look |= {"edgecolor": "white", "linewidth": 0.4, "label": f"{name} ({group})"}
+        ax.scatter(dots["x"], dots["y"], **look)
+    ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
+    ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")
     ax.legend(fontsize=8)
     return ax

@@ -25,7 +25,6 @@ COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStrea
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")
     rhos: list[float] = several(0.0, -0.03)
     points: list[int] = several(20, 8)
@@ -59,8 +58,7 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
                 f"expected runs that measured the gradient variance, got {run.config.method} on "
                 f"{run.config.dataset} without; ask for variance_points of a method with a memory"
             )
-        # another order of the tasks drops another number of images, so that these
-        # differ
+        # another order of the tasks drops another number of images
         frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
     return pd.concat(frames, ignore_index=True)
 
@@ -74,23 +72,17 @@ def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     for dataset, variances in rows.groupby("dataset", sort=False):
         stands_for = load_dataset(dataset, images=False).stands_for
         compared = COMPARED.get(stands_for, ()) if method == "PRS" else ()
-        for than in [
-            name
-            for name in METHODS
-            if name in set(variances["method"]) and name != method
-        ]:
+        present = set(variances["method"]) - {method}
+        for than in [name for name in METHODS if name in present]:
             gaps = seed_gaps(variances, method, than, ["seen"])["value"].dropna()
             if gaps.empty:
                 continue
-            gap = contrasts(variances, method, than, over=["seen"]).drop(
-                columns="sentence"
+            (gap,) = contrasts(variances, method, than, over=["seen"]).to_dict(
+                "records"
             )
-            (row,) = gap.to_dict("records")
-            row = (
-                {"dataset": dataset, "than": than}
-                | row
-                | {"ratio": 10 ** row["difference"]}
-            )
+            row = {"dataset": dataset, "than": than} | gap
+            del row["sentence"]  # a last column of its own
+            row["ratio"] = 10 ** row["difference"]
             row["points_above"] = 100 * (gaps > 0).mean()
             row["claimed"] = "above" if than in compared else ""
             table.append(row | {"sentence": _sentence(row, method)})
@@ -102,9 +94,8 @@ def _sentence(row: dict, method: str) -> str:
     word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:
-        verdict = {row["claimed"]: "holds", NEITHER: "is not shown"}.get(
-            word, "does not hold"
-        )
+        verdicts = {row["claimed"]: "holds", NEITHER: "is not shown"}
+        verdict = verdicts.get(word, "does not hold")
         claim = f"the paper says {row['claimed']}, which {verdict} here"
     return (
         f"{row['dataset']}: the gradient variance of {method} is {word} that of {row['than']}, "
@@ -118,12 +109,8 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the variances of one data set on a logarithmic scale, geometric means over seeds."""
     looks = looks_of(frame["method"])
     draw_curves(frame, ax, "seen", "method", looks, log=True)
-    ax.set(
-        xlabel="share of the stream seen (%)",
-        ylabel="gradient variance over memory\n(loss²/weight², log scale)",
-        xlim=(0, 104),
-        yscale="log",
-    )
+    ax.set(xlabel="share of the stream seen (%)", xlim=(0, 104), yscale="log")
+    ax.set_ylabel("gradient variance over memory\n(loss²/weight², log scale)")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())

@@ -11,7 +11,6 @@ from prslib.training.config import RunConfig, configs_of
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     rho: float = 0.5
     balanced_rho: float = -0.03

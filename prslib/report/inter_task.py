@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prslib.datasets import load_dataset
 from prslib.report import notebook
+from prslib.report.main_results import every_method
 from prslib.report.notebook import several
-from prslib.report.tables import METRICS, run_columns
-from prslib.training.config import RunConfig, configs_of
-from prslib.training.methods import METHODS
+from prslib.report.tables import METRICS, labels_of, run_columns
+from prslib.training.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("digits49seq")
     rho: float = 0.0
     memory_size: int | None = None
@@ -30,31 +28,21 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed."""
-    return configs_of(
-        list(METHODS),
-        settings.seeds,
-        settings.costly,
-        settings.costly_seeds,
-        dataset=settings.dataset,
-        rho=settings.rho,
-        memory_size=settings.memory_size,
-    )
+    return every_method(settings, [settings.rho] * len(settings.dataset))
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick overall scores on each task's own test images in percent, large tasks first."""
     run = run_columns(scores)
-    end = scores.groupby(run, dropna=False, sort=False)["trained_tasks"].transform(
-        "max"
-    )
-    rows = scores.assign(last=scores["trained_tasks"] == end)
+    trained = scores.groupby(run, dropna=False, sort=False)["trained_tasks"]
+    rows = scores.assign(last=scores["trained_tasks"] == trained.transform("max"))
     rows = rows[(rows["task"] != "seen") & (rows["group"] == "overall")]
     rows = rows[rows["metric"].isin(METRICS)]
     frames = []
-    for name, part in rows.groupby("dataset", sort=False):
-        dataset = load_dataset(name, images=False)
-        images = np.bincount(dataset.train.task)[part["task"].astype(int)]
-        frames.append(part.assign(images=images, stands_for=dataset.stands_for))
+    for name, of_set in rows.groupby("dataset", sort=False):
+        dataset = labels_of(name)
+        images = np.bincount(dataset.train.task)[of_set["task"].astype(int)]
+        frames.append(of_set.assign(images=images, stands_for=dataset.stands_for))
     table = pd.concat(frames).sort_values("images", ascending=False, kind="stable")
     label = "task " + table["task"] + " (" + table["images"].astype(str) + ")"
     values = {"measure": "score", "value": 100 * table["value"], "published": np.nan}

@@ -18,9 +18,8 @@ from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig, configs, configs_of, paired
 from prslib.training.methods import METHODS
 
-WHOLE = sum(
-    sum(task.labels_per_image) for task in digits.COCOSEQ
-)  # training images of COCOseq
+# training images of COCOseq
+WHOLE = sum(sum(task.labels_per_image) for task in digits.COCOSEQ)
 PIECES = ("cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75")
 
 
@@ -29,7 +28,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rho: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None
@@ -45,8 +43,13 @@ def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
+    return every_method(settings, _powers(settings))
+
+
+def every_method(settings: notebook.Settings, rhos: Sequence[float]) -> list[RunConfig]:
+    """List a run of every method and seed on each data set, which has its own rho."""
     made = []
-    for pair in paired(dataset=settings.dataset, rho=_powers(settings)):
+    for pair in paired(dataset=settings.dataset, rho=rhos):
         made += configs_of(
             list(METHODS),
             settings.seeds,
@@ -88,14 +91,13 @@ def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
 def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the difference of two methods by the number of images, with its interval."""
     ends = frame[["low", "high"]].to_numpy().T
+    look = {"color": COLOURS["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
     ax.errorbar(
         frame["images"],
         frame["difference"],
         yerr=np.abs(ends - frame["difference"].to_numpy()),
         label="ours, 95 % interval",
-        color=COLOURS["PRS"],
-        marker=MARKERS["PRS"],
-        linestyle="",
+        **look,
     )
     theirs = frame["published"].iloc[-1]
     ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")

@@ -22,7 +22,6 @@ from prslib.training.replay import without_training
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS", "CBRS", "OCDM")
     rhos: list[float] = several(-0.03, 0.0)
@@ -56,31 +55,27 @@ def memory_shares(
     configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    if without := sorted(
-        {c.method for c in configs if METHODS[c.method].sampler is None}
-    ):
+    if without := {c.method for c in configs if METHODS[c.method].sampler is None}:
         known = ", ".join(name for name, row in METHODS.items() if row.sampler)
         raise ValueError(
-            f"memory_shares: expected methods with a memory ({known}), got {', '.join(without)}"
+            f"memory_shares: expected methods with a memory ({known}), got "
+            f"{', '.join(sorted(without))}"
         )
     # the others follow from labels alone and are recomputed without training
     need_model = [config for config in configs if METHODS[config.method].looks_at_model]
     runs = run_all(need_model, store, device=device)
-    trained = {run.config.hash: run.memory_labels for run in runs}
+    trained = {run.config.hash: run.memory_labels.sum(axis=0) for run in runs}
     frames = []
     for name in dict.fromkeys(config.dataset for config in configs):
         dataset = load_dataset(name, images=False)
         frames.append(_shares(dataset, dataset.class_freq, "Stream", seed=0))
         for config in configs:
-            if config.dataset == name:
-                known = config.hash in trained
-                labels = (
-                    trained[config.hash]
-                    if known
-                    else without_training(config, dataset).sampler.labels
-                )  # (m, C)
-                counts = labels.sum(axis=0)
-                frames.append(_shares(dataset, counts, config.method, config.seed))
+            if config.dataset != name:
+                continue
+            counts = trained.get(config.hash)
+            if counts is None:
+                counts = without_training(config, dataset).sampler.class_counts
+            frames.append(_shares(dataset, counts, config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -88,19 +83,20 @@ def _shares(
     dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int
 ) -> pd.DataFrame:
     """Lay out one memory's shares, group by group, each from its most frequent class on."""
-    order = np.lexsort(
-        [-dataset.class_freq, list(map(GROUPS.index, dataset.class_group))]
-    )
-    columns = {"dataset": dataset.name, "method": method, "seed": seed}
-    columns |= {
+    groups = np.array(dataset.class_group)
+    rank = [GROUPS.index(group) for group in groups]
+    order = np.lexsort([-dataset.class_freq, rank])
+    columns = {
+        "dataset": dataset.name,
+        "method": method,
+        "seed": seed,
         "class": np.array(dataset.class_names)[order],
         "class_rank": range(len(order)),
-    }
-    columns |= {
-        "group": np.array(dataset.class_group)[order],
+        "group": groups[order],
         "task": dataset.class_task[order],
+        "share": 100 * counts[order] / counts.sum(),
     }
-    return pd.DataFrame(columns | {"share": 100 * counts[order] / counts.sum()})
+    return pd.DataFrame(columns)
 
 
 def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
@@ -111,28 +107,23 @@ def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
 
 def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
     """Measure each memory's total variation distance to "equal" or "stream" shares, in percent."""
+    memories = ["dataset", "method", "seed"]
     if target == "equal":
-        aim = 100 / shares.groupby(["dataset", "method", "seed"])["share"].transform(
-            "count"
-        )
+        aim = 100 / shares.groupby(memories)["share"].transform("count")
     else:
-        stream = shares[shares["method"] == "Stream"].set_index(["dataset", "class"])[
-            "share"
-        ]
-        aim = stream.loc[
-            list(zip(shares["dataset"], shares["class"], strict=True))
-        ].to_numpy()
+        stream = shares[shares["method"] == "Stream"]
+        aim = stream.set_index(["dataset", "class"])["share"]
+        aim = aim.reindex(pd.MultiIndex.from_frame(shares[aim.index.names])).to_numpy()
     gaps = shares.assign(total_variation=(shares["share"] - aim).abs() / 2)
-    cells = gaps.groupby(["dataset", "method", "seed"], sort=False)["total_variation"]
-    return cells.sum().reset_index()
+    distances = gaps.groupby(memories, sort=False)["total_variation"].sum()
+    return distances.reset_index()
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
-    ax.bar(
-        stream["class_rank"], stream["share"], color="0.82", width=1.0, label="stream"
-    )
+    bars = {"color": "0.82", "width": 1.0, "label": "stream"}
+    ax.bar(stream["class_rank"], stream["share"], **bars)
     (method,) = in_order(set(frame["method"]) - {"Stream"})
     shares = frame[frame["method"] == method].groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
@@ -152,12 +143,8 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
         )  # fmt: skip
     # room for the names of the groups; axes may share their scale
     top = max(ax.get_ylim()[1], 1.2 * max(stream["share"].max(), (mean + sd).max()))
-    ax.set(
-        xlabel="class, each group from frequent to rare",
-        ylabel="share of labels (%)",
-        ylim=(0, top),
-        title=method,
-    )
+    ax.set(xlabel="class, each group from frequent to rare", title=method)
+    ax.set(ylabel="share of labels (%)", ylim=(0, top))
     ax.margins(x=0.005)
     ax.label_outer()
     ax.legend()
@@ -168,15 +155,13 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
     groups, looks = list(dict.fromkeys(frame["group"])), looks_of(frame["method"])
     looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
-    draw_marks(
-        frame.rename(columns={"share": "value"}), ax, "group", groups, "method", looks
-    )
+    shares = frame.rename(columns={"share": "value"})
+    draw_marks(shares, ax, "group", groups, "method", looks)
     classes = frame.groupby("group")["classes"].first()[groups]
+    line = {"color": "0.4", "linestyle": "--"}
     for place, share in enumerate(100 * classes / classes.sum()):
-        label = "equal shares" if place == 0 else None
-        ax.hlines(
-            share, place - 0.45, place + 0.45, color="0.4", linestyle="--", label=label
-        )
+        ax.hlines(share, place - 0.45, place + 0.45, **line)
+    ax.collections[-len(groups)].set_label("equal shares")
     ax.set(ylabel="share of labels (%)", ylim=(0, None))
     ax.legend()
     return ax

@@ -35,6 +35,7 @@ class Settings:
     """
 
     one_label: ClassVar[bool | None] = None  # an image, None where both kinds fit
+    profile: str = "quick"
 
     def __post_init__(self) -> None:
         """Refuse values of another type than annotated."""

@@ -41,28 +41,10 @@ EXTRAS = ("features_per_class", "variance_points")
 RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
 FIGURE_1 = ("CRS", "EWC")
 FORGETTING = {"forget": True, "lost": False}  # measure, and whether it is normalised
-SETTING = [
-    *(
-        "stands_for",
-        "method",
-        "architecture",
-        "memory",
-        "schedule",
-        "epochs",
-        "test_set",
-    )
-]
-COLUMNS = [
-    "dataset",
-    "data",
-    *SETTING,
-    "frozen",
-    "rho",
-    "power",
-    "varied",
-    "seed",
-    "run",
-]
+SETTING = ["stands_for", "method", "architecture", "memory", "schedule"]
+SETTING += ["epochs", "test_set"]
+COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied"]
+COLUMNS += ["seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
@@ -77,31 +59,32 @@ def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
 
 @cache
 def _setting(config: RunConfig, standard: RunConfig) -> dict:
-    identity, recipe = config.identity, DATASETS[config.dataset].recipe
+    identity, entry = config.identity, DATASETS[config.dataset]
+    model, usual_model = config.resolved["model"], standard.resolved["model"]
     usual = replace(standard, method=config.method, seed=config.seed)
-    model, usual_model = identity["model"], usual.resolved["model"]
     usual = replace(usual, model=config.model).identity  # its own weights come with it
     varied = {k for k in identity if k not in EXTRAS and identity[k] != usual.get(k)}
     if model != usual_model:
         varied.add("model")
-    stands_for = labels_of(config.dataset).stands_for
-    small = model != recipe.model and MODELS[model].default_weights == NONE
-    architecture = MODELS[model].stands_for or model
-    if model == recipe.model:
-        architecture = standard_of(stands_for)["architecture"]
-    memory = identity.get("memory_size", np.nan) / standard.resolved["memory_size"]
-    drawn = recipe.schedule_drawn and "schedule" not in varied
     power = "" if "rho" not in identity else "own"
     if "rho" in varied:
         power = f"{identity['rho']:g}"
+    stands_for = labels_of(config.dataset).stands_for
+    architecture, data = MODELS[model].stands_for or model, entry.relation
+    if model == entry.recipe.model:
+        architecture = standard_of(stands_for)["architecture"]
+    elif MODELS[model].default_weights == NONE:
+        data = "stand-in"
+    drawn = entry.recipe.schedule_drawn and "schedule" not in varied
+    memory = identity.get("memory_size", np.nan) / standard.resolved["memory_size"]
     return {
         "stands_for": stands_for,
         "dataset": config.dataset,
-        "data": "stand-in" if small else DATASETS[config.dataset].relation,
+        "data": data,
         "method": config.method,
         "architecture": architecture,
-        "memory": np.round(20 * memory)
-        / 20,  # a third or half of an odd size is rounded
+        # a third or half of an odd size is rounded
+        "memory": np.round(20 * memory) / 20,
         "schedule": "" if drawn else ",".join(map(str, identity.get("schedule", ()))),
         "epochs": identity.get("epochs", 1),
         "test_set": identity["test_set"],
@@ -116,14 +99,7 @@ def _setting(config: RunConfig, standard: RunConfig) -> dict:
 
 def relation(name: str) -> str:
     """Return what a data set is to the paper's, one of `RELATIONS`."""
-    if hasattr(DATASETS[name], "relation"):
-        return DATASETS[name].relation
-    dataset = labels_of(name)
-    if dataset.part_of_it:
-        return "part"
-    plain = name.removesuffix("-features").replace("-", "")
-    same = plain == str(dataset.stands_for).lower().replace("-", "")
-    return "paper's" if same else "stand-in"
+    return DATASETS[name].relation
 
 
 @cache
@@ -141,15 +117,10 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     by_hash = {run.config.hash: run for run in runs}
     frames, orders = [_scores(by_hash)], _orders(by_hash)
     for name, run in by_hash.items():
-        trained = run.scores["trained_tasks"].max()
-        at_the_end = {
-            "task": "seen",
-            "last": True,
-            "trained_tasks": trained,
-            "run": name,
-        }
         more = [_memory(run), orders.get(name), _features(run), _variance(run)]
-        frames += [one.assign(**at_the_end) for one in more if one is not None]
+        trained = run.scores["trained_tasks"].max()
+        end = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
+        frames += [rows.assign(**end) for rows in more if rows is not None]
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # a run with features measures the same scores as the run without
     key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
@@ -159,23 +130,25 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     frames = [run.scores.assign(run=name) for name, run in runs.items()]
     rows = with_draws(pd.concat(frames, ignore_index=True), runs)
-    kept = ["run", "schedule", "trained_tasks", "task", "group", "metric", "value"]
-    rows = rows[rows["group"].isin([*GROUPS, "overall"])]
-    rows = rows[[*kept, *(["draws"] if "draws" in rows else [])]]
-    trained = rows.groupby("run")["trained_tasks"].max()
-    online = rows[rows["schedule"] != ""]  # Multitask has no earlier tasks to forget
-    last = rows["trained_tasks"] == rows["run"].map(trained)
-    rows = rows.assign(measure="score", last=last)
-    parts = [rows[last | rows["task"].isin(["seen", "all"])]]
-    if len(online):
-        for measure, normalised in FORGETTING.items():
-            lost = forgetting(online, normalised)
-            lost = lost.assign(measure=measure, last=True, task="seen")
-            parts.append(lost.assign(trained_tasks=lost["run"].map(trained)))
-        never = parts[-1].assign(value=parts[-1]["unlearned"], measure="unlearned")
-        parts.append(never.drop(columns="draws", errors="ignore"))
-    rows = pd.concat(parts, ignore_index=True)
     values = [name for name in ("value", "draws") if name in rows]
+    rows = rows[rows["group"].isin([*GROUPS, "overall"])]
+    rows = rows[
+        ["run", "schedule", "trained_tasks", "task", "group", "metric", *values]
+    ]
+    trained = rows.groupby("run")["trained_tasks"].max()
+    last = rows["trained_tasks"] == rows["run"].map(trained)
+    scores = rows.assign(measure="score", last=last)
+    frames = [scores[last | rows["task"].isin(["seen", "all"])]]
+    # Multitask has no earlier tasks to forget
+    online = rows[rows["schedule"] != ""]
+    for measure, normalised in FORGETTING.items() if len(online) else ():
+        lost = forgetting(online, normalised)
+        lost = lost.assign(measure=measure, last=True, task="seen")
+        frames.append(lost.assign(trained_tasks=lost["run"].map(trained)))
+    if len(online):
+        never = frames[-1].assign(value=frames[-1]["unlearned"], measure="unlearned")
+        frames.append(never.drop(columns="draws", errors="ignore"))
+    rows = pd.concat(frames, ignore_index=True)
     return rows[["run", *CELL]].join(100 * rows[values])
 
 
@@ -196,9 +169,8 @@ def _memory(run: Run) -> pd.DataFrame | None:
     ]
     groups = np.array(dataset.class_group)
     rows += [(group, "memory", memory[groups == group].sum()) for group in GROUPS]
-    return pd.DataFrame(rows, columns=["group", "metric", "value"]).assign(
-        measure="share"
-    )
+    table = pd.DataFrame(rows, columns=["group", "metric", "value"])
+    return table.assign(measure="share")
 
 
 def _orders(runs: dict[str, Run]) -> dict[str, pd.DataFrame]:
@@ -210,25 +182,20 @@ def _orders(runs: dict[str, Run]) -> dict[str, pd.DataFrame]:
     }
     if not chosen:
         return {}
-    measured = forgetting_of_each([*chosen.values()])
-    pairs = zip(chosen, measured, strict=True)
+    pairs = zip(chosen, forgetting_of_each([*chosen.values()]), strict=True)
     return {name: _order(rows, _weights(runs[name])) for name, rows in pairs}
 
 
 def _order(rows: pd.DataFrame, weights: pd.DataFrame | None) -> pd.DataFrame:
     """Average the correlations of a run over its tasks."""
-    rows = size_correlations(rows, weights)
-    names = {"normalised": "order", "plain": "order lost"}
-    means = rows.groupby(["measure", "metric"])["correlation"].mean().rename("value")
+    rows, keys = size_correlations(rows, weights), ["measure", "metric"]
+    table = rows.groupby(keys)["correlation"].mean().to_frame("value")
     if weights is not None:
-        draws = rows.dropna(subset="correlation").groupby(["measure", "metric"])[
-            "draws"
-        ]
-        means = means.to_frame().join(
-            draws.apply(lambda part: np.mean(list(part), axis=0))
-        )
-    table = means.reset_index().assign(group="overall")
-    return table.assign(measure=table["measure"].map(names))
+        draws = rows.dropna(subset="correlation").groupby(keys)["draws"]
+        table["draws"] = draws.apply(lambda several: np.mean(list(several), axis=0))
+    table = table.reset_index()
+    names = {"normalised": "order", "plain": "order lost"}
+    return table.assign(measure=table["measure"].map(names), group="overall")
 
 
 def _weights(run: Run) -> pd.DataFrame | None:
@@ -274,7 +241,7 @@ def published_observations() -> pd.DataFrame:
     standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))
     methods = cells["method"].map(METHODS)
     reads = {
-        field: np.array([field in method.reads for method in methods])
+        field: methods.map(lambda method, field=field: field in method.reads)
         for field in ("memory_size", "schedule", "rho")
     }
     memory = (cells["memory_size"] / standard["memory_size"]).astype(float)
@@ -291,14 +258,11 @@ def published_observations() -> pd.DataFrame:
         frozen=cells["note"].str.startswith("first residual block frozen"),
         power=np.where(halved, "0.5", np.where(reads["rho"], "own", "")),
     )
-    usual = {
-        name: cells[name] == standard[name]
-        for name in ("epochs", "schedule", "test_set")
-    }
+    names = ["epochs", "schedule", "test_set", "architecture"]
+    usual = (cells[names] == standard[names]).rename(columns={"architecture": "model"})
     usual["memory_size"] = cells["memory"].isna() | (cells["memory"] == 1)
-    usual["model"] = cells["architecture"] == standard["architecture"]
     usual["schedule"] |= ~reads["schedule"]
     usual["frozen_stages"] = ~cells["frozen"]
-    flags = ~pd.DataFrame(usual | {"rho": ~halved}).sort_index(axis=1)
+    flags = ~usual.assign(rho=~halved).sort_index(axis=1)
     varied = [",".join(flags.columns[row]) for row in flags.to_numpy()]
     return cells.assign(varied=varied)

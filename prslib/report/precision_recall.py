@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.report import notebook
+from prslib.report.main_results import every_method
 from prslib.report.notebook import several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
-from prslib.training.config import RunConfig, configs_of, paired
-from prslib.training.methods import METHODS
+from prslib.training.config import RunConfig
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
@@ -21,7 +21,6 @@ LOWEST = -0.5  # room for marks at 0
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini", "digits49seq")
     rhos: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None
@@ -33,55 +32,35 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
-    made = []
-    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
-        made += configs_of(
-            list(METHODS),
-            settings.seeds,
-            settings.costly,
-            settings.costly_seeds,
-            memory_size=settings.memory_size,
-            **pair,
-        )
-    return made
+    return every_method(settings, settings.rhos)
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     """Draw precision over recall of "C" or "O" with lines of equal F1 (Appendix, "CP, CR")."""
     # their square roots, so that rare classes are not one heap at 0
-    roots = {
-        "functions": (
-            lambda score: np.sign(score) * np.sqrt(np.abs(score)),
-            lambda root: np.sign(root) * root**2,
-        )
-    }
-    ax.set_xscale("function", **roots)
-    ax.set_yscale("function", **roots)
+    roots = (
+        lambda score: np.sign(score) * np.sqrt(np.abs(score)),
+        lambda root: np.sign(root) * root**2,
+    )
+    ax.set_xscale("function", functions=roots)
+    ax.set_yscale("function", functions=roots)
     ends = {"xlim": (LOWEST, 103), "ylim": (LOWEST, 103), "box_aspect": 1}
     ax.set(xticks=TICKS, yticks=TICKS, **ends)
     recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
-    beside = [
-        (1.35 * level, level * 1.35 / 1.7) for level in LEVELS
-    ]  # clear of the diagonal
+    # clear of the diagonal
+    beside = [(1.35 * level, level * 1.35 / 1.7) for level in LEVELS]
     ax.clabel(lines, fontsize=7, fmt="F1 %d", colors="0.4", manual=beside)
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method, look in looks_of(frame["method"]).items():
         ours, theirs = (
-            (
-                cells.loc[method, (source, f"{kind}-R")],
-                cells.loc[method, (source, f"{kind}-P")],
-            )
+            cells.loc[method, source][[f"{kind}-R", f"{kind}-P"]]
             for source in ("mean", "published")
         )
-        ax.plot(
-            *zip(ours, theirs, strict=True),
-            color=look["color"],
-            linewidth=0.7,
-            alpha=0.7,
-        )
+        line = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7}
+        ax.plot(*zip(ours, theirs, strict=True), **line)
         ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
         ax.plot(*ours, **look, linestyle="", markersize=7, label=method)
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")

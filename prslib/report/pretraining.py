@@ -19,12 +19,8 @@ from prslib.training.config import Run, RunConfig, configs_of, paired
 # the training of the embedded weights
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
 PRETRAINING_SEED = 20090363
-TRAINING = {
-    "optimizer": "adam",
-    "learning_rate": 0.002,
-    "loss": "multilabel_soft_margin",
-    "clip_value": 5.0,
-}
+TRAINING = {"optimizer": "adam", "learning_rate": 0.002, "clip_value": 5.0}
+TRAINING |= {"loss": "multilabel_soft_margin"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("digits70seq")
     rhos: list[float] = several(0.0)
     begun_with: list[str] = several("none", "digits", "digits")
@@ -61,11 +56,9 @@ def runs(settings: Settings) -> list[RunConfig]:
 def beginning(config: RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
-    name = (
-        "random"
-        if settings["weights"] == NONE
-        else settings["weights"].replace("_", " ")
-    )
+    name = settings["weights"].replace("_", " ")
+    if settings["weights"] == NONE:
+        name = "random"
     return name + ", frozen" * (settings["frozen_stages"] > 0)
 
 
@@ -78,9 +71,8 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
 def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """Compare the gap between two methods under the first weights with that under the others."""
     first, *others = gaps["weights"].unique()
-    gaps = gaps.assign(
-        method=gaps["weights"], published=np.nan
-    )  # the paper has one start only
+    # the paper has one start only
+    gaps = gaps.assign(method=gaps["weights"], published=np.nan)
     tables = [
         contrasts(gaps, name, first, cells).assign(weights=name) for name in others
     ]
@@ -99,14 +91,14 @@ def decide(
     runs: Sequence[Run], configs: Sequence[RunConfig], level: float = 0.95
 ) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
-    parts = []
+    tables = []
     for weights in dict.fromkeys(map(beginning, configs)):
         asked = [config for config in configs if beginning(config) == weights]
         observations = observe(
-            [run for run in runs if beginning(run.config) == weights], asked
+            [r for r in runs if beginning(r.config) == weights], asked
         )
-        parts.append(ledger.decide(observations, level).assign(weights=weights))
-    decided = pd.concat(parts, ignore_index=True)
+        tables.append(ledger.decide(observations, level).assign(weights=weights))
+    decided = pd.concat(tables, ignore_index=True)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
 
 
@@ -116,11 +108,10 @@ def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     cells = account["effect"] + ": " + account["after Holm"]
     rows = account.assign(weights=decided["weights"], cell=cells)
     several = rows.groupby(["claim", "data"])["after Holm"].transform("nunique") > 1
-    wide = rows[several].pivot_table(
-        index=["claim", "data", "paper"], columns="weights", values="cell", aggfunc="first",
-        sort=False,
-    )  # fmt: skip
-    weights = list(decided["weights"].unique())
+    keys, weights = ["claim", "data", "paper"], list(decided["weights"].unique())
+    cells = rows[several].drop_duplicates([*keys, "weights"])
+    wide = cells.pivot(index=keys, columns="weights", values="cell")
+    wide = wide.reindex(pd.MultiIndex.from_frame(cells[keys].drop_duplicates()))
     wide = wide.reindex(columns=weights).astype(object)
     wide = wide.where(wide.notna(), "not run").reset_index()
     return wide[["claim", "data", *weights, "paper"]]
@@ -132,20 +123,22 @@ def example_scenes(
     """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
     data, rng = load_dataset(dataset), np.random.default_rng(0)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
-    drawn = [
-        (dataset, data.class_names, data.train.images[rows], data.train.labels[rows])
-    ]
+    frame = pd.DataFrame(
+        {"source": dataset, "labels": _names(data.class_names, data.train.labels[rows])}
+    )
+    frames, images = [frame], list(data.train.images[rows])
     for name in dict.fromkeys(weights):
         if name in TURNS:
             scenes, labels = draw_scenes(name, count, rng)
-            drawn.append((name.replace("_", " "), CLASS_NAMES, scenes, labels))
-    labelled = [
-        (source, ", ".join(names[i] for i in np.flatnonzero(row)))
-        for source, names, _, labels in drawn
-        for row in labels
-    ]
-    images = [image for _, _, scenes, _ in drawn for image in scenes]
-    return pd.DataFrame(labelled, columns=["source", "labels"]), images
+            names = _names(CLASS_NAMES, labels)
+            source = name.replace("_", " ")
+            frames.append(pd.DataFrame({"source": source, "labels": names}))
+            images += list(scenes)
+    return pd.concat(frames, ignore_index=True), images
+
+
+def _names(class_names: Sequence[str], labels: np.ndarray) -> list[str]:
+    return [", ".join(np.array(class_names)[row]) for row in labels.astype(bool)]
 
 
 def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict:

@@ -22,7 +22,6 @@ LOOKS = looks_like(METRICS)
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     rhos: list[float] = several(-1.0, -0.5, -0.2, -0.03, 0.0, 0.2, 0.5, 1.0)
     memory_size: int | None = None
@@ -44,42 +43,39 @@ def runs(settings: Settings) -> list[RunConfig]:
 def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     """Find the best rho of each data set and metric, and the score at both ends of the sweep."""
     table = []
-    for (dataset, metric), part in rows.groupby(["dataset", "metric"], sort=False):
-        means = part.groupby("rho")["value"].mean()
+    for (dataset, metric), sweep in rows.groupby(["dataset", "metric"], sort=False):
+        means = sweep.groupby("rho")["value"].mean()
         low, high, best = means.index.min(), means.index.max(), means.idxmax()
-        inside = "inside" if -0.2 <= best <= 0.2 else "outside"
-        sentence = (
-            f"{dataset}, {metric}: best at rho = {best:g} with {means[best]:.1f} %, {inside} the "
-            f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
-            f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
-        )
         row = {
             "dataset": dataset,
             "metric": metric,
             "best_rho": best,
             "best": means[best],
+            "lowest_rho": low,
+            "at_lowest": means[low],
+            "highest_rho": high,
+            "at_highest": means[high],
         }
-        row |= {"lowest_rho": low, "at_lowest": means[low]}
-        row |= {"highest_rho": high, "at_highest": means[high], "sentence": sentence}
+        inside = "inside" if -0.2 <= best <= 0.2 else "outside"
+        row["sentence"] = (
+            f"{dataset}, {metric}: best at rho = {best:g} with {means[best]:.1f} %, {inside} the "
+            f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
+            f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
+        )
         table.append(row)
     return pd.DataFrame(table)
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
-    looks = {
-        metric: look for metric, look in LOOKS.items() if metric in set(frame["metric"])
-    }
+    shown = set(frame["metric"])
+    looks = {metric: look for metric, look in LOOKS.items() if metric in shown}
     draw_curves(frame, ax, "rho", "metric", looks)
     means = frame.groupby(["metric", "rho"])["value"].mean()
+    ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none"}
+    ring["linestyle"] = ""
     for metric, look in looks.items():
         best = means[metric].idxmax()
-        ring = {
-            "marker": "o",
-            "markersize": 13,
-            "markerfacecolor": "none",
-            "linestyle": "",
-        }
         ax.plot(best, means[metric, best], **ring, color=look["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")

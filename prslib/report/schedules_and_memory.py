@@ -1,6 +1,6 @@
 """Compare methods under permuted schedules and other memory sizes (Table 2, appendix)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,14 +17,14 @@ from prslib.training.config import RunConfig, configs_of, paired
 # schedule stands in the table of memory sizes, and its forgetting in the main table
 # alone.
 SCHEDULE_TABLES = ("coco_schedules", "nus_schedules", "coco_memory", "main")
-TABLE_2 = ("memory_and_schedules",)
+TABLE_2 = "memory_and_schedules"
+STANDARD = 2000  # samples in the paper's memory
 
 
 @dataclass(frozen=True)
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     rhos: list[float] = several(-0.03)
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
@@ -56,53 +56,49 @@ def runs(settings: Settings) -> list[RunConfig]:
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     """List up to ``count`` of the paper's schedules beside the standard one, Table 2's first."""
     stands_for = load_dataset(dataset, images=False).stands_for
-    cells = pd.concat([published.load(table) for table in (*TABLE_2, *SCHEDULE_TABLES)])
+    cells = pd.concat([published.load(table) for table in (TABLE_2, *SCHEDULE_TABLES)])
     texts = cells.loc[cells["dataset"] == stands_for, "schedule"].drop_duplicates()
     schedules = [tuple(map(int, text.split(","))) for text in texts if text]
-    return [order for order in schedules if order != DATASETS[dataset].recipe.schedule][
-        :count
-    ]
+    usual = DATASETS[dataset].recipe.schedule
+    return [order for order in schedules if order != usual][:count]
 
 
 def memory_sizes(dataset: str, shares: Sequence[float]) -> list[int]:
     """Scale a data set's own memory size; the paper's 1000, 2000 and 3000 are 0.5, 1 and 1.5."""
-    return [round(share * DATASETS[dataset].recipe.memory_size) for share in shares]
+    return [round(share * _usual_memory(dataset)) for share in shares]
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every schedule at the standard memory size, with the paper's."""
     rows = _with_memory(scores)
-    standard = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
-    return _with_published(rows[rows["memory_size"] == standard], SCHEDULE_TABLES)
+    usual = rows["dataset"].map(_usual_memory)
+    return _with_published(rows[rows["memory_size"] == usual], SCHEDULE_TABLES)
 
 
 def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every memory size at the standard schedule, small memories first."""
     rows = _with_memory(scores)
-    datasets = (sizes for _, sizes in rows.groupby("dataset", sort=False))
-    rows = pd.concat(
-        sizes.sort_values("memory_size", kind="stable") for sizes in datasets
-    )
-    standard = rows["dataset"].map(lambda name: _text(DATASETS[name].recipe.schedule))
-    return _with_published(
-        rows[rows["schedule"] == standard], ("coco_memory", "nus_memory")
-    )
+    rows = rows[rows["schedule"] == rows["dataset"].map(_usual_schedule)]
+    sets = [sizes for _, sizes in rows.groupby("dataset", sort=False)]
+    by_size = [rows.sort_values("memory_size", kind="stable") for rows in sets]
+    return _with_published(pd.concat(by_size), ("coco_memory", "nus_memory"))
 
 
-def _text(schedule: tuple[int, ...]) -> str:
-    """Write a schedule as scores carry it."""
-    return ",".join(map(str, schedule))
+def _usual_memory(dataset: str) -> int:
+    return DATASETS[dataset].recipe.memory_size
+
+
+def _usual_schedule(dataset: str) -> str:
+    """Write a data set's own schedule as scores carry it."""
+    return ",".join(map(str, DATASETS[dataset].recipe.schedule))
 
 
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
     rows = final(scores[scores["memory_size"] > 0])
-    standard = published.load("main", method="PRS")["memory_size"].max()
-    standard_size = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
+    usual = rows["dataset"].map(_usual_memory)
     # to the hundred, because sizes are whole numbers
-    paper = (
-        (rows["memory_size"] / standard_size * int(standard)).round(-2).astype("Int64")
-    )
+    paper = (rows["memory_size"] / usual * STANDARD).round(-2).astype("Int64")
     both = rows["memory_size"].astype(str) + " [" + paper.astype(str) + "]"
     return rows.assign(paper_memory=paper, memory=both)
 
@@ -110,48 +106,47 @@ def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
 def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
     """Take each published cell from the first of the tables that prints it, and from Table 2."""
     asked = rows.assign(memory_size=rows["paper_memory"])
-    columns = []
-    for table in (*tables, *TABLE_2):
-        with_table = beside(asked, table, also=["schedule", "memory_size"])
-        columns.append(with_table["published"].to_numpy())
-    theirs = pd.DataFrame(columns[:-1]).bfill().iloc[0].to_numpy()
-    ours = {"memory_size": rows["memory_size"].to_numpy(), "published": theirs}
-    return with_table.assign(**ours, table_2=columns[-1])
+    also = ["schedule", "memory_size"]
+    printed = [beside(asked, table, also=also)["published"] for table in tables]
+    with_table = beside(asked, TABLE_2, also=also)
+    return with_table.assign(
+        memory_size=rows["memory_size"].to_numpy(),
+        published=pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0],
+        table_2=with_table["published"],
+    )
+
+
+def _overall(rows: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:
+    """Return the overall scores of each method, and what they have in common."""
+    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
+    keys = ["dataset", "stands_for", "metric", "method"]
+    for key, scores in rows.groupby(keys, sort=False):
+        yield dict(zip(keys, key, strict=True)), scores
 
 
 def schedule_spread(rows: pd.DataFrame) -> pd.DataFrame:
     """Measure how far schedules move each method's overall scores; seed_sd is the standard's."""
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    keys = ["dataset", "stands_for", "metric", "method"]
     table = []
-    for key, scores in rows.groupby(keys, sort=False):
+    for row, scores in _overall(rows):
         values = scores.pivot(index="schedule", columns="seed", values="value")
         means = values.dropna(axis="columns").mean(axis="columns")
-        row = {"schedules": len(means), "sd": means.std()}
+        row |= {"schedules": len(means), "sd": means.std()}
         row |= {"lowest": means.min(), "highest": means.max()}
-        row["seed_sd"] = values.loc[_text(DATASETS[key[0]].recipe.schedule)].std()
+        row["seed_sd"] = values.loc[_usual_schedule(row["dataset"])].std()
         row["published_sd"] = scores.groupby("schedule")["published"].first().std()
-        table.append(dict(zip(keys, key, strict=True)) | row)
+        table.append(row)
     return pd.DataFrame(table)
 
 
 def memory_gains(rows: pd.DataFrame) -> pd.DataFrame:
     """Measure what each larger memory adds to the overall scores (Appendix, "Memory Sizes")."""
-    rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
-    names = ["dataset", "stands_for", "metric", "method"]
     table = []
-    for key, scores in rows.groupby(names, sort=False):
+    for row, scores in _overall(rows):
         values = scores.pivot(index="seed", columns="memory", values="value")
         theirs = scores.groupby("memory")["published"].first()
-        for small, large in pairwise(dict.fromkeys(scores["memory"])):
+        for small, large in pairwise(scores["memory"].unique()):
             gains = (values[large] - values[small]).dropna()
-            row = [
-                small,
-                large,
-                gains.mean(),
-                theirs[large] - theirs[small],
-                len(gains),
-            ]
-            table.append([*key, *row])
-    names += ["memory_from", "memory_to", "gain", "published_gain", "seeds"]
-    return pd.DataFrame(table, columns=names)
+            step = {"memory_from": small, "memory_to": large, "gain": gains.mean()}
+            step["published_gain"] = theirs[large] - theirs[small]
+            table.append(row | step | {"seeds": len(gains)})
+    return pd.DataFrame(table)

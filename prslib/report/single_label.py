@@ -17,7 +17,7 @@ from prslib.datasets.single_label import at_hand
 from prslib.paths import project_root
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.style import COLOURS, in_order
+from prslib.report.style import COLOURS, STAR, in_order
 from prslib.report.tables import beside, contrasts
 from prslib.training.config import Run, RunConfig, configs
 from prslib.training.methods import METHODS
@@ -32,7 +32,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = True
-    profile: str = "quick"
     dataset: list[str] = several("imbal-digits")
     method: list[str] = several("Finetune", "CRS", "PRS")
     orders: list[str] = several("drawn")
@@ -59,9 +58,8 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
     """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
-    cells = published.load(TABLES[dataset.stands_for]).rename(
-        columns={"value": "published"}
-    )
+    cells = published.load(TABLES[dataset.stands_for])
+    cells = cells.rename(columns={"value": "published"})
     return cells[["method", "trained_tasks", "published"]]
 
 
@@ -85,19 +83,15 @@ def order_scores(
 ) -> pd.DataFrame:
     """Look up accuracies of an MLP in class orders, the paper's beside them (%)."""
     rows = _study(dataset, "random")
-    rows = rows[(rows["variant"] == variant) | ~rows["method"].isin(["PRS"])]
+    rows = rows[(rows["variant"] == variant) | (rows["method"] != "PRS")]
     schedules = [",".join(map(task_name, tasks_together(order, 2))) for order in orders]
     keys = list(product(methods, seeds, schedules))
     by_key = rows.set_index(["method", "seed", "schedule"])
     if missing := set(keys) - set(by_key.index):
-        raise ValueError(
-            expected(
-                f"{len(keys)} runs of {dataset} in {STUDY}",
-                f"{len(keys) - len(missing)}",
-                f"ask for fewer orders, or run `python {STUDY.with_suffix('.py')} "
-                f"{dataset} --orders {len(schedules)}`",
-            )
-        )
+        what = f"{len(keys)} runs of {dataset} in {STUDY}"
+        script = f"{STUDY.with_suffix('.py')} {dataset} --orders {len(schedules)}"
+        advice = f"ask for fewer orders, or run `python {script}`"
+        raise ValueError(expected(what, f"{len(keys) - len(missing)}", advice))
     return _tidy(by_key.loc[keys].reset_index())
 
 
@@ -108,14 +102,10 @@ def searched_orders(
     rounds = tuple(_tidy(_study(dataset, look)) for look in ("second", "third"))
     counts = [rows["schedule"].nunique() for rows in rounds]
     if counts != list(keep):
-        raise ValueError(
-            expected(
-                f"a search of {dataset} that keeps {list(keep)} orders in {STUDY}",
-                counts,
-                f"run `python {STUDY.with_suffix('.py')} {dataset} --search "
-                f"{' '.join(map(str, keep))}`",
-            )
-        )
+        what = f"a search of {dataset} that keeps {list(keep)} orders in {STUDY}"
+        script = f"{STUDY.with_suffix('.py')} {dataset} --search"
+        advice = f"run `python {script} {' '.join(map(str, keep))}`"
+        raise ValueError(expected(what, counts, advice))
     return rounds
 
 
@@ -129,13 +119,11 @@ def _study(dataset: str, look: str) -> pd.DataFrame:
 def _tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """Give each accuracy after a task a row of its own, the paper's beside it."""
     columns = ["dataset", "method", "variant", "schedule", "seed"]
-    tasks = [name for name in rows if name.startswith("task ")]
-    values = rows.set_index(columns)[tasks].stack().dropna()
-    frame = (
-        values.rename("value").rename_axis([*columns, "trained_tasks"]).reset_index()
-    )
-    numbers = frame["trained_tasks"].str.removeprefix("task ").astype("int64")
-    frame = frame.assign(trained_tasks=numbers)
+    values = rows.set_index(columns).filter(like="task ").stack().dropna()
+    values = values.rename("value").rename_axis([*columns, "trained_tasks"])
+    frame = values.reset_index()
+    tasks = frame["trained_tasks"].str.removeprefix("task ").astype("int64")
+    frame = frame.assign(trained_tasks=tasks)
     if frame.empty:
         return frame.assign(published=np.nan)
     theirs = published_row(load_dataset(frame["dataset"].iloc[0], images=False))
@@ -156,19 +144,15 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
     """Pick accuracies on the whole test set in percent, beside the paper's (Appendix)."""
     frames = []
     for config, run in zip(configs, runs, strict=True):
-        rows = run.scores[
-            (run.scores["metric"] == "accuracy") & (run.scores["task"] == "all")
-        ]
+        rows = run.scores.query("metric == 'accuracy' and task == 'all'")
         groups = tasks_together(config.schedule or (), config.resolved["tasks_at_once"])
         order = ",".join(map(task_name, groups)) or DRAWN  # "1+7,0+2,8+9,3+5,4+6"
-        frames.append(
-            rows.assign(order=order, measure="score", value=100 * rows["value"])
-        )
+        frames.append(rows.assign(order=order))
+    rows = pd.concat(frames, ignore_index=True)
+    rows = rows.assign(measure="score", value=100 * rows["value"])
     columns = ["dataset", "order", "method", "schedule", "seed", "trained_tasks"]
-    rows = pd.concat(frames, ignore_index=True)[
-        [*columns, "measure", "group", "metric", "value"]
-    ]
-    return beside(rows, "mnist", "svhn")
+    columns += ["measure", "group", "metric", "value"]
+    return beside(rows[columns], "mnist", "svhn")
 
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -177,9 +161,8 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     ours = cells["value"].agg(["mean", "std"]).reset_index()
     sd = ours["std"].map(" ± {:.1f}".format).where(ours["std"].notna(), "")
     ours = ours.assign(cell=ours["mean"].map("{:.1f}".format) + sd)
-    theirs = rows.drop_duplicates(["method", "trained_tasks"]).dropna(
-        subset="published"
-    )
+    theirs = rows.dropna(subset="published")
+    theirs = theirs.drop_duplicates(["method", "trained_tasks"])
     theirs = theirs.assign(order="paper", cell=theirs["published"].map("{:.2f}".format))
     both = pd.concat([theirs, ours])
     table = both.pivot(
@@ -200,9 +183,14 @@ def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     return contrasts(rows, method, than, by=["order", "trained_tasks"], **words)
 
 
+def _last(rows: pd.DataFrame) -> pd.DataFrame:
+    """Pick the rows after the last task."""
+    return rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
+
+
 def lead_sentence(rows: pd.DataFrame) -> str:
     """Say in how many orders of the classes PRS is above CRS after the last task."""
-    last = rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
+    last = _last(rows)
     by_order = last.pivot(index="schedule", columns="method", values="value")
     gap = by_order["PRS"] - by_order["CRS"]
     return (
@@ -224,11 +212,8 @@ def search_sentences(orders: pd.DataFrame, within: float = 5.0) -> list[str]:
 
 def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
     """Compare the last accuracy of the released PRS with the printed one."""
-    last = [
-        rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
-        for rows in (paper, authors)
-    ]
-    first, second = (rows.set_index(["schedule", "seed"])["value"] for rows in last)
+    keys = ["schedule", "seed"]
+    first, second = (_last(r).set_index(keys)["value"] for r in (paper, authors))
     gap = second - first
     return (
         f"{paper['dataset'].iloc[0]}: PRS as released minus PRS as printed is {gap.mean():+.1f} "
@@ -242,13 +227,11 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
     methods = in_order(frame["method"])
     for position, method in enumerate(methods):
         rows = frame[frame["method"] == method]
-        places = position + np.linspace(
-            -0.3, 0.3, len(rows)
-        )  # side by side, in the rows' order
+        # side by side, in the rows' order
+        places = position + np.linspace(-0.3, 0.3, len(rows))
         ax.scatter(places, rows["value"], s=9, alpha=0.5, color=COLOURS[method])
     theirs = frame.groupby("method")["published"].first().reindex(methods)
-    star = {"s": 170, "marker": "*", "color": "black", "zorder": 5}
-    ax.scatter(range(len(methods)), theirs, label="paper", edgecolor="white", **star)
+    ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
     ax.legend()
     ax.set_xticks(range(len(methods)), methods)
     ax.set(xlabel="", ylabel="accuracy after the last task (%)", ylim=(0, 100))
@@ -260,22 +243,10 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     values = frame.pivot(index="schedule", columns="method", values="value")
     theirs = frame.groupby("method")["published"].first()
     ax.axline((0, 0), slope=1, color="0.6", linewidth=1, label="equal accuracy")
-    ax.scatter(
-        values[x],
-        values[y],
-        s=9,
-        alpha=0.5,
-        color="0.35",  # of neither method
-        label="ours, one order each",
-    )
-    star = {"s": 170, "marker": "*", "color": "black", "zorder": 5}
-    ax.scatter(theirs[x], theirs[y], label="paper", edgecolor="white", **star)
+    dots = {"s": 9, "alpha": 0.5, "color": "0.35"}  # the colour of neither method
+    ax.scatter(values[x], values[y], label="ours, one order each", **dots)
+    ax.scatter(theirs[x], theirs[y], label="paper", **STAR)
     ax.legend()
-    ax.set(
-        xlim=(0, 100),
-        ylim=(0, 100),
-        aspect="equal",
-        xlabel=f"{x} (%)",
-        ylabel=f"{y} (%)",
-    )
+    ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+    ax.set(xlabel=f"{x} (%)", ylabel=f"{y} (%)")
     return ax

@@ -1,6 +1,8 @@
 """Set each method's colour, marker and order, and draw the plots that several notebooks share."""
 
+import math
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,11 +43,9 @@ HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
 GREYS = ("0.65", "0.5", "0.35", "0.2", "0")  # of steps, later ones darker
 GROUP_COLOURS = {"majority": "#C5B0E0", "moderate": "#8461B8", "minority": "#3B1A6E"}
 GROUP_MARKERS = {"majority": "o", "moderate": "^", "minority": "*"}
-HOLLOW = {
-    "linestyle": ":",
-    "markerfacecolor": "white",
-    "markersize": 5,
-}  # the paper's numbers
+# the paper's numbers
+HOLLOW = {"linestyle": ":", "markerfacecolor": "white", "markersize": 5}
+STAR = {"s": 170, "marker": "*", "color": "black", "zorder": 5, "edgecolor": "white"}
 Y_LABELS = {"than": "other method", "trained_tasks": "tasks trained"}
 SPREAD = 0.7  # share of the way from one setting to the next that the methods take up
 DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
@@ -57,22 +57,20 @@ def in_order(methods: Iterable[str]) -> list[str]:
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
         if name not in COLOURS:
-            COLOURS[name], MARKERS[name] = SPARE[
-                (len(COLOURS) - len(LOOKS)) % len(SPARE)
-            ]
+            number = len(COLOURS) - len(LOOKS)
+            COLOURS[name], MARKERS[name] = SPARE[number % len(SPARE)]
     return [name for name in COLOURS if name in present]
 
 
 def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
-    return {
-        name: {
-            "color": COLOURS[name],
-            "marker": MARKERS[name],
-            "zorder": 4 if name == OURS else 3,
-        }
+    looks = {
+        name: {"color": COLOURS[name], "marker": MARKERS[name], "zorder": 3}
         for name in in_order(methods)
     }
+    if OURS in looks:
+        looks[OURS]["zorder"] = 4
+    return looks
 
 
 def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
@@ -90,24 +88,22 @@ def join_panels(figure: Figure, title: str) -> None:
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():
-            handles, names = (
-                legend.legend_handles,
-                [text.get_text() for text in legend.texts],
-            )
+            handles = legend.legend_handles
+            names = [text.get_text() for text in legend.texts]
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
-        _, found, unit = ax.get_ylabel().rpartition("(")
-        if found and (ax.get_yscale(), ax.get_aspect()) == ("linear", "auto"):
+        _, bracket, unit = ax.get_ylabel().rpartition("(")
+        if bracket and (ax.get_yscale(), ax.get_aspect()) == ("linear", "auto"):
             units.setdefault(unit, []).append(ax)
     for panels in units.values():
         ends = np.array([ax.get_ylim() for ax in panels])
         for ax in panels:
             ax.set_ylim(ends.min(), ends.max())
     if entries:
-        rows = -(
-            -LETTER * sum(len(name) + 6 for name in entries) // figure.get_figwidth()
-        )
-        place = {"loc": "outside lower center", "ncols": int(-(-len(entries) // rows))}
+        width = LETTER * sum(len(name) + 6 for name in entries)
+        rows = math.ceil(width / figure.get_figwidth())
+        columns = math.ceil(len(entries) / rows)
+        place = {"loc": "outside lower center", "ncols": columns}
         figure.legend(entries.values(), entries.keys(), **place)
 
 
@@ -120,25 +116,16 @@ def draw_marks(
     looks: dict[str, dict],
 ) -> None:
     """Draw means as marks, seeds as strokes from low to high, the paper's hollow."""
-    frame = without_far_numbers(frame)
-    frame = frame.assign(
-        place=frame[x].map({name: place for place, name in enumerate(order)})
-    )
+    places = {name: place for place, name in enumerate(order)}
+    frame = without_far_numbers(frame).assign(place=frame[x].map(places))
     step = min(SPREAD / len(looks), 0.15)
     for number, (name, look) in enumerate(looks.items()):
         cells = frame[frame[hue] == name].groupby("place")
-        values, shift = (
-            cells["value"].agg(["mean", "min", "max"]),
-            step * _side(number, looks),
-        )
-        ax.vlines(
-            values.index + shift,
-            values["min"],
-            values["max"],
-            look["color"],
-            linewidth=2.2,
-        )
-        ax.plot(values.index + shift, values["mean"], linestyle="", label=name, **look)
+        values = cells["value"].agg(["mean", "min", "max"])
+        shift = step * _side(number, looks)
+        at, stroke = values.index + shift, {"color": look["color"], "linewidth": 2.2}
+        ax.vlines(at, values["min"], values["max"], **stroke)
+        ax.plot(at, values["mean"], linestyle="", label=name, **look)
         if "published" in frame:
             theirs = cells["published"].first().dropna()
             at = theirs.index + shift + 0.25 * step  # not over ours
@@ -222,19 +209,14 @@ def draw_curves(
     spread = False
     for number, (name, look) in enumerate(looks.items()):
         rows = frame[frame[hue] == name]
-        cells = (
-            rows.assign(value=forth(rows["value"]))
-            .groupby(x)["value"]
-            .agg(["mean", "std"])
-        )
-        sd = cells["std"].fillna(0)
-        low, middle, high = (back(cells["mean"] + side * sd) for side in (-1, 0, 1))
-        at = cells.index + dodge * _side(number, looks)
-        if len(at) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
-            line = {"linestyle": "--", "linewidth": 1.2, "zorder": 1}
-            ax.axhline(middle[0], color=look["color"], label=name, **line)
+        cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"]
+        mean, sd = cells.mean(), cells.std().fillna(0)
+        if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
+            _draw_level(ax, back(mean.iloc[0]), look, linestyle="--", label=name)
             continue
-        ax.plot(at, middle, label=name, **look)
+        low, high = back(mean - sd), back(mean + sd)
+        at = mean.index + dodge * _side(number, looks)
+        ax.plot(at, back(mean), label=name, **look)
         if dodge:
             ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
         else:
@@ -246,23 +228,26 @@ def draw_curves(
         ax.fill_between([], [], [], color="0.3", alpha=0.3, linewidth=0, label=SD)
 
 
+def _draw_level(ax: Axes, value: float, look: dict, **line: str) -> None:
+    """Draw a number that holds for every task as a line across."""
+    style = {"color": look["color"], "linewidth": 1.2, "zorder": 1}
+    ax.axhline(float(value), **style, **line)
+
+
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
     frame, looks = without_far_numbers(frame), looks_of(frame["method"])
     draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
-    if "published" in frame:
-        for number, (method, look) in enumerate(looks.items()):
-            theirs = (
-                frame[frame["method"] == method]
-                .groupby("trained_tasks")["published"]
-                .first()
-            )
-            if len(theirs.dropna()) == 1 and frame["trained_tasks"].nunique() > 1:
-                line = {"linestyle": ":", "linewidth": 1.2, "zorder": 1}
-                ax.axhline(theirs.dropna().iloc[0], color=look["color"], **line)
-                continue
-            at = theirs.index + DODGE * _side(number, looks)
-            ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
+    for number, (method, look) in enumerate(looks.items()):
+        if "published" not in frame:
+            break
+        cells = frame[frame["method"] == method].groupby("trained_tasks")
+        theirs = cells["published"].first()
+        if theirs.count() == 1 and frame["trained_tasks"].nunique() > 1:
+            _draw_level(ax, theirs.dropna().iloc[0], look, linestyle=":")
+            continue
+        at = theirs.index + DODGE * _side(number, looks)
+        ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")
     draw_legend(frame, ax, ":")
@@ -272,22 +257,20 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
     rows = [g for g in GROUPS if g in set(frame[y])] or list(dict.fromkeys(frame[y]))
-    place, clear = (
-        frame[y].map(rows.index).to_numpy(),
-        (frame["clearly"] != "").to_numpy(),
-    )
-    ax.hlines(place, frame["low"], frame["high"], color="0.35", linewidth=1.8)
-    for name, of, fill in (("clear", clear, "0.1"), ("not clear", ~clear, "white")):
+    frame = frame.assign(place=frame[y].map(rows.index))
+    clear = frame["clearly"] != ""
+    look = {"color": "0.35", "linewidth": 1.8}
+    ax.hlines(frame["place"], frame["low"], frame["high"], **look)
+    for name, cells, fill in (
+        ("clear", frame[clear], "0.1"),
+        ("not clear", frame[~clear], "white"),
+    ):
         look = {"marker": "o", "color": "0.1", "markerfacecolor": fill, "linestyle": ""}
-        ax.plot(frame["difference"][of], place[of], label=name, **look)
+        ax.plot(cells["difference"], cells["place"], label=name, **look)
     if "published" in frame and frame["published"].notna().any():
-        look = {
-            "markersize": 11,
-            "markeredgewidth": 1.6,
-            "color": HUES[1],
-            "linestyle": "",
-        }
-        ax.plot(frame["published"], place, marker="|", label="paper", **look)
+        look = {"marker": "|", "markersize": 11, "markeredgewidth": 1.6}
+        look |= {"color": HUES[1], "linestyle": ""}
+        ax.plot(frame["published"], frame["place"], label="paper", **look)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_yticks(range(len(rows)), rows)
     label = Y_LABELS.get(y, y)
@@ -304,20 +287,17 @@ def contrast_panels(
     down: str = "dataset",
 ) -> Figure:
     """Draw `contrasts` as a figure: a column of panels for each value of `across`, rows `down`."""
-    columns, rows = (list(dict.fromkeys(frame[name])) for name in (across, down))
+    columns, rows = frame[across].unique(), frame[down].unique()
     height = 1 + len(rows) * (0.75 + 0.22 * frame[y].nunique())
     shape = {"figsize": (11, height), "sharex": True, "sharey": "row", "squeeze": False}
     figure, axes = plt.subplots(len(rows), len(columns), **shape)
-    parts = dict(list(frame.groupby([down, across])))
-    between = (
-        ":\n" if len(columns) > 3 else ": "
-    )  # of many panels each has little width
-    for row, line in zip(rows, axes, strict=True):
-        for column, ax in zip(columns, line, strict=True):
-            plot_contrasts(parts[row, column], ax, y).set_title(
-                f"{row}{between}{column}"
-            )
-            ax.label_outer()
+    # of many panels each has little width
+    between = ":\n" if len(columns) > 3 else ": "
+    panels = frame.groupby([down, across])
+    for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
+        plot_contrasts(panels.get_group((row, column)), ax, y)
+        ax.set_title(f"{row}{between}{column}")
+        ax.label_outer()
     if "dataset" not in (across, down):
         title = f"{', '.join(frame['dataset'].unique())}: {title}"
     counts = sorted(frame["seeds"].unique())

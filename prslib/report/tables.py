@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,7 @@ from prslib.training.methods import METHODS
 
 GROUPS = (*datasets.GROUPS, "overall")
 METRICS = ("C-F1", "O-F1", "mAP")
-MEASURES = {
-    "score": "Scores",
-    "forget": "Forgetting",
-}
+MEASURES = {"score": "Scores", "forget": "Forgetting"}
 POOLED = ("O-P", "O-R", "O-F1")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 # all other columns tell runs apart
@@ -55,19 +52,17 @@ def with_draws(rows: pd.DataFrame, runs: Mapping[Any, Run]) -> pd.DataFrame:
     resample the classes (`class_draws`); O-P, O-R and O-F1 on all tasks seen pool the
     images, and have weights of the images.
     """
+    cell, drawn = ["run", *_CELL[:4]], []
     alike = defaultdict(list)
     for name, run in runs.items():
-        if draws := run.config.resolved["test_resamples"]:
-            test_set = run.config.resolved["test_set"]
-            alike[run.config.dataset, test_set, draws].append(name)
+        settings = run.config.resolved
+        if draws := settings["test_resamples"]:
+            alike[run.config.dataset, settings["test_set"], draws].append(name)
+        if draws and run.resampled is not None:
+            pooled = run.resampled[run.resampled["metric"].isin(POOLED)]
+            drawn.append(pooled.assign(run=name, draws=pooled["draws"].map(np.asarray)))
     if not alike:
         return rows
-    cell, drawn = ["run", *_CELL[:4]], []
-    for name in chain(*alike.values()):
-        if (of_images := runs[name].resampled) is not None:
-            of_images = of_images[of_images["metric"].isin(POOLED)]
-            arrays = of_images["draws"].map(np.asarray)
-            drawn.append(of_images.assign(run=name, draws=arrays))
     for (data, test_set, draws), names in alike.items():
         dataset = labels_of(data)
         positives = dataset.tests[test_set].labels.sum(axis=0)
@@ -83,19 +78,15 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
     return [column for column in scores if column not in _CELL]
 
 
-def final(
-    scores: pd.DataFrame,
-    metrics: Sequence[str] = METRICS,
-) -> pd.DataFrame:
+def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
     scores = _reported(scores, metrics)  # forgetting of each class takes long
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
     both = [scored.assign(measure="score")]
-    online = scores[
-        scores["schedule"] != ""
-    ]  # Multitask has no earlier tasks to forget
+    # Multitask has no earlier tasks to forget
+    online = scores[scores["schedule"] != ""]
     if len(online):
         both.append(forgetting(online).assign(measure="forget"))
     return _percent(pd.concat(both, ignore_index=True), [*run, "measure"])
@@ -114,9 +105,8 @@ def _reported(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
 
 def _percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     values = {name: 100 * rows[name] for name in ("value", "draws") if name in rows}
-    return rows.assign(**values)[[*columns, "group", "metric", *values]].reset_index(
-        drop=True
-    )
+    rows = rows.assign(**values)[[*columns, "group", "metric", *values]]
+    return rows.reset_index(drop=True)
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -135,10 +125,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
-    names = {
-        name: load_dataset(name, images=False).stands_for
-        for name in set(rows["dataset"])
-    }
+    names = {name: labels_of(name).stands_for for name in set(rows["dataset"])}
     rows = rows.assign(stands_for=rows["dataset"].map(names))
     return published.beside(rows, *tables, also=also)
 
@@ -151,16 +138,10 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
         if table.empty:
             continue
         numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
-        methods, sources = (
-            table.index.get_level_values(name) for name in ("method", "source")
-        )
-        online = [np.nan if METHODS[name].offline else 1 for name in methods]
-        blocks = [table.index.get_level_values(name) for name in table.index.names[:-2]]
-        rivals, order = (
-            numbers.mul(online, axis=0),
-            "min" if measure == "forget" else "max",
-        )
-        best = rivals == rivals.groupby([*blocks, sources]).transform(order)
+        methods = table.index.get_level_values("method")
+        numbers[[METHODS[name].offline for name in methods]] = np.nan  # no rival
+        blocks = numbers.groupby([n for n in table.index.names if n != "method"])
+        best = numbers == blocks.transform("min" if measure == "forget" else "max")
         bold = np.where(best, "font-weight: bold", "")
         shown = table.style.set_caption(f"{title} in percent, best in bold")
         tables.append(shown.apply(lambda _, bold=bold: bold, axis=None))
@@ -176,26 +157,23 @@ def main_table(
 ) -> pd.DataFrame:
     """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
-    texts = {"sd": f" ±{NEXT}{{:.1f}}", "mean": "{:.1f}", "published": "{:.1f}"}
-    said = {
-        k: rows[k].map(text.format).where(rows[k].notna(), "")
-        for k, text in texts.items()
-    }
-    pair = {"ours": said["mean"] + said["sd"], "paper": said["published"]}
-    cells = pd.concat(
-        [rows.assign(source=name, cell=cell) for name, cell in pair.items()]
-    )
+    ours = _said(rows["mean"], "{:.1f}") + _said(rows["sd"], f" ±{NEXT}{{:.1f}}")
+    pair = {"ours": ours, "paper": _said(rows["published"], "{:.1f}")}
+    cells = pd.concat([rows.assign(source=name, cell=pair[name]) for name in pair])
     index = [*by, "method", "source"]
-    table = cells.pivot(index=index, columns=["group", "metric"], values="cell").fillna(
-        ""
-    )
+    table = cells.pivot(index=index, columns=["group", "metric"], values="cell")
+    table = table.fillna("")
     blocks = [rows[column].drop_duplicates() for column in by]
-    order = list(product(*blocks, METHODS, ("ours", "paper")))
+    order = product(*blocks, METHODS, pair)
     table = table.reindex([key for key in order if key in table.index])
     table = table[(table != "").any(axis=1)]
-    return table.reindex(
-        columns=[key for key in product(GROUPS, metrics) if key in table.columns]
-    )
+    columns = [key for key in product(GROUPS, metrics) if key in table.columns]
+    return table.reindex(columns=columns)
+
+
+def _said(numbers: pd.Series, text: str) -> pd.Series:
+    """Return numbers as text, "" where there is none."""
+    return numbers.map(text.format).where(numbers.notna(), "")
 
 
 def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -210,14 +188,10 @@ def seed_gaps(
     """Return how far one method is above another at each of its seeds; NaN if one is missing."""
     if "measure" in rows:
         rows = rows[rows["measure"] == "score"]
-    keys, values = (
-        [*_keys(rows, by), "seed"],
-        [name for name in _VALUES if name in rows],
-    )
-    table = rows.set_index(keys)
-    first, second = (
-        table.loc[table["method"] == name, values] for name in (method, than)
-    )
+    values = [name for name in _VALUES if name in rows]
+    table = rows.set_index([*_keys(rows, by), "seed"])
+    first = table.loc[table["method"] == method, values]
+    second = table.loc[table["method"] == than, values]
     return (first - second).reindex(first.index).reset_index()
 
 
@@ -244,9 +218,8 @@ def contrasts(
         gaps = gaps.groupby([*keys, "seed"], **_KEEP_ALL)[values].mean().reset_index()
     table = over_seeds(gaps, keys)
     if "published" in gaps:
-        table["published"] = (
-            gaps.groupby(keys, **_KEEP_ALL)["published"].first().to_numpy()
-        )
+        theirs = gaps.groupby(keys, **_KEEP_ALL)["published"].first()
+        table["published"] = theirs.to_numpy()
     if place is None:
         place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
         place += ", {group} {metric}" if "group" in gaps else ""
@@ -260,16 +233,12 @@ def contrasts(
 def in_short(gaps: pd.DataFrame) -> str:
     """Say how many of `contrasts` are clear, and the ends of each data set's clear ones or all."""
     above, below = ((gaps["clearly"] == word).sum() for word in WORDS.values())
-    few = (
-        ""
-        if gaps["seeds"].max() >= DECIDING
-        else f"; it takes {DECIDING} seeds to be clear"
-    )
-    lines = [
-        f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below{few}.\n"
-    ]
-    for _, part in gaps.groupby("dataset", sort=False):
-        clear = part[part["clearly"] != ""]
-        ends = (clear if len(clear) else part)["difference"].agg(["idxmax", "idxmin"])
-        lines += [f"- {sentence}" for sentence in part.loc[ends.unique(), "sentence"]]
+    text = f"Of {len(gaps)} differences {above} are clearly above 0 and {below} below"
+    if gaps["seeds"].max() < DECIDING:
+        text += f"; it takes {DECIDING} seeds to be clear"
+    lines = [f"{text}.\n"]
+    for _, rows in gaps.groupby("dataset", sort=False):
+        clear = rows[rows["clearly"] != ""]
+        ends = (clear if len(clear) else rows)["difference"].agg(["idxmax", "idxmin"])
+        lines += [f"- {sentence}" for sentence in rows.loc[ends.unique(), "sentence"]]
     return "\n".join(lines)

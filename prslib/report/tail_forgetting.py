@@ -34,14 +34,15 @@ def forgetting_of_each(runs: Sequence[Run]) -> list[pd.DataFrame]:
     """Measure runs; tasks in the order of the schedule, classes from large to small."""
     scores = [_class_scores(run).assign(run=number) for number, run in enumerate(runs)]
     rows = pd.concat(scores, ignore_index=True)
-    measured = pd.concat(
-        [forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()]
-    ).dropna(subset="unlearned")
+    both = [
+        forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()
+    ]
+    measured = pd.concat(both).dropna(subset="unlearned")
     measured = measured.rename(columns={"group": "class"})
     measured = measured.assign(value=100 * measured["value"])
-    by_run = measured.groupby("run", sort=True)
+    by_run = dict(list(measured.groupby("run")))
     return [
-        _beside_sizes(run, by_run.get_group(number).drop(columns="run"))
+        _beside_sizes(run, by_run[number].drop(columns="run"))
         for number, run in enumerate(runs)
     ]
 
@@ -83,9 +84,8 @@ def size_correlations(
         row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
         if classes["value"].nunique() > 1 and classes["images"].nunique() > 1:
             ranks = classes[["images", "value"]].rank().to_numpy().T  # (2, classes)
-            row["correlation"] = float(
-                _correlation(ranks, np.ones((1, len(classes))))[0]
-            )
+            alike = np.ones((1, len(classes)))
+            row["correlation"] = float(_correlation(ranks, alike)[0])
             if weights is not None:
                 row["draws"] = _correlation(ranks, weights[classes["class"]].to_numpy())
         table.append(row)
@@ -104,11 +104,9 @@ def _correlation(pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the share of classes, in percent, that were never learned, by group."""
     keys = ["dataset", "method", "metric", "class_group"]
-    shares = rows[rows["measure"] == "normalised"].groupby(keys, sort=False)[
-        "unlearned"
-    ]
-    table = (100 * shares.mean()).unstack("class_group")
-    return table.reindex(columns=list(GROUPS)).reset_index()
+    rows = rows[rows["measure"] == "normalised"]
+    shares = 100 * rows.groupby(keys, sort=False)["unlearned"].mean()
+    return shares.unstack("class_group").reindex(columns=list(GROUPS)).reset_index()
 
 
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
@@ -125,13 +123,13 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     return table.assign(sentence=[_sentence(row) for row in table.itertuples()])
 
 
-def _sentence(row) -> str:
+def _sentence(row: tuple) -> str:
     """Say one row of `tail_table`."""
     head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
     if not row.cells:
         return f"{head}: no task has an order to correlate."
     spread = (
-        "one seed" if row.seeds == 1 else f"s.d. {row.sd:.2f} over {row.seeds} seeds"
+        f"s.d. {row.sd:.2f} over {row.seeds} seeds" if row.seeds > 1 else "one seed"
     )
     return (
         f"{head}: rank correlation {row.mean:+.2f} ({spread}); small classes are forgotten "
@@ -141,16 +139,12 @@ def _sentence(row) -> str:
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one method's forgetting of every class as bars."""
-    (method,) = in_order(
-        frame["method"]
-    )  # which gives a method of a user's own a colour
+    (method,) = in_order(frame["method"])  # a user's own, too, has a colour
     values = _placed(frame, ax).groupby("x")["value"]
-    means, middle = values.mean(), values.quantile([0.25, 0.75]).unstack()
-    ax.bar(means.index, means, width=0.85, color=COLOURS[method])
+    ax.bar(values.mean().index, values.mean(), width=0.85, color=COLOURS[method])
     if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
-        ax.vlines(
-            middle.index, *middle.to_numpy().T, "0.25", label="middle half of the seeds"
-        )
+        low, high = values.quantile(0.25), values.quantile(0.75)
+        ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")
         ax.legend()
     ax.axhline(0, color="0.35", linewidth=0.8)
     plain = "measure" in frame and (frame["measure"] == "plain").all()
@@ -175,11 +169,9 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     """Return the classes with their place `x` on an axis, which gets their names."""
-    turn = {
-        task: number
-        for number, task in enumerate(frame.sort_values("place")["task"].unique())
-    }
-    frame = frame.assign(x=frame["place"] + TASK_GAP * frame["task"].map(turn))
+    tasks = frame.sort_values("place")["task"].unique().tolist()
+    gaps = TASK_GAP * frame["task"].map(tasks.index)
+    frame = frame.assign(x=frame["place"] + gaps)
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
     ax.margins(x=0.01)
@@ -196,7 +188,6 @@ class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
-    profile: str = "quick"
     dataset: list[str] = several("cocoseq-mini")
     method: list[str] = several("CRS", "EWC", "PRS")
     rho: float = -0.03

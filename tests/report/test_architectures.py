@@ -1,5 +1,7 @@
 """The table of base architectures: which runs it takes, and which numbers stand beside them."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,64 +25,55 @@ def finished(score, **fields):
 
 
 def test_costly_networks_take_the_fewest_epochs_and_the_others_all():
-    made = architectures.offline_configs(
-        NETWORKS, [3, 1], SETS, [CONSISTENCY], dataset="digits70tiny", seed=[0, 1]
-    )
+    fixed = {"dataset": "digits70tiny", "seed": [0, 1]}
+    made = architectures.offline_configs(NETWORKS, [3, 1], SETS, [CONSISTENCY], **fixed)
     assert {config.method for config in made} == {"Multitask"}
     settings = {}
     for config in made:
-        settings.setdefault(config.model, []).append(
-            (config.epochs, config.test_set, config.seed)
-        )
-    every = {(e, t, s) for e in (1, 3) for t in SETS for s in (0, 1)}
+        row = config.epochs, config.test_set, config.seed
+        settings.setdefault(config.model, []).append(row)
+    every = set(product((1, 3), SETS, (0, 1)))
     assert set(settings["convnet"]) == set(settings[RECURRENT]) == every
-    assert set(settings[CONSISTENCY]) == {(1, t, s) for t in SETS for s in (0, 1)}
+    assert set(settings[CONSISTENCY]) == set(product((1,), SETS, (0, 1)))
     assert len({config.hash for config in made}) == len(made) == 20
 
 
 def test_the_plain_network_is_frozen_in_the_table_of_networks_alone():
-    networks = [
-        {"model": name, "frozen_stages": 1} for name in ("convnet", CONSISTENCY)
-    ]
+    names = ("convnet", CONSISTENCY)
+    networks = [{"model": name, "frozen_stages": 1} for name in names]
     fixed = {"dataset": "digits70tiny", "seed": [0]}
     online = architectures.online_configs(networks, ["CRS", "PRS"], **fixed)
     assert [(config.model, config.method, config.frozen_stages) for config in online] == [
         ("convnet", "CRS", 0), ("convnet", "PRS", 0), ("convnet", "Multitask", 0),
         (CONSISTENCY, "CRS", 1), (CONSISTENCY, "PRS", 1),
     ]  # fmt: skip
-    assert (
-        online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash
-    )  # Table 1's
+    # Table 1's
+    assert online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash
     runs = [
         finished(
-            0.6 - 0.1 * frozen, method="Multitask", model=model, frozen_stages=frozen
+            0.6 - 0.1 * frozen, method="Multitask", model=name, frozen_stages=frozen
         )
-        for model, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
+        for name, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
     ]
     rows = architectures.rows_of(runs)
-    for beside, expected in (("offline", 0.5), ("methods", 0.6)):
-        found = getattr(architectures, f"beside_{beside}")(rows)
-        found = found[(found["metric"] == "mAP") & (found["group"] == "overall")]
-        scores = (
-            found[found["measure"] == "score"]
-            .groupby("model")["value"]
-            .mean()
-            .to_dict()
-        )
-        assert scores == pytest.approx({"convnet": 100 * expected, CONSISTENCY: 50})
+    plain = {architectures.beside_offline: 50, architectures.beside_methods: 60}
+    for beside, expected in plain.items():
+        cells = beside(rows)
+        cells = cells[(cells["metric"] == "mAP") & (cells["group"] == "overall")]
+        cells = cells[cells["measure"] == "score"]
+        scores = cells.groupby("model")["value"].mean().to_dict()
+        assert scores == pytest.approx({"convnet": expected, CONSISTENCY: 50})
 
 
 @pytest.fixture(scope="module")
 def rows():
     values = {"convnet": 0.5, CONSISTENCY: 0.4, RECURRENT: 0.3}
-    runs = [
-        finished(
-            value + 0.05 * (epochs > 1), method="Multitask", model=model, **setting
-        )
-        for model, value in reversed(values.items())
-        for epochs, test_set in ((2, "imbalanced"), (1, "balanced"))
-        for setting in [{"epochs": epochs, "test_set": test_set}]
-    ]
+    runs = []
+    for model, value in reversed(values.items()):
+        for epochs, test_set in ((2, "imbalanced"), (1, "balanced")):
+            setting = {"model": model, "epochs": epochs, "test_set": test_set}
+            score = value + 0.05 * (epochs > 1)
+            runs.append(finished(score, method="Multitask", **setting))
     for model, value in values.items():
         runs.append(finished(value, method="CRS", model=model))
         runs.append(finished(value + 0.1, method="PRS", model=model))
@@ -107,17 +100,16 @@ def test_every_network_stands_beside_its_own_numbers(rows):
 def test_methods_stand_beside_their_network_s_table(rows):
     online = architectures.beside_methods(rows)
     scores = online[(online["measure"] == "score") & (online["group"] == "overall")]
-    found = scores[scores["metric"] == "C-F1"].set_index(["architecture", "method"])[
-        "published"
-    ]
-    assert found.unstack().loc[:, ["Multitask", "CRS", "PRS"]].T.to_dict("list") == {
+    theirs = scores[scores["metric"] == "C-F1"].pivot(
+        index="architecture", columns="method", values="published"
+    )
+    assert theirs[["Multitask", "CRS", "PRS"]].T.to_dict("list") == {
         "ResNet101": [51.2, 47.5, 53.2],
         "Attention Consistency": [42.5, 43.8, 51.4],
         "RNN-Attention": [33.0, 46.4, 52.5],
     }
-    table = main_table(
-        average(architectures.in_order(online)), "digits70tiny", by=["network"]
-    )
+    cells = average(architectures.in_order(online))
+    table = main_table(cells, "digits70tiny", by=["network"])
     cell = table.loc[("convnet [ResNet101]", "PRS", "ours"), ("overall", "mAP")]
     assert cell.startswith("60.0")
 

@@ -40,6 +40,7 @@ def test_class_statistics(dataset, ax):
     datasets.plot_class_statistics(frame, ax)
     assert [list(line.get_ydata()) for line in ax.lines] == [[3], [3], [1]]  # by group
     assert [text.get_text() for text in ax.texts] == ["task 0", "task 1"]
+    assert ax.get_xticks().tolist() == [0, 2.5, 3.5]  # a gap between tasks
     assert len({line.get_color() for line in ax.lines}) == 3
 
 

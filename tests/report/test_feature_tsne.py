@@ -54,10 +54,8 @@ def test_features_and_head_give_the_scores():
     learner = Learner(model, "adam", 0.002, "multilabel_soft_margin", 5.0)
     images = torch.from_numpy(dataset.train.images[:7])
     logits = model.head(torch.from_numpy(learner.features(images)))
-    expected = learner.probabilities(images)
-    np.testing.assert_allclose(
-        torch.sigmoid(logits).detach().numpy(), expected, atol=1e-6
-    )
+    scores = torch.sigmoid(logits).detach().numpy()
+    np.testing.assert_allclose(scores, learner.probabilities(images), atol=1e-6)
 
 
 def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained):
@@ -69,26 +67,25 @@ def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained)
     labels = dataset.tests["full"].labels
     assert labels[images["image"], images["class"]].all()
     assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}
-    assert images["class_name"].tolist() == [
-        dataset.class_names[c] for c in images["class"]
-    ]
+    names = np.array(dataset.class_names)[images["class"]]
+    assert images["class_name"].tolist() == names.tolist()
+
+
+def separated(run):
+    return tsne.separation([run], 5).set_index(["metric", "group"])["value"]
 
 
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     shuffled = blobs(0.01)
-    rows = np.flatnonzero(
-        classes_of(with_features(None)) >= 4
-    )  # the six rarest lie on each other
+    rows = np.flatnonzero(classes_of(with_features(None)) >= 4)
+    # the six rarest lie on each other
     shuffled[rows] = np.random.default_rng(1).normal(size=(36, 10))
-    values = tsne.separation([with_features(shuffled)], 5).set_index(
-        ["metric", "group"]
-    )["value"]
-    assert values["kNN accuracy", "majority"] == 100
-    assert values["kNN accuracy", "minority"] < 75
+    values = separated(with_features(shuffled))
+    near = values["kNN accuracy"]
+    assert near["majority"] == 100
+    assert near["minority"] < 75
     assert values["silhouette", "minority"] < 20
-    assert values["kNN accuracy", "overall"] == pytest.approx(
-        (24 * 100 + 36 * values["kNN accuracy", "minority"]) / 60
-    )
+    assert near["overall"] == pytest.approx((24 * 100 + 36 * near["minority"]) / 60)
 
 
 def test_silhouette_is_its_definition():
@@ -100,12 +97,10 @@ def test_silhouette_is_its_definition():
         a = far[i, classes == own].sum() / 5
         b = min(far[i, classes == c].mean() for c in range(10) if c != own)
         values.append(100 * (b - a) / max(a, b))
-    found = tsne.separation([one], 5).set_index(["metric", "group"])["value"][
-        "silhouette"
-    ]
-    assert found["overall"] == pytest.approx(np.mean(values), abs=1e-3)
-    assert found["minority"] == pytest.approx(
-        np.array(values)[classes >= 4].mean(), abs=1e-3
+    values, silhouette = np.array(values), separated(one)["silhouette"]
+    assert silhouette["overall"] == pytest.approx(values.mean(), abs=1e-3)
+    assert silhouette["minority"] == pytest.approx(
+        values[classes >= 4].mean(), abs=1e-3
     )
 
 
@@ -121,10 +116,8 @@ def test_embedding_keeps_blobs_together_and_is_the_same_again():
     one = with_features(blobs(0.5))
     plane = tsne.embed([one])
     pd.testing.assert_frame_equal(plane, tsne.embed([one]))
-    hits = tsne.neighbour_hits(
-        plane[["x", "y"]].to_numpy(), plane["class"].to_numpy(), 3
-    )
-    assert hits.mean() > 0.9
+    points = plane[["x", "y"]].to_numpy()
+    assert tsne.neighbour_hits(points, plane["class"].to_numpy(), 3).mean() > 0.9
     names = load_dataset(ONE_LABEL, images=False).class_names
     plane = tsne.embed([one], [names[3]], others=2)  # the first images of the others
     counts = plane["class"].value_counts().sort_index()

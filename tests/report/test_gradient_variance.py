@@ -20,9 +20,8 @@ ONE_LABEL = "imbal-digits-tiny"
 
 def test_a_method_without_a_memory_is_refused():
     finetune = run(RunConfig(dataset=ONE_LABEL, method="Finetune", batch_size=40))
-    with pytest.raises(
-        ValueError, match="got Finetune on imbal-digits-tiny without; ask for var"
-    ):
+    message = "got Finetune on imbal-digits-tiny without; ask for var"
+    with pytest.raises(ValueError, match=message):
         variances_of([finetune])
 
 
@@ -36,12 +35,10 @@ def frame(values):
 
 
 def test_points_are_shares_of_the_stream_whatever_was_dropped_of_it():
-    one = run(
-        RunConfig(dataset=ONE_LABEL, method="CRS", batch_size=40, variance_points=4)
-    )
-    longer = one.gradient_variance.assign(
-        images=one.gradient_variance["images"] + 10, seed=1
-    )
+    fields = {"dataset": ONE_LABEL, "batch_size": 40, "variance_points": 4}
+    one = run(RunConfig(method="CRS", **fields))
+    variance = one.gradient_variance
+    longer = variance.assign(images=variance["images"] + 10, seed=1)
     rows = variances_of([one, dataclasses.replace(one, gradient_variance=longer)])
     images = rows.pivot(index="seen", columns="seed", values="images")
     assert images.index.tolist() == [25, 50, 75, 100]
@@ -73,29 +70,25 @@ def test_contrasts_compare_logarithms_seed_by_seed():
 
 
 def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown():
-    below = frame(
-        {(m, s): [v, v] for m, v in (("PRS", 1.0), ("CRS", 2.0)) for s in range(5)}
-    )
+    level = {"PRS": [1.0, 1.0], "CRS": [2.0, 2.0]}
+    below = frame({(name, s): level[name] for name in level for s in range(5)})
     (sentence,) = variance_contrasts(below, "PRS")["sentence"]
     assert "PRS is below that of CRS, 0.50 times" in sentence
     assert "which does not hold here" in sentence
-    apart = frame(
-        {("PRS", 0): [1.0], ("CRS", 0): [2.0], ("PRS", 1): [2.0], ("CRS", 1): [1.0]}
-    )
-    (sentence,) = variance_contrasts(apart, "PRS")["sentence"]
+    values = {
+        ("PRS", 0): [1.0],
+        ("CRS", 0): [2.0],
+        ("PRS", 1): [2.0],
+        ("CRS", 1): [1.0],
+    }
+    (sentence,) = variance_contrasts(frame(values), "PRS")["sentence"]
     assert "not clearly above or below" in sentence
     assert "which is not shown here" in sentence
 
 
 def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
-    frame = pd.DataFrame(
-        {
-            "method": "PRS",
-            "seed": [0, 1] * 2,
-            "seen": [50, 50, 100, 100],
-            "value": [1, 100, 4, 4.0],
-        }
-    )
+    frame = pd.DataFrame({"seed": [0, 1] * 2, "seen": [50, 50, 100, 100]})
+    frame = frame.assign(method="PRS", value=[1, 100, 4, 4.0])
     plot_gradient_variance(frame, ax)
     (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
     np.testing.assert_allclose(line.get_ydata(), [10, 4])
@@ -108,6 +101,5 @@ def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
     np.testing.assert_allclose(ends, [10 / factor, 10 * factor], rtol=1e-6)
     ax.clear()
     plot_gradient_variance(frame[frame["seed"] == 0], ax)
-    assert [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())] == [
-        [1, 4]
-    ]
+    lines = [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())]
+    assert lines == [[1, 4]]

@@ -4,8 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from fake_runs import fake_run
 
-from prslib.report.main_results import by_images, plot_by_images
+from prslib.report.main_results import Settings, by_images, plot_by_images, runs
 from prslib.training.config import configs
+from prslib.training.methods import METHODS
 
 NAMES = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini"]
 
@@ -33,3 +34,12 @@ def test_the_gap_is_drawn_by_images_and_the_papers_at_all_of_them():
         max(max(line.get_ydata()) for line in ax.lines) < 6
     )  # no trend beyond the data
     plt.close("all")
+
+
+def test_costly_data_sets_take_their_own_seeds():
+    costly = {"costly": ["digits49tiny"], "costly_seeds": [2]}
+    names = ["digits70tiny", "digits49tiny"]
+    made = runs(Settings(dataset=names, rho=[0.0], seeds=[0, 1], **costly))
+    seeds = {(config.dataset, config.seed) for config in made}
+    assert seeds == {("digits70tiny", 0), ("digits70tiny", 1), ("digits49tiny", 2)}
+    assert len(made) == 3 * len(METHODS)

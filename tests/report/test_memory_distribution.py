@@ -42,17 +42,10 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
 
 
 def three_classes(share):
-    columns = {
-        "method": ["Stream"] * 3 + ["PRS"] * 3,
-        "seed": 0,
-        "class_rank": [0, 1, 2] * 2,
-    }
-    columns |= {
-        "group": ["majority", "moderate", "minority"] * 2,
-        "share": share,
-        "classes": 1,
-    }
-    return pd.DataFrame(columns)
+    groups = ["majority", "moderate", "minority"]
+    frame = pd.DataFrame({"class_rank": [0, 1, 2] * 2, "group": groups * 2})
+    frame["method"] = ["Stream"] * 3 + ["PRS"] * 3
+    return frame.assign(seed=0, share=share, classes=1)
 
 
 def test_memory_plots_show_the_stream_and_every_method(ax):
@@ -60,17 +53,15 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
     plot_class_shares(frame, ax)
     assert ax.get_title("left") == "PRS"
     assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
-    assert [text.get_text() for text in ax.texts] == [
-        "majority",
-        "moderate",
-        "minority",
-    ]
+    groups = [text.get_text() for text in ax.texts]
+    assert groups == ["majority", "moderate", "minority"]
     ax.clear()
     plot_group_shares(frame, ax)
     drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
     assert (drawn["Stream"], drawn["PRS"]) == ([60, 30, 10], [34, 33, 33])
     equal = [c for c in ax.collections if c.get_linestyle()[0][1]]
     np.testing.assert_allclose([c.get_segments()[0][:, 1] for c in equal], 100 / 3)
+    assert "equal shares" in ax.get_legend_handles_labels()[1]
 
 
 def test_panels_that_share_a_scale_show_the_highest_share():

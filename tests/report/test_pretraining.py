@@ -1,5 +1,6 @@
 """The weights that networks start from on the stand-ins: scenes, training, runs, report."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,10 +32,8 @@ def embedded(name):
     return read_state(EMBEDDED[name])
 
 
-def below_head(model):
-    return {
-        k: v for k, v in model.state_dict().items() if not k.startswith("stages.3.")
-    }
+def below_head(state):
+    return {k: v for k, v in state.items() if not k.startswith("stages.3.")}
 
 
 # the scenes
@@ -88,30 +87,26 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     model = make_model("convnet", SHAPE, len(CLASS_NAMES), seed=0, weights=NONE)
     model.load_state_dict(embedded(name))
     model.eval()
-    found = {}
+    precision = {}
     for scenes in TURNS:
-        pictures, labels = draw_scenes(
-            scenes, 600, np.random.default_rng(1), part="test"
-        )
+        rng = np.random.default_rng(1)
+        pictures, labels = draw_scenes(scenes, 600, rng, part="test")
         with torch.no_grad():
-            logits = model(as_input(torch.from_numpy(pictures)))
-        found[scenes] = average_precision_score(labels, logits.numpy(), average="macro")
-    assert found.pop(name.partition("-")[0]) > 0.9
-    assert max(found.values()) < 0.6
+            logits = model(as_input(torch.from_numpy(pictures))).numpy()
+        precision[scenes] = average_precision_score(labels, logits, average="macro")
+    assert precision.pop(name.partition("-")[0]) > 0.9
+    assert max(precision.values()) < 0.6
 
 
 def test_pretraining_gives_the_same_bytes_and_learns():
     first, second = (pretraining.pretrain("digits-0", images=100) for _ in range(2))
-    untrained = make_model(
-        "convnet", SHAPE, len(CLASS_NAMES), seed=pretraining.PRETRAINING_SEED
-    ).state_dict()
-    for name, value in first.items():
-        assert torch.equal(value, second[name])
+    other = pretraining.pretrain("digits-1", images=100)
+    seed = pretraining.PRETRAINING_SEED
+    untrained = make_model("convnet", SHAPE, len(CLASS_NAMES), seed=seed).state_dict()
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
     weight = "stages.0.0.weight"
-    assert not torch.equal(first[weight], untrained[weight])
-    assert not torch.equal(
-        first[weight], pretraining.pretrain("digits-1", images=100)[weight]
-    )
+    for state in (untrained, other):
+        assert not torch.equal(first[weight], state[weight])
     assert first.keys() == embedded("digits-0").keys()
     small, scale = packed(first)[weight]
     assert small.dtype == torch.int8 and scale.shape == (16, 1, 1, 1)
@@ -121,41 +116,28 @@ def test_pretraining_gives_the_same_bytes_and_learns():
 def test_a_run_begins_with_them_and_with_a_head_of_its_own():
     data = load_dataset("digits49tiny")
     plain, learned, other = (
-        initial_model(
-            RunConfig(dataset="digits49tiny", weights=weights, seed=seed), data
-        )
-        for weights, seed in ((NONE, 0), ("digits", 0), ("digits", 6))
+        initial_model(RunConfig(dataset="digits49tiny", weights=name, seed=seed), data)
+        for name, seed in ((NONE, 0), ("digits", 0), ("digits", 6))
     )
-    for name, value in below_head(learned).items():
+    for name, value in below_head(learned.state_dict()).items():
         assert torch.equal(value, embedded("digits-0")[name])
         assert torch.equal(other.state_dict()[name], embedded("digits-1")[name])
     assert learned.head.weight.shape == (49, 128)
-    assert torch.equal(
-        learned.head.weight, plain.head.weight
-    )  # the seed's, whatever the weights
+    # the seed's, whatever the weights
+    assert torch.equal(learned.head.weight, plain.head.weight)
     assert not torch.equal(learned.head.weight, other.head.weight)
 
 
-@pytest.mark.parametrize(
-    "dataset", ["digits70seq", "digits49seq", TINY, "digits49tiny"]
-)
+@pytest.mark.parametrize("dataset", ["digits70seq", "digits49tiny"])
 def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
-    assert RunConfig(dataset=dataset).resolved["weights"] == "digits"
-    assert (
-        RunConfig(dataset=dataset).hash
-        == RunConfig(dataset=dataset, weights="digits").hash
-    )
+    plain = RunConfig(dataset=dataset)
+    assert plain.resolved["weights"] == "digits"
+    assert plain.hash == RunConfig(dataset=dataset, weights="digits").hash
     assert RunConfig(dataset=dataset, weights=NONE).resolved["weights"] == NONE
-    for model, weights in (
-        ("resnet18", NONE),
-        ("resnet101", "IMAGENET1K_V1"),
-        ("mlp", NONE),
-    ):
+    usual = {"resnet18": NONE, "resnet101": "IMAGENET1K_V1", "mlp": NONE}
+    for model, weights in usual.items():
         assert RunConfig(dataset=dataset, model=model).resolved["weights"] == weights
-    for single in (
-        "imbal-digits",
-        "imbal-colour-digits",
-    ):  # with nothing, as the paper's
+    for single in ("imbal-digits", "imbal-colour-digits"):  # as the paper's
         assert RunConfig(dataset=single).resolved["weights"] == NONE
     for weights, stages in (
         (None, 3),
@@ -169,19 +151,14 @@ def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
     "model", ["convnet_attention_consistency", "convnet_rnn_attention"]
 )
 def test_networks_with_attention_begin_with_the_same_convolutions(model):
-    learned = initial_model(RunConfig(dataset=TINY, model=model), load_dataset(TINY))
-    plain = initial_model(
-        RunConfig(dataset=TINY, model=model, weights=NONE), load_dataset(TINY)
-    )
-    expected = {
-        k: v for k, v in embedded("digits-0").items() if not k.startswith("stages.3.")
-    }
+    data, config = load_dataset(TINY), RunConfig(dataset=TINY, model=model)
+    learned = initial_model(config, data).state_dict()
+    plain = initial_model(replace(config, weights=NONE), data).state_dict()
+    expected = below_head(embedded("digits-0"))
     own = {"weighting.positives", "weighting.samples"}
     assert expected.keys() == below_head(learned).keys() - own
-    for name, value in expected.items():
-        assert torch.equal(value, learned.state_dict()[name])
-    for name, value in learned.state_dict().items():
-        assert torch.equal(value, plain.state_dict()[name]) or name in expected
+    for name, value in learned.items():
+        assert torch.equal(value, expected.get(name, plain[name]))
 
 
 def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
@@ -200,21 +177,16 @@ def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
 
 
 def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(
-        pretraining, "pretrain", partial(pretraining.pretrain, images=40)
-    )
+    quick = partial(pretraining.pretrain, images=40)
+    monkeypatch.setattr(pretraining, "pretrain", quick)
     monkeypatch.setitem(EMBEDDED, "digits-0", tmp_path / "new" / "digits.pth")
     assert main(["pretrain", "digits-0"]) == 0
     assert str(tmp_path) in capsys.readouterr().out
-    model = make_model("convnet", SHAPE, 70, seed=0, weights="digits")
-    assert torch.equal(
-        model.stages[0][0].weight, embedded("digits-0")["stages.0.0.weight"]
-    )
+    first = make_model("convnet", SHAPE, 70, seed=0, weights="digits").stages[0][0]
+    assert torch.equal(first.weight, embedded("digits-0")["stages.0.0.weight"])
     assert main(["pretrain", "letters"]) == 1
     assert "known: digits-0, digits-1, " in capsys.readouterr().err
-    with pytest.raises(
-        ValueError, match=r"expected the \d+ tensors of convnet, but 1 are missing"
-    ):
+    with pytest.raises(ValueError, match=r"\d+ tensors of convnet, but 1 are missing"):
         make_model("convnet", (28, 28, 1), 10, seed=0, weights="digits")
 
 
@@ -224,32 +196,17 @@ def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
 def rows(values):
     """Rows of one score: {(weights, method): a value for each seed}."""
     cells = [
-        {
-            "weights": weights,
-            "method": method,
-            "seed": seed,
-            "value": value,
-            "published": theirs,
-        }
+        {"weights": weights, "method": method, "seed": seed, "value": value}
         for (weights, method), scores in values.items()
         for seed, value in enumerate(scores)
-        for theirs in [{"PRS": 55.3, "CRS": 50.2}[method]]
     ]
-    cell = {
-        "dataset": TINY,
-        "stands_for": "COCOseq",
-        "measure": "score",
-        "group": "overall",
-    }
-    return pd.DataFrame(cells).assign(**cell, metric="mAP")
+    frame = pd.DataFrame(cells).assign(dataset=TINY, stands_for="COCOseq")
+    frame = frame.assign(measure="score", group="overall", metric="mAP")
+    return frame.assign(published=frame["method"].map({"PRS": 55.3, "CRS": 50.2}))
 
 
-GIVEN = {
-    ("none", "CRS"): [50, 52],
-    ("none", "PRS"): [44, 45],
-    ("digits", "CRS"): [70, 71],
-    ("digits", "PRS"): [69, 72, 70],
-}
+GIVEN = {("none", "CRS"): [50, 52], ("none", "PRS"): [44, 45]}
+GIVEN |= {("digits", "CRS"): [70, 71], ("digits", "PRS"): [69, 72, 70]}
 
 
 def test_shifts_say_how_far_a_distance_moves():
@@ -262,22 +219,20 @@ def test_shifts_say_how_far_a_distance_moves():
 
 
 def test_the_paper_stands_apart():
-    found = pretraining.with_paper(rows(GIVEN))
-    apart = found[found["weights"] == "ImageNet [paper]"]
-    assert apart.set_index("method")["published"].to_dict() == {
-        "CRS": 50.2,
-        "PRS": 55.3,
-    }
+    frame = pretraining.with_paper(rows(GIVEN))
+    apart = frame[frame["weights"] == "ImageNet [paper]"]
+    theirs = apart.set_index("method")["published"].to_dict()
+    assert theirs == {"CRS": 50.2, "PRS": 55.3}
     assert len(apart) == 2 and apart["value"].isna().all()
-    assert found.loc[found["value"].notna(), "published"].isna().all()
-    assert found["weights"].iloc[-1] == "ImageNet [paper]"
+    assert frame.loc[frame["value"].notna(), "published"].isna().all()
+    assert frame["weights"].iloc[-1] == "ImageNet [paper]"
 
 
 def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     """From random weights PRS is below CRS, from learned ones above, and both forget alike."""
     fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": list(range(5))}
-    table = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
-    wanted = table + configs(**fixed, schedule=[(0, 1, 3, 2)], weights=[NONE, "digits"])
+    asked = configs(**fixed, weights=[NONE, "turned_digits", "digits"])
+    asked += configs(**fixed, schedule=[(0, 1, 3, 2)], weights=[NONE, "digits"])
 
     def score(config):
         lead = (-0.05 if config.weights == NONE else 0.03) * (config.method == "PRS")
@@ -285,10 +240,9 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
         return fake_run(config, lambda rows: np.full(len(rows), level))
 
     some = {name: CLAIMS[name] for name in ("above_crs", "schedules_crs", "tail_crs")}
-    monkeypatch.setattr(
-        pretraining.ledger, "decide", partial(pretraining.ledger.decide, claims=some)
-    )
-    decided = pretraining.decide([score(config) for config in wanted], wanted)
+    decide = partial(pretraining.ledger.decide, claims=some)
+    monkeypatch.setattr(pretraining.ledger, "decide", decide)
+    decided = pretraining.decide([score(config) for config in asked], asked)
     claims = decided.set_index(["claim", "weights"])
     for claim in ("above_crs", "schedules_crs"):
         assert claims.loc[(claim, "random"), "verdict"] == "does not hold"
@@ -296,27 +250,16 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     assert claims.loc[("above_crs", "digits"), "effect"] == pytest.approx(3)
     assert "not run" not in set(decided["verdict"])
     differing = pretraining.differing_verdicts(decided)
-    assert list(differing) == [
-        "claim",
-        "data",
-        "random",
-        "turned digits",
-        "digits",
-        "paper",
-    ]
-    rows = differing.set_index("claim")
-    assert (
-        rows.loc["PRS outperforms CRS", "random"]
-        == "-5.0 [-5.0, -5.0] points: does not hold"
-    )
-    assert (
-        rows.loc["PRS outperforms CRS", "digits"] == "+3.0 [+3.0, +3.0] points: holds"
-    )
-    assert (
-        rows.loc["PRS outperforms CRS in every schedule", "turned digits"] == "not run"
-    )
+    weights = ["random", "turned digits", "digits"]
+    assert list(differing) == ["claim", "data", *weights, "paper"]
+    cells = differing.set_index("claim")
+    above = cells.loc["PRS outperforms CRS"]
+    assert above["random"] == "-5.0 [-5.0, -5.0] points: does not hold"
+    assert above["digits"] == "+3.0 [+3.0, +3.0] points: holds"
+    every = cells.loc["PRS outperforms CRS in every schedule"]
+    assert every["turned digits"] == "not run"
     same = decided.groupby("statement")["verdict"].nunique() == 1
-    assert same.any() and not set(rows.index) & set(same[same].index)
+    assert same.any() and not set(cells.index) & set(same[same].index)
 
 
 def test_rows_tell_weights_apart_and_examples_their_labels():

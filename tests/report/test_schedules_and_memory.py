@@ -22,38 +22,28 @@ def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
 
 
 def cell(rows, measure="score", group="overall", metric="mAP", **where):
-    found = rows[
-        (rows["measure"] == measure)
-        & (rows["group"] == group)
-        & (rows["metric"] == metric)
-    ]
+    where |= {"measure": measure, "group": group, "metric": metric}
     for name, value in where.items():
-        found = found[found[name] == value]
-    assert len(found) == 1
-    return found.iloc[0]
+        rows = rows[rows[name] == value]
+    assert len(rows) == 1
+    return rows.iloc[0]
 
 
 def test_the_papers_schedules_without_the_standard_one():
-    coco, nus = (
-        settings.permuted_schedules(n, 9) for n in ("digits70seq", "digits49seq")
-    )
-    assert coco == [
-        (0, 1, 3, 2),
-        (2, 3, 0, 1),
-        (3, 1, 0, 2),
-        (1, 0, 3, 2),
-    ]  # Table 2's first
+    coco = settings.permuted_schedules("digits70seq", 9)  # Table 2's first
+    assert coco == [(0, 1, 3, 2), (2, 3, 0, 1), (3, 1, 0, 2), (1, 0, 3, 2)]
+    nus = settings.permuted_schedules("digits49seq", 9)
     assert nus == [(0, 1, 2, 3, 4, 5), (1, 2, 0, 5, 3, 4), (5, 2, 0, 3, 1, 4)]
     assert settings.permuted_schedules("digits70tiny", 0) == []
 
 
 def test_sizes_are_whole_and_find_the_papers():
     assert settings.memory_sizes("digits49seq", [0.5, 1.5]) == [166, 500]
+    sizes = {"digits49seq": (500, 166, 333), "digits70tiny": (75, 50, 25)}
     scores = [
-        scores_of("digits49seq", "PRS", 0.5, memory=size) for size in (500, 166, 333)
-    ]
-    scores += [
-        scores_of("digits70tiny", "PRS", 0.5, memory=size) for size in (75, 50, 25)
+        scores_of(name, "PRS", 0.5, memory=size)
+        for name in sizes
+        for size in sizes[name]
     ]
     rows = settings.scores_by_memory(pd.concat(scores))
     shown = rows.drop_duplicates(["dataset", "memory"])["memory"].tolist()

@@ -44,17 +44,16 @@ def test_the_search_is_the_one_that_the_paper_profile_shows(monkeypatch):
 
 def test_distances_by_hand():
     rows = pd.DataFrame(
-        {"schedule": ["a"] * 4 + ["b"] * 2, "trained_tasks": [1, 1, 2, 2, 1, 2]}
+        {"schedule": list("aaaabb"), "trained_tasks": [1, 1, 2, 2, 1, 2]}
     )
     rows = rows.assign(method="CRS", value=[10.0, 14.0, 20.0, 20.0, 15.0, 24.0])
-    rows["published"] = [15.0, 15.0, 24.0, 24.0, 15.0, 24.0]
-    found = single_label.distances(rows)
-    assert found["schedule"].tolist() == ["b", "a"]
-    assert found["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])
-    assert found["largest"].tolist() == [0, 4]
-    assert single_label.search_sentences(found, within=3)[0].startswith(
-        "1 of these 2 orders"
-    )
+    rows["published"] = rows["trained_tasks"].map({1: 15.0, 2: 24.0})
+    table = single_label.distances(rows)
+    assert table["schedule"].tolist() == ["b", "a"]
+    assert table["rms"].tolist() == pytest.approx([0, np.sqrt((3**2 + 4**2) / 2)])
+    assert table["largest"].tolist() == [0, 4]
+    said = single_label.search_sentences(table, within=3)
+    assert said[0].startswith("1 of these 2 orders")
 
 
 def test_random_orders_are_different_and_repeatable():
@@ -78,52 +77,37 @@ def test_the_papers_numbers_stand_beside_ours(trained):
 
 
 def test_table_and_sentences():
-    grid = {"dataset": TINY, "method": ["Multitask", "CRS", "PRS"], "seed": [0, 1]}
-    orders = [None, schedule_of(ORDER)]
-    wanted = [config for order in orders for config in configs(**grid, schedule=order)]
-    rng = np.random.default_rng(0)
-    runs = [fake_run(config, lambda rows: rng.random(len(rows))) for config in wanted]
-    rows = single_label.accuracies(wanted, runs)
-    table = single_label.accuracy_table(rows)
-    drawn = single_label.DRAWN
     methods = ["Multitask", "CRS", "PRS"]
-    assert list(table.index) == [
-        (o, m) for o in ("paper", drawn, ORDER) for m in methods
-    ]
-    assert table.loc[("paper", "PRS")].tolist() == [
-        "21.46",
-        "40.04",
-        "31.30",
-        "57.84",
-        "68.45",
-    ]
+    grid = {"dataset": TINY, "method": methods, "seed": [0, 1]}
+    asked = configs(**grid) + configs(**grid, schedule=schedule_of(ORDER))
+    rng = np.random.default_rng(0)
+    runs = [fake_run(config, lambda rows: rng.random(len(rows))) for config in asked]
+    rows = single_label.accuracies(asked, runs)
+    table = single_label.accuracy_table(rows)
+    orders = ("paper", single_label.DRAWN, ORDER)
+    assert list(table.index) == [(order, name) for order in orders for name in methods]
+    theirs = ["21.46", "40.04", "31.30", "57.84", "68.45"]
+    assert table.loc[("paper", "PRS")].tolist() == theirs
     assert table.loc[(ORDER, "Multitask")].tolist()[:4] == [""] * 4
-    ours = rows[(rows["order"] == ORDER) & (rows["method"] == "CRS")]
-    last = ours[ours["trained_tasks"] == 5]["value"]
-    assert (
-        table.loc[(ORDER, "CRS"), "after task 5"]
-        == f"{last.mean():.1f} ± {last.std():.1f}"
-    )
+    last = rows[(rows["order"] == ORDER) & (rows["trained_tasks"] == 5)]
+    by_hand = last.pivot(index="seed", columns="method", values="value")
+    crs = by_hand["CRS"]
+    shown = f"{crs.mean():.1f} ± {crs.std():.1f}"
+    assert table.loc[(ORDER, "CRS"), "after task 5"] == shown
     gaps = single_label.task_contrasts(rows, "PRS", "CRS")
     assert len(gaps) == 10
-    by_hand = rows.pivot_table(
-        index=["order", "trained_tasks", "seed"], columns="method", values="value"
-    )
-    difference = (by_hand["PRS"] - by_hand["CRS"])[ORDER, 5].mean()
-    row = gaps[(gaps["order"] == ORDER) & (gaps["trained_tasks"] == 5)].iloc[0]
-    assert row["difference"] == pytest.approx(difference)
-    assert row["published"] == pytest.approx(68.45 - 52.57)
-    assert "in the paper by +15.9." in row["sentence"]
+    gap = gaps.set_index(["order", "trained_tasks"]).loc[(ORDER, 5)]
+    assert gap["difference"] == pytest.approx((by_hand["PRS"] - crs).mean())
+    assert gap["published"] == pytest.approx(68.45 - 52.57)
+    assert "in the paper by +15.9." in gap["sentence"]
 
 
 def test_spread_and_variants_in_sentences(trained):
-    last = trained[trained["trained_tasks"] == 5].pivot(
-        index="schedule", columns="method", values="value"
-    )
-    better = (last["PRS"] > last["CRS"]).sum()
-    assert f"PRS is above CRS in {better} of 2 orders" in single_label.lead_sentence(
-        trained
-    )
+    last = trained[trained["trained_tasks"] == 5]
+    accuracy = last.pivot(index="schedule", columns="method", values="value")
+    better = (accuracy["PRS"] > accuracy["CRS"]).sum()
+    said = single_label.lead_sentence(trained)
+    assert f"PRS is above CRS in {better} of 2 orders" in said
     prs = trained[trained["method"] == "PRS"]
     more = prs.assign(value=prs["value"] + 2 * (prs["trained_tasks"] == 5))
     assert "is +2.0 points" in single_label.variant_sentence(prs, more)
