@@ -145,7 +145,6 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     level: float = 0.95
     missing: str = "train"
     device: str = "cpu"

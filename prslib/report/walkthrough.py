@@ -43,7 +43,6 @@ RHO_MARKERS = "oDs^vP"
 class Settings(notebook.Settings):
     """Parameters of the notebook, which explains them."""
 
-    profile: str = "quick"
     rho: float = 0.0
     memory_size: int = 12
     seed: int = 73
