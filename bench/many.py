@@ -27,7 +27,7 @@ import matplotlib.pyplot as plt
 from prslib.experiments.pool import gpu_share, process_count
 from prslib.paths import figures_dir
 from prslib.report.style import STYLE
-from prslib.training.config import configs
+from prslib.training.grids import configs
 from prslib.training.run import run
 
 DATASET = "imbal-digits"

@@ -107,7 +107,7 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import join_panels
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
     shown = architectures.in_order(offline[offline["dataset"] == name])

@@ -76,7 +76,7 @@ import matplotlib.pyplot as plt
 
 from prslib.report.deviations import MEASURES, memory_mix, plot_mix
 from prslib.report.style import STYLE, join_panels
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 plt.style.use(STYLE)
 mix = memory_mix(settings.dataset, settings.varied_seeds, settings.rho)

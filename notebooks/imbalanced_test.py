@@ -44,7 +44,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import imbalanced_test
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 settings = imbalanced_test.Settings.read(globals())
 configs = imbalanced_test.runs(settings)

@@ -43,7 +43,7 @@ device: str = "cpu"  # cpu or cuda
 # %%
 from prslib import METHODS
 from prslib.report import inter_task
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 settings = inter_task.Settings.read(globals())
 configs = inter_task.runs(settings)

@@ -130,7 +130,7 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import join_panels, plot_groups
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 for name in settings.dataset:

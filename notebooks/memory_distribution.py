@@ -43,7 +43,7 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib.report import memory_distribution
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 settings = memory_distribution.Settings.read(globals())
 memories = memory_distribution.memories(settings)

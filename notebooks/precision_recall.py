@@ -41,7 +41,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import precision_recall
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 settings = precision_recall.Settings.read(globals())
 configs = precision_recall.runs(settings)
@@ -94,7 +94,7 @@ for name in settings.dataset:
 # %%
 from prslib.report.precision_recall import plot_precision_recall
 from prslib.report.style import contrast_panels, join_panels
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 3, figsize=(11, 4.5), sharey=True)

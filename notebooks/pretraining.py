@@ -60,7 +60,7 @@ from IPython.display import Markdown, display
 
 from prslib import run_all
 from prslib.report.style import STYLE, join_panels
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 plt.style.use(STYLE)
 runs, count = run_all(configs, device=settings.device), seeds_told(settings.seeds)

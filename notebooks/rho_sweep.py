@@ -66,7 +66,7 @@ rows = rows[rows["measure"] == "score"]
 # %%
 from prslib.report.rho_sweep import plot_sweep
 from prslib.report.style import join_panels
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["group"] == "overall")]

@@ -47,7 +47,7 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import tail_forgetting
-from prslib.training.config import seeds_told
+from prslib.training.grids import seeds_told
 
 settings = tail_forgetting.Settings.read(globals())
 configs = tail_forgetting.runs(settings)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # what editors and type checkers see
     from prslib.samplers import SAMPLERS as SAMPLERS, Sampler as Sampler
     from prslib.samplers import make_sampler as make_sampler
     from prslib.training.config import Run as Run, RunConfig as RunConfig
-    from prslib.training.config import configs as configs, configs_of as configs_of
-    from prslib.training.config import paired as paired
+    from prslib.training.grids import configs as configs, configs_of as configs_of
+    from prslib.training.grids import paired as paired
     from prslib.training.methods import METHODS as METHODS, register as register
     from prslib.training.run import run as run
 
@@ -41,7 +41,8 @@ _NAMES = {
     "prslib.models.networks": ("make_model",),
     "prslib.report.statistics": ("compare",),
     "prslib.samplers": ("SAMPLERS", "Sampler", "make_sampler"),
-    "prslib.training.config": ("Run", "RunConfig", "configs", "configs_of", "paired"),
+    "prslib.training.config": ("Run", "RunConfig"),
+    "prslib.training.grids": ("configs", "configs_of", "paired"),
     "prslib.training.methods": ("METHODS", "register"),
     "prslib.training.run": ("run",),
 }

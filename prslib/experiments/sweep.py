@@ -22,7 +22,8 @@ from prslib.checks import whole
 from prslib.experiments.pool import check_hashes, make_pool, progress_stream
 from prslib.experiments.store import CHECKPOINT, FAILURE, LOCK, Store, describe
 from prslib.training import round_alike
-from prslib.training.config import SAVE_EVERY, Run, RunConfig, check_all
+from prslib.training.config import SAVE_EVERY, Run, RunConfig
+from prslib.training.grids import check_all
 from prslib.training.methods import registered, with_registered
 
 POLL = 0.5  # seconds after which Ctrl-C and the locks of other processes are looked at

@@ -12,7 +12,8 @@ from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import draw_marks, looks_like
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
-from prslib.training.config import Run, RunConfig, configs, paired
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs, paired
 from prslib.training.methods import METHODS
 
 OFFLINE = next(name for name, method in METHODS.items() if method.offline)

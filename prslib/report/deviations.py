@@ -16,7 +16,8 @@ from prslib.report.statistics import DECIDING, spread
 from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
-from prslib.training.config import Run, RunConfig, configs
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs
 from prslib.training.replay import seeds_of, stream
 
 

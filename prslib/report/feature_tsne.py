@@ -13,7 +13,8 @@ from prslib.datasets.curation import feature_rows
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import GROUP_MARKERS
-from prslib.training.config import Run, RunConfig, configs, paired
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs, paired
 
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
 CLASS_COLOURS = (

@@ -14,7 +14,8 @@ from prslib.report.notebook import several
 from prslib.report.statistics import NEITHER, spread
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import contrasts, seed_gaps
-from prslib.training.config import Run, RunConfig, configs, paired
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs, paired
 from prslib.training.methods import METHODS
 
 # the methods that the paper's figures compare PRS with, and find below it, by data set

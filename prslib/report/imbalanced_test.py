@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.training.config import RunConfig, configs_of
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs_of
 
 
 @dataclass(frozen=True)

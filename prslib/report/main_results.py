@@ -15,7 +15,8 @@ from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, MARKERS
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
-from prslib.training.config import Run, RunConfig, configs, configs_of, paired
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs, configs_of, paired
 from prslib.training.methods import METHODS
 
 # training images of COCOseq

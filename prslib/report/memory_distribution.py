@@ -13,7 +13,8 @@ from prslib.experiments.sweep import run_all
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, HUES, draw_marks, in_order, looks_of
-from prslib.training.config import RunConfig, configs_of, paired
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs_of, paired
 from prslib.training.methods import METHODS
 from prslib.training.replay import without_training
 

@@ -14,7 +14,8 @@ from prslib.report import ledger, notebook
 from prslib.report.notebook import several
 from prslib.report.observations import observe
 from prslib.report.tables import beside, contrasts, final, scores_of
-from prslib.training.config import Run, RunConfig, configs_of, paired
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs_of, paired
 
 # the training of the embedded weights
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20

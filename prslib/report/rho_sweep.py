@@ -12,7 +12,8 @@ from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import draw_curves, looks_like
 from prslib.report.tables import METRICS
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs
 from prslib.training.replay import stream, without_training
 
 LOOKS = looks_like(METRICS)

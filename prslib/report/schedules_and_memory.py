@@ -11,7 +11,8 @@ from prslib.datasets import DATASETS, load_dataset
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.tables import beside, final
-from prslib.training.config import RunConfig, configs_of, paired
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs_of, paired
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
 # schedule stands in the table of memory sizes, and its forgetting in the main table

@@ -19,7 +19,8 @@ from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, STAR, in_order
 from prslib.report.tables import beside, contrasts
-from prslib.training.config import Run, RunConfig, configs
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 
 TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}

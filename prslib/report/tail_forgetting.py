@@ -14,7 +14,8 @@ from prslib.report.datasets import class_statistics
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, in_order
 from prslib.report.tables import labels_of
-from prslib.training.config import Run, RunConfig, configs_of
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs_of
 from prslib.training.methods import METHODS
 
 METRICS = ("AP", "F1")

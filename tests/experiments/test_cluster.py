@@ -19,7 +19,8 @@ import pytest
 from prslib.experiments import pool, sweep
 from prslib.experiments.store import Store
 from prslib.paths import project_root
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs
 from prslib.training.methods import METHODS, Method, _added
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}

@@ -10,7 +10,8 @@ from prslib.experiments import cost
 from prslib.experiments.cost import blanks_for_missing, measure_step, plan, steps_of
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs
 from prslib.training.run import run
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}

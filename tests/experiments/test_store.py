@@ -28,7 +28,8 @@ from prslib.experiments.store import (
     table,
 )
 from prslib.experiments.sweep import run_all
-from prslib.training.config import Run, RunConfig, configs
+from prslib.training.config import Run, RunConfig
+from prslib.training.grids import configs
 
 CONFIG = RunConfig(dataset="digits70tiny", rho=0.1)
 

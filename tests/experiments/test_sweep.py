@@ -13,7 +13,8 @@ import pytest
 from prslib.experiments import pool, sweep
 from prslib.experiments.store import CHECKPOINT, FAILURE, Store, inventory
 from prslib.paths import project_root
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs
 
 MLP = {"dataset": "imbal-digits-tiny", "batch_size": 30}
 

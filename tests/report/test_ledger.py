@@ -11,7 +11,7 @@ from prslib.report import ledger, topics
 from prslib.report.claims import CLAIMS
 from prslib.report.observations import observe, published_observations, settings_of
 from prslib.report.statistics import DECIDING, VERDICTS
-from prslib.training.config import configs
+from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 
 TINY = "digits70tiny"

@@ -5,7 +5,7 @@ import numpy as np
 from fake_runs import fake_run
 
 from prslib.report.main_results import Settings, by_images, plot_by_images, runs
-from prslib.training.config import configs
+from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 
 NAMES = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini"]

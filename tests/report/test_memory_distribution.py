@@ -9,7 +9,7 @@ from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
 from prslib.report import memory_distribution as shares
 from prslib.report.memory_distribution import plot_class_shares, plot_group_shares
-from prslib.training.config import configs
+from prslib.training.grids import configs
 from prslib.training.run import run
 
 TINY = "imbal-digits-tiny"

@@ -19,7 +19,8 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, packed, read_state
 from prslib.report import pretraining
 from prslib.report.claims import CLAIMS
 from prslib.report.tables import average, seed_gaps
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs
 from prslib.training.learner import as_input
 from prslib.training.run import initial_model
 

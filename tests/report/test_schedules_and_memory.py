@@ -4,7 +4,8 @@ import pytest
 from fake_runs import fake_run
 
 from prslib.report import schedules_and_memory as settings
-from prslib.training.config import RunConfig, configs
+from prslib.training.config import RunConfig
+from prslib.training.grids import configs
 
 
 def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):

@@ -10,7 +10,7 @@ from prslib.report.claims import CLAIMS, METRICS, Scores
 from prslib.report.ledger import corrected
 from prslib.report.tables import final, scores_of
 from prslib.training import versions
-from prslib.training.config import configs
+from prslib.training.grids import configs
 
 DATASET = "digits70tiny"
 METHODS = ["CRS", "PRS"]

@@ -1,0 +1,146 @@
+"""Make grids of configurations: every combination, and pairs of values."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+from prslib.checks import expected
+from prslib.datasets import load_dataset
+from prslib.training.config import RunConfig
+
+
+def configs(**fields: Any) -> list[RunConfig]:
+    """Make the configurations of a grid, one for each combination of listed values.
+
+    Parameters
+    ----------
+    **fields
+        Fields of `RunConfig`; a list or range stands for one run of each of its values.
+
+    Returns
+    -------
+    list of RunConfig
+        In the order of the fields, the last one changing fastest; each run once.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As in `RunConfig`; ValueError also if a field is unknown.
+
+    Examples
+    --------
+    >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
+    [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
+    """
+    names = list(RunConfig.__dataclass_fields__)
+    if unknown := sorted(set(fields) - set(names)):
+        what = f"fields of RunConfig ({', '.join(names)})"
+        raise ValueError(expected(what, ", ".join(unknown)))
+    values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
+    rows = [dict(zip(fields, row, strict=True)) for row in product(*values)]
+    made = [RunConfig(**row) for row in rows]
+    check_all(made)
+    first = {}
+    for config in made:
+        first.setdefault(config.hash, config)
+    return list(first.values())
+
+
+def check_all(configs: Iterable[RunConfig]) -> None:
+    """Raise ValueError where a configuration does not fit its data set."""
+    load = lru_cache(partial(load_dataset, images=False))
+    for config in configs:
+        config.check(load(config.dataset))
+
+
+def configs_of(
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    costly: Sequence[str] = (),
+    costly_seeds: Sequence[int] = (),
+    **fields: Any,
+) -> list[RunConfig]:
+    """Make configurations of several methods, the costly with fewer seeds (Table 1).
+
+    The paper has five seeds, and three for GSS "due to its computational complexity".
+
+    Parameters
+    ----------
+    methods, seeds : sequence of str, sequence of int
+        Keys of `METHODS`, and the seeds for which each of them is run.
+    costly, costly_seeds : sequence of str, sequence of int
+        The methods and data sets that take other seeds, and these; other names are
+        ignored.
+    **fields
+        Further fields, as in `configs`.
+
+    Returns
+    -------
+    list of RunConfig
+        The costly methods first, as their runs take longest.
+
+    Raises
+    ------
+    ValueError
+        If a costly method has no seed, or as in `configs`.
+
+    Examples
+    --------
+    >>> made = configs_of(["CRS", "GSS"], [0, 1], ["GSS"], [0], dataset="digits70tiny")
+    >>> [(config.method, config.seed) for config in made]
+    [('GSS', 0), ('CRS', 0), ('CRS', 1)]
+    """
+    datasets = fields.get("dataset")
+    if isinstance(datasets, list):
+        others = {key: value for key, value in fields.items() if key != "dataset"}
+        each = partial(configs_of, methods, seeds, costly, costly_seeds, **others)
+        return [config for name in datasets for config in each(dataset=name)]
+    slow = [name for name in methods if name in costly or datasets in costly]
+    if slow and not costly_seeds:
+        what = f"costly_seeds of {', '.join(slow)}"
+        raise ValueError(expected(what, "none"))
+    usual = [name for name in methods if name not in slow]
+    made = configs(**fields, method=slow, seed=list(costly_seeds))
+    return made + configs(**fields, method=usual, seed=list(seeds))
+
+
+def paired(**fields: Sequence) -> list[dict]:
+    """Pair lists of values: the first of every field, then the second, and so on.
+
+    Parameters
+    ----------
+    **fields
+        Lists of one length.
+
+    Returns
+    -------
+    list of dict
+        One for each place in the lists.
+
+    Raises
+    ------
+    ValueError
+        If the lists differ in length.
+
+    Examples
+    --------
+    >>> paired(dataset=["cocoseq", "nuswideseq"], rho=[-0.03, 0.02])[1]
+    {'dataset': 'nuswideseq', 'rho': 0.02}
+    """
+    lengths = {name: len(values) for name, values in fields.items()}
+    if len(set(lengths.values())) > 1:
+        got = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+        raise ValueError(expected("one value of each for every data set", got))
+    rows = zip(*fields.values(), strict=True)
+    return [dict(zip(fields, row, strict=True)) for row in rows]
+
+
+def seeds_told(
+    seeds: Sequence[int], costly: Sequence[str] = (), costly_seeds: Sequence[int] = ()
+) -> str:
+    """Return how many seeds a figure shows, for its caption: "3 seeds (GSS: 1)"."""
+    text = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+    if costly and len(costly_seeds) != len(seeds):
+        text += f" ({', '.join(costly)}: {len(costly_seeds)})"
+    return text
