@@ -31,12 +31,12 @@ def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
         ) from error
 
 
-def one_of(name: str, value: str, known: Iterable[str]) -> str:
+def one_of(name: str, value: str, names: Iterable[str]) -> str:
     """Return a name; raise ValueError, which lists the known ones, for any other."""
-    known = list(known)
-    if value not in known:
+    names = list(names)
+    if value not in names:
         raise ValueError(
-            f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(known))}"
+            f"unknown {name} {value!r}; known {name}s: {', '.join(sorted(names))}"
         )
     return value
 

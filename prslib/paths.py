@@ -41,19 +41,19 @@ def cache_dir() -> Path:
     return Path(os.environ.get(variable) or usual) / "prslib"
 
 
-def data_dir(wanted: str = "what `python -m prslib prepare --help` names") -> Path:
-    """Return ``PRSLIB_DATA``, the folder of downloads; errors say that ``wanted`` belongs there."""
+def data_dir(files: str = "what `python -m prslib prepare --help` names") -> Path:
+    """Return ``PRSLIB_DATA``, the folder of downloads; errors say that ``files`` belong there."""
     named = os.environ.get("PRSLIB_DATA")
     if not named:
         raise FileNotFoundError(
             "expected the environment variable PRSLIB_DATA to name the folder of downloaded data "
-            f"sets, it is not set; set it (`make figures DATA=/path`) and put there {wanted}"
+            f"sets, it is not set; set it (`make figures DATA=/path`) and put there {files}"
         )
     folder = project_root() / named
     if not folder.is_dir():
         raise FileNotFoundError(
             f"expected PRSLIB_DATA to name a folder, got {folder}, which is none; create it and "
-            f"put there {wanted}"
+            f"put there {files}"
         )
     return folder
 

@@ -73,12 +73,12 @@ def class_merges(
                 f"than {min_classes} classes); ask for more groups, lower min_classes, "
                 "or leave out classes that never occur with others"
             )
-        found = (
+        numbers = (
             int(together[first, second]),
             int(apart[first, second]),
             score[first, second],
         )
-        merges.append(Merge(groups[first], groups[second], *found))
+        merges.append(Merge(groups[first], groups[second], *numbers))
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
         touched = np.delete(touched, second, axis=1)

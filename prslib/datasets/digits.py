@@ -56,7 +56,7 @@ def fill_with_singles(
 def read_profiles(text: str) -> tuple[TaskProfile, ...]:
     """Read tasks: class frequencies | images with 1, 2, ... labels; the next task."""
     return tuple(
-        TaskProfile(*(tuple(map(int, part.split())) for part in task.split("|")))
+        TaskProfile(*(tuple(map(int, counts.split())) for counts in task.split("|")))
         for task in text.split(";")
     )
 
@@ -110,20 +110,20 @@ def draw_labels(
     # Images with many labels are drawn first. An image's classes are drawn without
     # replacement, weighted by the images that each class still lacks; those with one
     # label take what is left.
-    left = class_freq.copy()  # (C,) images that each class still lacks
+    shortage = class_freq.copy()  # (C,) images that each class still lacks
     counts = labels_per_image.copy()
     rows = []
     if connected:  # the first C - 1 two-label images are a random tree over the classes
-        rows = _draw_tree(left, rng)
+        rows = _draw_tree(shortage, rng)
         counts[1] -= len(rows)
-        left -= np.bincount(np.concatenate(rows), minlength=len(left))
+        shortage -= np.bincount(np.concatenate(rows), minlength=len(shortage))
     for size in range(len(counts), 1, -1):
         for _ in range(counts[size - 1]):
-            row = _draw_classes(left, size, rng)
-            left[row] -= 1
+            row = _draw_classes(shortage, size, rng)
+            shortage[row] -= 1
             rows.append(row)
-    rows += [np.array([c]) for c in np.repeat(np.arange(len(left)), left)]
-    labels = np.zeros((len(rows), len(left)), dtype=bool)
+    rows += [np.array([c]) for c in np.repeat(np.arange(len(shortage)), shortage)]
+    labels = np.zeros((len(rows), len(shortage)), dtype=bool)
     labels[
         np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
         np.concatenate(rows),
@@ -131,12 +131,16 @@ def draw_labels(
     return rng.permutation(labels)
 
 
-def _draw_classes(left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def _draw_classes(
+    shortage: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
     """Draw distinct classes, weighted by the images that each still lacks."""
-    # The smallest of exponential times with rates `left` are a weighted draw without
+    # The smallest of exponential times with rates `shortage` are a weighted draw without
     # replacement.
-    times = np.full(len(left), np.inf)
-    np.divide(rng.standard_exponential(len(left)), left, out=times, where=left > 0)
+    times = np.full(len(shortage), np.inf)
+    np.divide(
+        rng.standard_exponential(len(shortage)), shortage, out=times, where=shortage > 0
+    )
     return np.argpartition(times, size - 1)[:size]
 
 
@@ -212,16 +216,16 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
     drawn = {"train": corpus[curation.tasks_of_images(corpus, class_task) >= 0]}
     balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
     imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
-    for part, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
+    for name, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
         blocks = [draw_labels(*both, rng) for both in counts]
-        drawn[part] = join_tasks(blocks, plan.planted_task, rng)
+        drawn[name] = join_tasks(blocks, plan.planted_task, rng)
     return corpus, class_task, drawn
 
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     """Make a digits data set; its images are drawn once and then cached."""
     _, class_task, drawn = _draw_all(plan)
-    labels = {part: rows.copy() for part, rows in drawn.items()}  # the caller's own
+    labels = {name: rows.copy() for name, rows in drawn.items()}  # the caller's own
     identity = _identity(plan)
     pictures = dict.fromkeys(labels)
     if images:
@@ -230,8 +234,8 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
             plan.name, labels, makers, lambda: _render(labels, identity)
         )
     splits = {
-        part: Split(pictures[part], rows, curation.tasks_of_images(rows, class_task))
-        for part, rows in labels.items()
+        name: Split(pictures[name], rows, curation.tasks_of_images(rows, class_task))
+        for name, rows in labels.items()
     }
     class_freq = labels["train"].sum(axis=0)
     return SequentialDataset(
@@ -267,15 +271,15 @@ def _names(identity: np.ndarray) -> tuple[str, ...]:
 def _render(
     labels: dict[str, np.ndarray], identity: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Draw the scenes of every part, training and test from different originals."""
+    """Draw the scenes of every split, training and test from different originals."""
     originals, rng = scenes.scene_originals()
     palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)
     digit, colour = identity // NUM_COLOURS, palette[identity % NUM_COLOURS]
     return {
-        part: scenes.render_scenes(
-            rows, digit, colour, *originals["train" if part == "train" else "test"], rng
+        name: scenes.render_scenes(
+            rows, digit, colour, *originals["train" if name == "train" else "test"], rng
         )
-        for part, rows in labels.items()
+        for name, rows in labels.items()
     }
 
 

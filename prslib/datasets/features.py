@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,16 +145,16 @@ def read_mini(images: bool = True) -> tuple[Selection, dict[str, np.ndarray]]:
     return Selection.load(EMBEDDED, REINSTALL), stored
 
 
-def load_mini(images: bool, name: str, part: int, whole: int) -> SequentialDataset:
-    """Load raw embedded features, of part / whole of each task's training images."""
+def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
+    """Load raw embedded features, of a share of each task's training images."""
     selection, stored = read_mini(images)
     task = selection.task[selection.part("train")]
-    # a larger part holds a smaller one
+    # a larger share holds a smaller one
     order = np.random.default_rng(SEED).permutation(len(task))
     kept = np.ones(len(selection), dtype=bool)
     for number in np.unique(task):
         of_task = order[task[order] == number]
-        kept[of_task[len(of_task) * part // whole :]] = False
+        kept[of_task[int(len(of_task) * share) :]] = False
     features = stored["features"][kept] * stored["scale"] if images else None
     return selection.keep(kept).dataset(name, "COCOseq", features)
 
@@ -307,11 +308,11 @@ HEAD = dict(
 )
 
 
-def _mini(name: str, part: int, whole: int, memory_size: int) -> Entry:
+def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     recipe = replace(
         coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100
     )
-    raw = partial(load_mini, name=name, part=part, whole=whole)
+    raw = partial(load_mini, name=name, share=share)
     load = partial(standardised, raw)
     return Entry(load, recipe, None, mini_identity, relation="part")
 
@@ -325,11 +326,11 @@ def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
 
 
 ENTRIES = {
-    MINI: _mini(MINI, 1, 1, 120),
-    "cocoseq-mini-75": _mini("cocoseq-mini-75", 3, 4, 90),
-    "cocoseq-mini-50": _mini("cocoseq-mini-50", 1, 2, 60),
-    "cocoseq-mini-25": _mini("cocoseq-mini-25", 1, 4, 30),
-    "cocoseq-tiny": _mini("cocoseq-tiny", 1, 7, 20),
+    MINI: _mini(MINI, Fraction(1), 120),
+    "cocoseq-mini-75": _mini("cocoseq-mini-75", Fraction(3, 4), 90),
+    "cocoseq-mini-50": _mini("cocoseq-mini-50", Fraction(1, 2), 60),
+    "cocoseq-mini-25": _mini("cocoseq-mini-25", Fraction(1, 4), 30),
+    "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20),
     "cocoseq-features": _whole(coco.COCOSEQ, coco.PREPARED),
     "nuswideseq-features": _whole(nuswide.NUSWIDESEQ, nuswide.PREPARED),
 }

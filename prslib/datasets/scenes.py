@@ -68,10 +68,10 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
     for digit in range(10):
         members = rng.permutation(np.flatnonzero(data.target == digit))
         train[members[: 2 * len(members) // 3]] = True
-    parts = {"train": train, "test": ~train}.items()
+    splits = {"train": train, "test": ~train}.items()
     return {
-        part: (data.images[use].astype(np.int64), data.target[use])
-        for part, use in parts
+        name: (data.images[use].astype(np.int64), data.target[use])
+        for name, use in splits
     }
 
 
@@ -81,13 +81,13 @@ def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
     return read_originals(rng), rng
 
 
-def digit_originals(part: str) -> Originals:
+def digit_originals(split: str) -> Originals:
     """Return the originals of the scenes of "train", or those of any test set."""
-    return scene_originals()[0]["train" if part == "train" else "test"]
+    return scene_originals()[0]["train" if split == "train" else "test"]
 
 
 def draw_scenes(
-    name: str, images: int, rng: np.random.Generator, part: str = "train"
+    name: str, images: int, rng: np.random.Generator, split: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
     # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
@@ -97,7 +97,7 @@ def draw_scenes(
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
     rank = rng.random((images, len(digit))).argsort(axis=1).argsort(axis=1)
     labels = rank < count[:, None]
-    pictures, of_digit = digit_originals(part)
+    pictures, of_digit = digit_originals(split)
     turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
     return render_scenes(labels, digit, colour, turned, of_digit, rng), labels
 
@@ -181,17 +181,19 @@ def cached_pictures(
     name: str, digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
     """Draw the pictures of a single-label stand-in, or load them from the cache."""
-    own = sys.modules[__name__]
-    return cached_arrays(name, digits, (own,), lambda: _draw_pictures(digits, colour))
+    this_file = sys.modules[__name__]
+    return cached_arrays(
+        name, digits, (this_file,), lambda: _draw_pictures(digits, colour)
+    )
 
 
 def _draw_pictures(
     digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
     rng, pictures = np.random.default_rng(PICTURE_SEED), {}
-    for part, originals in read_originals(rng).items():
-        ink = _draw_ink(digits[part], *originals, COLOUR if colour else GREY, rng)
-        pictures[part] = _colour_ink(ink, rng) if colour else ink[..., None]
+    for name, originals in read_originals(rng).items():
+        ink = _draw_ink(digits[name], *originals, COLOUR if colour else GREY, rng)
+        pictures[name] = _colour_ink(ink, rng) if colour else ink[..., None]
     return pictures
 
 
@@ -230,10 +232,10 @@ def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)
     for start in range(0, len(ink), 1000):  # a thousand at a time, to spare memory
-        part = slice(start, start + 1000)
-        ground, top = pair[:, part, None, None, :]
-        share = ink[part, ..., None].astype(np.int64)
+        rows = slice(start, start + 1000)
+        ground, top = pair[:, rows, None, None, :]
+        share = ink[rows, ..., None].astype(np.int64)
         mixed = (share * top + (255 - share) * ground + 127) // 255
         mixed += rng.integers(-PICTURE_NOISE, PICTURE_NOISE + 1, mixed.shape)
-        pictures[part] = np.clip(mixed, 0, 255)
+        pictures[rows] = np.clip(mixed, 0, 255)
     return pictures

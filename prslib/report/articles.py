@@ -126,8 +126,8 @@ class _Table(HTMLParser):
 
     def __init__(self, text: str):
         super().__init__()
-        found = BOLD.findall(text.partition("</style>")[0])
-        self.bold = set(re.findall(r"#(\w+)", " ".join(found)))
+        styles = BOLD.findall(text.partition("</style>")[0])
+        self.bold = set(re.findall(r"#(\w+)", " ".join(styles)))
         self.lines: list[str] = []
         self.caption = self.inside = self.strong = False
 

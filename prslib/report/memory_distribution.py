@@ -57,9 +57,9 @@ def memory_shares(
 ) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
     if without := {c.method for c in configs if METHODS[c.method].sampler is None}:
-        known = ", ".join(name for name, row in METHODS.items() if row.sampler)
+        names = ", ".join(name for name, row in METHODS.items() if row.sampler)
         raise ValueError(
-            f"memory_shares: expected methods with a memory ({known}), got "
+            f"memory_shares: expected methods with a memory ({names}), got "
             f"{', '.join(sorted(without))}"
         )
     # the others follow from labels alone and are recomputed without training

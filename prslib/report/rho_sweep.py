@@ -94,9 +94,9 @@ def beside_crs(
         data = load_dataset(config.dataset, images=False)
         shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
         replay = without_training(config, data)
-        held = replay.memory.read(np.arange(len(replay.memory)))["index"]
+        in_memory = replay.memory.read(np.arange(len(replay.memory)))["index"]
         row = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
-        row["labels"] = data.train.labels[held].sum(axis=1).mean()
-        early = 100 * np.isin(held, shown[: len(shown) // 10]).mean()
+        row["labels"] = data.train.labels[in_memory].sum(axis=1).mean()
+        early = 100 * np.isin(in_memory, shown[: len(shown) // 10]).mean()
         rows.append(row | {"early": early})
     return pd.DataFrame(rows)

@@ -58,8 +58,8 @@ def verify(profile: str) -> tuple[list[str], bool]:
         faults += [f"{name}: `prslib readme` changes it" for name in readme.stale()]
     lines += [f"- {fault}" for fault in faults]
     checked = f"{len(runs)} runs trained anew and {len(committed)} tables"
-    found = f"{len(faults)} faults" if faults else "all as committed"
-    return [*lines, f"Of {checked}: {found}."], not faults
+    verdict = f"{len(faults)} faults" if faults else "all as committed"
+    return [*lines, f"Of {checked}: {verdict}."], not faults
 
 
 def chosen(profile: str) -> list[RunConfig]:

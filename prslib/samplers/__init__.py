@@ -63,11 +63,11 @@ def make_sampler(
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
     parameters = inspect.signature(SAMPLERS[name]).parameters.values()
-    known = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    names = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
     for option in options:
-        if option not in known:
+        if option not in names:
             raise TypeError(
                 f"unknown option {option!r} of sampler {name!r}; "
-                f"known options: {', '.join(known) or 'none'}"
+                f"known options: {', '.join(names) or 'none'}"
             )
     return SAMPLERS[name](size, num_classes, seed, **options)

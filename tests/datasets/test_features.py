@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sys
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -53,8 +54,8 @@ def prepare(*arguments):
 extract = partial(prepare, "features", "cocoseq", "--workers", "1")
 
 
-def raw(name, part, whole):
-    return features.load_mini(True, name, part, whole)
+def raw(name, share):
+    return features.load_mini(True, name, Fraction(share))
 
 
 def splits(dataset):
@@ -75,23 +76,25 @@ def test_the_embedded_set_and_its_parts():
     ]
     assert per_task == [[518, 398, 693, 463], [91, 85, 70, 77], [133, 121, 181, 144]]
     assert [mini.class_group.count(group) for group in GROUPS] == [18, 38, 14]
-    larger = {row.tobytes() for row in raw("cocoseq-mini", 1, 1).train.images}
+    larger = {row.tobytes() for row in raw("cocoseq-mini", "1/1").train.images}
     for name, of_four in (("75", 3), ("50", 2), ("25", 1)):
-        part = load_dataset(f"cocoseq-mini-{name}")
-        assert np.bincount(part.train.task).tolist() == [
+        fewer = load_dataset(f"cocoseq-mini-{name}")
+        assert np.bincount(fewer.train.task).tolist() == [
             n * of_four // 4 for n in per_task[0]
         ]
-        inputs = raw(part.name, of_four, 4).train.images  # each set has its own scale
+        inputs = raw(
+            fewer.name, f"{of_four}/4"
+        ).train.images  # each set has its own scale
         larger, smaller = {row.tobytes() for row in inputs}, larger
         assert larger < smaller
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "whole"),
-    [("cocoseq-mini", 1, 1), ("cocoseq-mini-50", 1, 2), ("cocoseq-tiny", 1, 7)],
+    ("name", "share"),
+    [("cocoseq-mini", "1"), ("cocoseq-mini-50", "1/2"), ("cocoseq-tiny", "1/7")],
 )
-def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name, part, whole):
-    made, before = load_dataset(name), raw(name, part, whole)
+def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name, share):
+    made, before = load_dataset(name), raw(name, share)
     train = made.train.images
     assert train.dtype == np.float32
     assert train.mean(dtype=np.float64) == pytest.approx(0, abs=1e-4)
@@ -105,7 +108,7 @@ def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name, part, 
 
 
 def test_the_two_scalars_do_not_depend_on_the_order_of_the_images():
-    inputs = raw("cocoseq-tiny", 1, 7).train.images
+    inputs = raw("cocoseq-tiny", "1/7").train.images
     shuffled = np.random.default_rng(0).permutation(inputs)
     assert features.mean_and_sd(inputs) == features.mean_and_sd(shuffled)
     worked = np.array([[1, 2], [3, 6]], dtype=np.float32)  # (4 + 1 + 0 + 9) / 4 = 3.5

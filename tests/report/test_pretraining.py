@@ -91,7 +91,7 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     precision = {}
     for scenes in TURNS:
         rng = np.random.default_rng(1)
-        pictures, labels = draw_scenes(scenes, 600, rng, part="test")
+        pictures, labels = draw_scenes(scenes, 600, rng, split="test")
         with torch.no_grad():
             logits = model(as_input(torch.from_numpy(pictures))).numpy()
         precision[scenes] = average_precision_score(labels, logits, average="macro")
