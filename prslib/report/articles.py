@@ -9,7 +9,6 @@ import base64
 import html
 import os
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,12 @@ REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 EVERYWHERE = "quick"  # the profile of the notebooks that the other does not have
 LINK = re.compile(r"\]\((?:\.\./notebooks/)?(\w+)\.ipynb\)")
 BOLD = re.compile(r"([^{}]*)\{\s*font-weight: bold;\s*\}")
+# of pandas' tables
+CAPTION = re.compile(r"<caption>(.*?)</caption>", re.DOTALL)
+BODY = re.compile(r"<(thead|tbody)>(.*?)</\1>", re.DOTALL)
+ROW = re.compile(r"<tr\b[^>]*>(.*?)</tr>", re.DOTALL)
+CELL = re.compile(r"<(t[hd])\b([^>]*)>(.*?)</\1>", re.DOTALL)
+SPAN = re.compile(r' (?:col|row)span="\d+"')
 TIMED = "timed"  # the tag of cells that say how long something took
 FOOT = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
@@ -116,53 +121,29 @@ def _text_of(output: "NotebookNode") -> str:
 
 def plain_table(text: str) -> str:
     """Return pandas' HTML table with its cells, spans and bold numbers alone."""
-    table = _Table(text)
-    table.feed(text)
-    return "\n".join(table.lines)
+    style, _, table = text.rpartition("</style>")
+    bold = set(re.findall(r"#(\w+)", " ".join(BOLD.findall(style))))
+
+    def cell(match: re.Match) -> str:
+        tag, attributes, content = match.groups()
+        words = _words(content)
+        if bold.intersection(re.findall(r'id="(\w+)"', attributes)):
+            words = f"<b>{words}</b>"
+        return f"<{tag}{''.join(SPAN.findall(attributes))}>{words}</{tag}>"
+
+    lines = [f"{_words(caption)}\n" for caption in CAPTION.findall(table)]
+    lines.append("<table>")
+    for name, body in BODY.findall(table):
+        rows = ROW.findall(body)
+        cells = ["".join(map(cell, CELL.finditer(row))) for row in rows]
+        lines += [f"<{name}>", *(f"<tr>{row}</tr>" for row in cells), f"</{name}>"]
+    return "\n".join([*lines, "</table>"])
 
 
-class _Table(HTMLParser):
-    """The rows of a table as lines of plain HTML."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        styles = BOLD.findall(text.partition("</style>")[0])
-        self.bold = set(re.findall(r"#(\w+)", " ".join(styles)))
-        self.lines: list[str] = []
-        self.caption = self.inside = self.strong = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        if tag == "caption":
-            self.caption = True
-        elif tag in ("table", "thead", "tbody"):
-            self.lines.append(f"<{tag}>")
-        elif tag == "tr":
-            self.lines.append("<tr>")
-        elif tag in ("th", "td"):
-            spans = [
-                f' {n}="{values[n]}"' for n in ("colspan", "rowspan") if n in values
-            ]
-            self.inside, self.strong = True, values.get("id") in self.bold
-            self.lines[-1] += f"<{tag}{''.join(spans)}>" + "<b>" * self.strong
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "caption":
-            self.caption = False
-        elif tag in ("table", "thead", "tbody"):
-            self.lines.append(f"</{tag}>")
-        elif tag == "tr":
-            self.lines[-1] += "</tr>"
-        elif tag in ("th", "td"):
-            self.lines[-1] += "</b>" * self.strong + f"</{tag}>"
-            self.inside = False
-
-    def handle_data(self, data: str) -> None:
-        words = html.escape(" ".join(data.split()), quote=False)
-        if self.caption and words:
-            self.lines.insert(0, f"{words}\n")
-        elif self.inside:
-            self.lines[-1] += words
+def _words(text: str) -> str:
+    """Return the words of a piece of HTML, without its tags."""
+    words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", text)).split())
+    return html.escape(words, quote=False)
 
 
 def _escaped(text: str) -> str:
