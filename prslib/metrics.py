@@ -11,7 +11,6 @@ from prslib.datasets.base import GROUPS
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
 CLASS_METRICS = ("P", "R", "F1", "AP")
 THRESHOLD = 0.5
-IMAGE_SEED = 20200825  # of the weights of test images, not of a run
 
 
 def score(
@@ -56,7 +55,7 @@ def score(
     ('overall', 'C-P', 0.75)
     """
     counts, area = _counts_and_areas(probabilities, labels)
-    return _score(counts, area, _members(class_group, len(area)))
+    return group_scores(counts, area, members_of_groups(class_group, len(area)))
 
 
 def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.ndarray]:
@@ -107,196 +106,12 @@ def evaluate(
         raise ValueError(
             f"class names {sorted(taken)} are names of groups; rename the classes"
         )
-    rows = _score(counts, area, _members(class_group, len(area)))
+    rows = group_scores(counts, area, members_of_groups(class_group, len(area)))
     per_class = _class_scores(counts, area)
     rows += [
         (name, k, v[c]) for c, name in enumerate(names) for k, v in per_class.items()
     ]
     return pd.DataFrame(rows, columns=["group", "metric", "value"])
-
-
-def image_weights(images: int, draws: int) -> np.ndarray:
-    """Draw the weights of a Bayesian bootstrap of test images, the same for every run.
-
-    Returns
-    -------
-    ndarray of float, (draws, images)
-        Exponential with mean 1: as in resampling with replacement, but no image and so
-        no class is ever left out (Rubin 1981).
-    """
-    return np.random.default_rng(IMAGE_SEED).exponential(size=(draws, images))
-
-
-def resampled(
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    class_group: Sequence[str],
-    weights: np.ndarray,
-) -> np.ndarray:
-    """Score predictions as `score` does, with weights for the images.
-
-    Parameters
-    ----------
-    probabilities, labels, class_group
-        As in `score`, with its errors.
-    weights : ndarray of float, (draws, N)
-        Positive; how often each image counts, as `image_weights` draws them.
-
-    Returns
-    -------
-    ndarray of float, (rows of `score`, draws)
-        In [0, 1]; NaN for a group with no class present.
-    """
-    probabilities, labels = _checked(probabilities, labels)
-    members = _members(class_group, labels.shape[1])
-    predicted = probabilities > THRESHOLD
-    counts = np.stack(
-        [weights @ kind for kind in (predicted & labels, predicted, labels)]
-    )
-    area = np.full(counts[0].shape, np.nan)  # (draws, C)
-    for index in np.flatnonzero(labels.any(axis=0)):
-        order = np.argsort(-probabilities[:, index], kind="stable")
-        ranked, truth = -probabilities[order, index], labels[order, index]
-        every, positive = weights[:, order], weights[:, order[truth]]
-        (
-            retrieved,
-            hits,
-        ) = (  # the weight of all images, or positives, that score at least as high
-            np.cumsum(weight, axis=1)[
-                :, np.searchsorted(scores, ranked[truth], side="right") - 1
-            ]
-            for weight, scores in ((every, ranked), (positive, ranked[truth]))
-        )
-        area[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
-    return np.array([value for _, _, value in _score(counts, area, members)])
-
-
-def class_weights(class_group: Sequence[str], draws: int) -> np.ndarray:
-    """Draw weights that resample the classes of each group, the same for every run.
-
-    Parameters
-    ----------
-    class_group : sequence of str, (C,)
-        "majority", "moderate" or "minority" for every class.
-    draws : int
-        How many resamples.
-
-    Returns
-    -------
-    ndarray of float, (draws, C)
-        Not negative; the mean of every group's weights is 1.
-
-    Notes
-    -----
-    A Bayesian bootstrap with Dirichlet(a, ..., a) weights gives a mean of n values the
-    variance s^2 (n - 1) / n / (n a + 1). With a = (n - 2) / n it is s^2 / n, that of a
-    mean of n independent values, also for small n.
-    """
-    rng = np.random.default_rng(IMAGE_SEED)
-    weights = np.ones((draws, len(class_group)))
-    for members in list(_members(class_group, len(class_group)).values())[1:]:
-        count = members.sum()
-        if count > 1:
-            shape = max(count - 2, 0.1) / count
-            drawn = rng.gamma(shape, size=(draws, count))
-            weights[:, members] = drawn / drawn.mean(axis=1, keepdims=True)
-    return weights
-
-
-def class_draws(
-    scores: pd.DataFrame,
-    class_names: Sequence[str],
-    class_group: Sequence[str],
-    positives: ArrayLike,
-    draws: int,
-) -> pd.DataFrame:
-    """Score runs again under resamples of the classes, from their scores of every class.
-
-    With few positives a class's score is mostly chance, and no weights of its few
-    images show it: a precision of one prediction is 0 or 1 in every resample. The
-    classes of a group stand for each other instead, and their spread has the chance of
-    the images.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Columns group, metric and value: rows of `evaluate`. Every other column, such as
-        trained_tasks and task, tells evaluations apart.
-    class_names, class_group : sequence of str, (C,)
-        As in `evaluate`.
-    positives : array_like of int, (C,)
-        Test images of every class.
-    draws : int
-        How many resamples.
-
-    Returns
-    -------
-    DataFrame
-        The columns that tell evaluations apart, group, metric and draws, an array
-        (draws,) for each metric of each group.
-
-    Notes
-    -----
-    On 60 test sets redrawn from COCO's images with replacement the variance of PRS
-    minus CRS under these resamples was 1.0 to 1.5 times the true one in mAP and 1.2 to
-    2.8 times in C-F1, since the classes' true scores differ, too. In O-F1 it was up to
-    5 times, and weights of the images (`resampled`) were right, 0.8 to 1.3; they had
-    0.14 to 0.41 times in C-F1. Drawn without replacement, these resamples had up to 2.3
-    times in mAP, 3.6 times in C-F1 and 5.7 times in O-F1.
-    """
-    weights, positives = class_weights(class_group, draws), np.asarray(positives)
-    members = _members(class_group, len(class_names))
-    cell = [name for name in scores if name not in ("group", "metric", "value")]
-    tables = {
-        metric: rows.pivot(index=cell, columns="group", values="value")
-        for metric, rows in scores.groupby("metric")
-        if metric in ("P", "R", "AP", "O-P")
-    }
-    pooled = tables["O-P"]
-    precision, recall, area = (
-        tables[metric].reindex(pooled.index, columns=class_names).to_numpy()
-        for metric in ("P", "R", "AP")
-    )
-    cells, rows = pooled.index.tolist(), []
-    for group, mask in members.items():
-        pooled_precision = pooled[group].to_numpy()
-        for number, index in enumerate(cells):
-            used = mask & ~np.isnan(area[number])
-            if used.any():
-                values = _class_draws(
-                    *(rates[number, used] for rates in (precision, recall, area)),
-                    positives[used],
-                    weights[:, used],
-                    pooled_precision[number],
-                )
-                pairs = zip(GROUP_METRICS, values, strict=True)
-                rows += [(*index, group, *pair) for pair in pairs]
-    return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
-
-
-def _class_draws(
-    precision: np.ndarray,
-    recall: np.ndarray,
-    area: np.ndarray,
-    positives: np.ndarray,
-    weights: np.ndarray,
-    pooled_precision: float,
-) -> list[np.ndarray]:
-    """Return `GROUP_METRICS` of some classes under weights (draws, classes)."""
-    total = weights.sum(axis=1)
-    mean = [weights @ values / total for values in (precision, recall, area)]
-    hits = recall * positives
-    predicted = hits / np.where(precision > 0, precision, 1)
-    # alarms of classes without a hit, which only the group's precision shows
-    false = 0.0
-    if pooled_precision > 0:
-        false = hits.sum() / pooled_precision - predicted.sum()
-    scale = total / len(positives)
-    pooled = [
-        _ratio(weights @ hits, weights @ predicted + scale * false),
-        _ratio(weights @ hits, weights @ positives),
-    ]
-    return [*mean[:2], _harmonic(*mean[:2]), *pooled, _harmonic(*pooled), mean[2]]
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
@@ -311,7 +126,7 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([[0.9, 0.1], [0.6, 0.4]], [[1, 0], [0, 1]])
     0.5
     """
-    probabilities, labels = _checked(probabilities, labels)
+    probabilities, labels = checked(probabilities, labels)
     label_counts = labels.sum(axis=1)
     if (label_counts != 1).any():
         image = (label_counts != 1).argmax()
@@ -347,7 +162,7 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     >>> average_precision([[0.8], [0.6], [0.4]], [[1], [0], [1]]).round(3).tolist()
     [0.833]
     """
-    scores, labels = _checked(probabilities, labels, unit=False)
+    scores, labels = checked(probabilities, labels, unit=False)
     columns, truth = np.ascontiguousarray(scores.T), labels.T  # (C, N)
     result = np.full(len(columns), np.nan)
     for index in np.flatnonzero(truth.any(axis=1)):
@@ -359,7 +174,7 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     return result
 
 
-def _checked(
+def checked(
     probabilities: ArrayLike, labels: ArrayLike, unit: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return arrays, labels as bool, or raise ValueError; `unit` asks for [0, 1]."""
@@ -393,7 +208,9 @@ def _checked(
     return probabilities, labels.astype(bool)
 
 
-def _members(class_group: Sequence[str], num_classes: int) -> dict[str, np.ndarray]:
+def members_of_groups(
+    class_group: Sequence[str], num_classes: int
+) -> dict[str, np.ndarray]:
     """Give each group's membership mask over the classes, "overall" first."""
     if len(class_group) != num_classes:
         raise ValueError(
@@ -413,19 +230,19 @@ def _counts_and_areas(
     probabilities: ArrayLike, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count true positives, predictions, positives, (3, C); add average precisions."""
-    probabilities, labels = _checked(probabilities, labels)
+    probabilities, labels = checked(probabilities, labels)
     predicted = probabilities > THRESHOLD
     counts = np.stack([(predicted & labels).sum(0), predicted.sum(0), labels.sum(0)])
     return counts, average_precision(probabilities, labels)
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    return numerator / np.where(
-        denominator > 0, denominator, 1
-    )  # where it is 0, both are
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Return a ratio, 0 where the denominator is: there the numerator is 0, too."""
+    return numerator / np.where(denominator > 0, denominator, 1)
 
 
-def _harmonic(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+def harmonic_mean(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+    """Return the harmonic mean of two numbers, 0 where both are."""
     total = np.add(first, second)
     return 2 * np.multiply(first, second) / np.where(total > 0, total, 1)
 
@@ -434,13 +251,13 @@ def _class_scores(
     counts: np.ndarray, precision_area: np.ndarray
 ) -> dict[str, np.ndarray]:
     hits, predicted, positive = counts
-    precision, recall = _ratio(hits, predicted), _ratio(hits, positive)
-    values = precision, recall, _harmonic(precision, recall), precision_area
+    precision, recall = ratio(hits, predicted), ratio(hits, positive)
+    values = precision, recall, harmonic_mean(precision, recall), precision_area
     absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, C)
     return dict(zip(CLASS_METRICS, absent_as_nan, strict=True))
 
 
-def _score(
+def group_scores(
     counts: np.ndarray, precision_area: np.ndarray, members: dict[str, np.ndarray]
 ) -> list[tuple[str, str, float]]:
     """Return rows of counts (3, ..., C) and areas (..., C); classes come last."""
@@ -452,14 +269,18 @@ def _score(
         hits, predicted, positive = counts[..., used]
         classes = max(used.sum(), 1)
         per_class = [
-            _ratio(hits, total).sum(-1) / classes for total in (predicted, positive)
+            ratio(hits, total).sum(-1) / classes for total in (predicted, positive)
         ]
-        pooled = [
-            _ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)
-        ]
+        pooled = [ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
         area = precision_area[..., used].sum(-1) / classes
         values = np.stack(
-            [*per_class, _harmonic(*per_class), *pooled, _harmonic(*pooled), area]
+            [
+                *per_class,
+                harmonic_mean(*per_class),
+                *pooled,
+                harmonic_mean(*pooled),
+                area,
+            ]
         )
         values[...] = values if used.any() else np.nan
         rows += [

@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT))
 from saving import save
 
 from prslib import RunConfig, load_dataset
-from prslib.metrics import class_draws, evaluate, image_weights, resampled
+from prslib.metrics import evaluate
+from prslib.resamples import class_draws, image_weights, resampled
 from prslib.training import run as training
 
 DATASET, SEEDS, RHO = "cocoseq-mini", (0, 1, 2), -0.03

@@ -27,12 +27,13 @@ import pandas as pd
 
 from prslib import published
 from prslib.datasets import DATASETS, GROUPS
-from prslib.metrics import class_weights, forgetting
+from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import labelled_images, neighbour_hits
 from prslib.report.tables import labels_of, with_draws
 from prslib.report.tail_forgetting import forgetting_of_each, size_correlations
+from prslib.resamples import class_weights
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
 

@@ -77,7 +77,7 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> In
     Notes
     -----
     The interval has the chance of the seeds alone. Few test images add theirs:
-    `prslib.metrics.class_draws` measures it.
+    `prslib.resamples.class_draws` measures it.
 
     Examples
     --------

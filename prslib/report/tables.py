@@ -12,8 +12,9 @@ from pandas.io.formats.style import Styler
 
 from prslib import datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.metrics import class_draws, forgetting
+from prslib.metrics import forgetting
 from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
+from prslib.resamples import class_draws
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 

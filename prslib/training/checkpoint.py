@@ -21,7 +21,14 @@ from prslib.training.replay import Replay
 
 # The files that training imports: an edit elsewhere keeps the checkpoints.
 TRAINING = (
-    *("__init__.py", "checks.py", "memory.py", "metrics.py", "paths.py"),
+    *(
+        "__init__.py",
+        "checks.py",
+        "memory.py",
+        "metrics.py",
+        "paths.py",
+        "resamples.py",
+    ),
     *(f"{room}/**/*.py" for room in ("datasets", "models", "samplers", "training")),
 )
 

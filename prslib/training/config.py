@@ -347,7 +347,7 @@ class Run:
     resampled : DataFrame or None
         trained_tasks, task ("seen"), group, metric, and draws: the score under each of
         `Recipe.test_resamples` weightings of the test images
-        (`prslib.metrics.resampled`), in [0, 1]. None where the data set has none.
+        (`prslib.resamples.resampled`), in [0, 1]. None where the data set has none.
     """
 
     config: RunConfig

@@ -15,6 +15,7 @@ from prslib import metrics
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.base import task_name, tasks_together
 from prslib.models.networks import split
+from prslib.resamples import image_weights, resampled
 from prslib.training import gradients
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs, Precision, to_device
@@ -260,8 +261,8 @@ def score_tasks(
         scored = probabilities[subset[rows]], test.labels[subset]
         frame = metrics.evaluate(*scored, dataset.class_names, dataset.class_group)
         if resamples and name == "seen":
-            weights = metrics.image_weights(len(test), resamples)[:, subset]
-            draws = metrics.resampled(*scored, dataset.class_group, weights)
+            weights = image_weights(len(test), resamples)[:, subset]
+            draws = resampled(*scored, dataset.class_group, weights)
             # rounded, as a product's sums depend on the processor; classes have none
             frame["draws"] = pd.Series(draws.round(6).tolist())
         frames.append(frame.assign(task=name))
