@@ -60,17 +60,14 @@ def resampled(
     area = np.full(counts[0].shape, np.nan)  # (draws, C)
     for index in np.flatnonzero(labels.any(axis=0)):
         order = np.argsort(-probabilities[:, index], kind="stable")
-        ranked, truth = -probabilities[order, index], labels[order, index]
-        every, positive = weights[:, order], weights[:, order[truth]]
-        (
-            retrieved,
-            hits,
-        ) = (  # the weight of all images, or positives, that score at least as high
-            np.cumsum(weight, axis=1)[
-                :, np.searchsorted(scores, ranked[truth], side="right") - 1
-            ]
-            for weight, scores in ((every, ranked), (positive, ranked[truth]))
-        )
+        ranked = -probabilities[order, index]
+        truth = labels[order, index]
+        positive = weights[:, order[truth]]
+        # the weight of all images, and of the positives, that score at least as high
+        last = np.searchsorted(ranked, ranked[truth], side="right") - 1
+        retrieved = np.cumsum(weights[:, order], axis=1)[:, last]
+        last = np.searchsorted(ranked[truth], ranked[truth], side="right") - 1
+        hits = np.cumsum(positive, axis=1)[:, last]
         area[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
     return np.array([value for _, _, value in group_scores(counts, area, members)])
 
