@@ -193,24 +193,17 @@ def list_or_remove(options: argparse.Namespace) -> None:
 
     Example: prslib runs --remove failed
     """
-    from prslib.experiments.store import (
-        Store,
-        in_bytes,
-        inventory,
-        remove,
-        select,
-        table,
-    )
+    from prslib.experiments import inventory
+    from prslib.experiments.store import Store
 
     store = Store()
-    entries = inventory(store)
+    entries = inventory.list_runs(store)
     if not options.remove:
-        return print(f"{table(entries)} in {store.folder}")
-    chosen = select(entries, options.remove)
-    removed = remove(store, chosen)
-    print(
-        f"removed {len(removed)} runs, {in_bytes(sum(entry.size for entry in removed))}"
-    )
+        return print(f"{inventory.as_text(entries)} in {store.folder}")
+    chosen = inventory.select(entries, options.remove)
+    removed = inventory.remove(store, chosen)
+    size = inventory.in_bytes(sum(entry.size for entry in removed))
+    print(f"removed {len(removed)} runs, {size}")
     if stays := [entry.hash for entry in chosen if entry not in removed]:
         print(
             f"another process has changed {', '.join(stays)} meanwhile: left as it is"

@@ -11,7 +11,8 @@ import zipfile
 import pytest
 
 from prslib.experiments import pool, sweep
-from prslib.experiments.store import CHECKPOINT, FAILURE, Store, inventory
+from prslib.experiments.inventory import list_runs
+from prslib.experiments.store import CHECKPOINT, FAILURE, Store
 from prslib.paths import project_root
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
@@ -100,7 +101,7 @@ def test_however_it_ends_its_workers_end_and_what_is_finished_stays(tmp_path, ho
     assert process.returncode != 0
     assert ctrl_c == ("KeyboardInterrupt" in output)
     states = {
-        entry.state for entry in inventory(Store(runs))
+        entry.state for entry in list_runs(Store(runs))
     }  # settles what was killed
     assert "stored" in states <= {"stored", "interrupted"}
     assert not list(runs.glob("*.part"))
@@ -257,7 +258,7 @@ def test_ctrl_c_goes_on_at_the_checkpoint_and_frees_the_locks(tmp_path, monkeypa
         with pytest.raises(KeyboardInterrupt):
             sweep.run_all([config], store, workers=1)
     assert store.path(config, CHECKPOINT).exists()
-    assert inventory(store)[0].state == "interrupted"
+    assert list_runs(store)[0].state == "interrupted"
     with store.lock(config):
         pass
 
