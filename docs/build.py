@@ -15,8 +15,8 @@ import nbformat
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
+from prslib.report.answers import ORDER
 from prslib.report.articles import executed_file
-from prslib.report.readme import ORDER
 
 DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(  # a link to it, or to the article in the repository

@@ -6,7 +6,7 @@ import pytest
 
 from prslib.cli import main
 from prslib.paths import project_root
-from prslib.report import readme
+from prslib.report import answers, readme
 from prslib.report.claims import CLAIMS
 from prslib.report.tables import GROUPS
 
@@ -72,7 +72,7 @@ def test_the_best_of_the_small_table_is_bold(monkeypatch):
         columns=["method", "mean", "sd", "published"],
     ).merge(pd.DataFrame({"group": GROUPS, "metric": "mAP"}), "cross")
     cells = cells.assign(dataset="digits70seq", measure="score")
-    monkeypatch.setattr(readme, "_numbers", lambda *_: cells)
+    monkeypatch.setattr(readme, "numbers", lambda *_: cells)
     table = readme.small_table()
     assert "| CRS | 54.6 ± 0.6 [50.2] |" in table
     assert "| OCDM | **56.0** | **56.0** |" in table
@@ -97,7 +97,7 @@ def test_findings_are_three_sentences_and_every_difference_in_a_table(monkeypatc
         "main_results_prs_minus_crs": of_crs,
         "main_results_prs_minus_others": others,
     }
-    monkeypatch.setattr(readme, "_numbers", lambda _, name: pd.concat(tables[name]))
+    monkeypatch.setattr(readme, "numbers", lambda _, name: pd.concat(tables[name]))
     buys, costs, beside, _, *table = readme.findings().splitlines()
     assert buys.startswith(
         "- **What PRS buys.** PRS gains 9.0 points of mAP on the minority classes over "
@@ -130,10 +130,10 @@ def test_findings_are_three_sentences_and_every_difference_in_a_table(monkeypatc
 )  # fmt: skip
 def test_a_difference_is_said_as_people_say_it(row, said):
     row = dict(zip(("difference", "low", "high"), row, strict=True))
-    assert readme.in_words(row, "mAP") == said
+    assert answers.in_words(row, "mAP") == said
 
 
 def test_the_headlines_are_claims_and_every_notebook_has_its_place():
     assert set(readme.HEADLINES) <= set(CLAIMS)
     notebooks = {file.stem for file in (project_root() / "notebooks").glob("*.ipynb")}
-    assert sorted(readme.ORDER) == sorted(notebooks)
+    assert sorted(answers.ORDER) == sorted(notebooks)
