@@ -1,11 +1,9 @@
-import io
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from PIL import Image
 
 from prslib.report import walkthrough
+from prslib.report.sliders import MemorySliders
 from prslib.samplers import make_sampler
 from prslib.samplers.reference import ReferencePRS
 
@@ -83,7 +81,7 @@ def test_a_stream_without_a_removal_and_a_short_one_are_refused():
     with pytest.raises(ValueError, match="choose a smaller memory"):
         walkthrough.clearest_removal(steps)
     with pytest.raises(ValueError, match="samples"):
-        walkthrough.MemorySliders(samples=100)
+        MemorySliders(samples=100)
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
@@ -131,44 +129,3 @@ def test_pictures_show_their_frames(steps):
     walkthrough.plot_distances(walkthrough.distances(steps), 12, axes[4])
     figure.canvas.draw()
     plt.close(figure)
-
-
-@pytest.fixture(scope="module")
-def sliders():
-    return walkthrough.MemorySliders(samples=1400, num_classes=12, seed=3)
-
-
-def test_a_redraw_shows_what_the_sampler_holds(sliders):
-    sliders.redraw(rho=0.5, memory_size=90, skew=1.2)
-    stream = walkthrough.skewed_stream(1400, 12, 1.2, seed=3)
-    sampler = make_sampler("prs", 90, 12, 3, rho=0.5)
-    sampler.place(stream)
-    assert sliders.numbers["in_memory"].tolist() == sampler.class_counts.tolist()
-    assert (
-        "ms a redraw of 1,400 samples" in sliders.speed_sentence()
-    )  # and leaves the picture
-    first = np.asarray(Image.open(io.BytesIO(sliders.image.value)))
-    sliders.redraw(rho=-0.5, memory_size=90, skew=1.2)
-    second = np.asarray(Image.open(io.BytesIO(sliders.image.value)))
-    assert first.shape == second.shape == (360, 900, 4)
-    assert (first != second).any()
-    sliders.redraw(rho=0.5, memory_size=90, skew=1.2)
-    assert (np.asarray(Image.open(io.BytesIO(sliders.image.value))) == first).all()
-
-
-def test_every_slider_redraws(sliders):
-    box = sliders.widget(rho=0.0)
-    rho, memory_size, skew = box.children[0].children
-    assert box.children[1] is sliders.image
-    assert memory_size.value == 1400 * 2 // 35
-    for slider, value in ((rho, 0.5), (memory_size, 200), (skew, 1.8)):
-        before = sliders.image.value
-        slider.value = value
-        assert sliders.image.value != before
-    expected = walkthrough.quotas(
-        walkthrough.skewed_stream(1400, 12, skew.value, seed=3),
-        memory_size.value,
-        [0.5],
-        3,
-    )
-    assert sliders.numbers[expected.columns].equals(expected)
