@@ -41,7 +41,7 @@ class MemorySliders:
             partial(skewed_stream, samples, num_classes, seed=seed)
         )
         with style_context(STYLE):
-            self._figure = Figure(figsize=(9, 3.6), dpi=100)
+            self.figure = Figure(figsize=(9, 3.6), dpi=100)
             self._lines, self._text = self._draw_axes()
 
     def redraw(self, rho: float, memory_size: int, skew: float) -> dict[str, float]:
@@ -96,7 +96,7 @@ class MemorySliders:
 
     def _draw_axes(self) -> tuple[list[Line2D], Text]:
         """Draw the axes, which stay; return the lines and the text that change."""
-        ax = self._figure.subplots()
+        ax = self.figure.subplots()
         lines = [
             ax.plot([], [], marker, color=COLOURS[method], markersize=4, label=label)[0]
             for _, label, method, marker in ROWS
@@ -111,8 +111,8 @@ class MemorySliders:
         ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        self._figure.draw_without_rendering()  # finds room for the axes, once
-        self._figure.set_layout_engine("none")
+        self.figure.draw_without_rendering()  # finds room for the axes, once
+        self.figure.set_layout_engine("none")
         return lines, ax.text(0.005, 1.03, "", transform=ax.transAxes)
 
     def _draw(self) -> None:
@@ -124,5 +124,5 @@ class MemorySliders:
         text = f"{self.numbers['in_memory'].sum():,} labels, "
         self._text.set_text(f"{text}{outside:.1%} of them not in their quota")
         file = io.BytesIO()
-        self._figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
+        self.figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
         self.image.value = file.getvalue()

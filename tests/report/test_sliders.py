@@ -22,6 +22,10 @@ def test_a_redraw_shows_what_the_sampler_holds(sliders):
     sampler = make_sampler("prs", 90, 12, 3, rho=0.5)
     sampler.place(stream)
     assert sliders.numbers["in_memory"].tolist() == sampler.class_counts.tolist()
+    lines = sliders.figure.axes[0].lines
+    for line, name in zip(lines, ("stream", "quota", "in_memory"), strict=True):
+        shown = np.nan_to_num(line.get_ydata())
+        np.testing.assert_allclose(shown, sliders.numbers[name])
     assert (
         "ms a redraw of 1,400 samples" in sliders.speed_sentence()
     )  # and leaves the picture
