@@ -83,12 +83,9 @@ def _alike(varied: str) -> bool:
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
-    rank = rows["data"].map(RELATIONS.index)
-    # of a data set's rows the last of `RELATIONS` counts
-    rows = rows.assign(rank=rank.groupby(rows["dataset"]).transform("max"))
-    rows = rows.drop_duplicates("dataset").sort_values("rank", kind="stable")
-    data = [RELATIONS[number] for number in rows["rank"]]
-    return rows.assign(data=data)[["stands_for", "dataset", "data"]]
+    first = rows.drop_duplicates("dataset")[["stands_for", "dataset", "data"]]
+    rank = first["data"].map(RELATIONS.index)
+    return first.loc[rank.sort_values(kind="stable").index]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:

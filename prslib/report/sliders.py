@@ -36,8 +36,8 @@ class MemorySliders:
         self.image = ipywidgets.Image(format="png", width=900)
         self.stream = lru_cache(1)(partial(skewed_stream, samples, num_classes))
         with style_context(STYLE):
-            self._figure = Figure(figsize=(9, 3.6), dpi=100)
-            self._lines = self._draw_axes(self._figure.subplots())
+            self.figure = Figure(figsize=(9, 3.6), dpi=100)
+            self._lines = self._draw_axes(self.figure.subplots())
 
     def _draw_axes(self, ax: Axes) -> dict[str, Line2D]:
         """Draw the axes, which stay; return the lines, which a redraw moves."""
@@ -52,8 +52,8 @@ class MemorySliders:
         ax.set(xlim=(0, self.num_classes + 1), ylim=(0.7, 2 * self.largest))
         ax.yaxis.set_minor_locator(NullLocator())
         ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        self._figure.draw_without_rendering()  # finds room for the axes, once
-        self._figure.set_layout_engine("none")
+        self.figure.draw_without_rendering()  # finds room for the axes, once
+        self.figure.set_layout_engine("none")
         return {name: line for name, (line,) in lines.items()}
 
     def redraw(self, rho: float, memory_size: int, skew: float) -> pd.DataFrame:
@@ -66,9 +66,9 @@ class MemorySliders:
             line.set_data(frame["class"] + 1, frame[name].replace(0, np.nan))
         outside = f"{outside_quota(frame):.1%} of them not in their quota"
         said = f"{frame['in_memory'].sum():,} labels, {outside}"
-        self._figure.axes[0].set_title(said, loc="left")
+        self.figure.axes[0].set_title(said, loc="left")
         file = io.BytesIO()
-        self._figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
+        self.figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
         self.image.value = file.getvalue()
         return frame
 

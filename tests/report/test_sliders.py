@@ -19,7 +19,8 @@ def test_a_redraw_shows_what_the_sampler_holds(sliders):
     assert frame[expected.columns].equals(expected)
     as_stream = stream.sum(0) / stream.sum() * expected["in_memory"].sum()
     assert frame["stream"].to_numpy() == pytest.approx(as_stream)
-    for name, line in sliders._lines.items():
+    lines = sliders.figure.axes[0].lines
+    for line, name in zip(lines, ("stream", "quota", "in_memory"), strict=True):
         shown = np.nan_to_num(line.get_ydata())  # no place for 0 on a log scale
         assert shown == pytest.approx(frame[name])
 

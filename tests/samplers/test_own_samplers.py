@@ -185,6 +185,12 @@ def test_a_sampler_that_could_not_be_resumed_is_told(sampler, match):
         check_sampler(sampler)
 
 
+def count_and_draw(self, y):
+    """Count as the reference does; draw a number that decides nothing."""
+    np.random.random()
+    return ReferencePRS.counted(self, y)
+
+
 def broken(**methods):
     return type("Broken", (ReferencePRS,), methods)
 
@@ -205,6 +211,10 @@ def broken(**methods):
         (
             broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)),
             "equal slots from equal seeds, got others; draw all numbers from",
+        ),
+        (
+            broken(counted=count_and_draw),
+            "global generator not to be used, got its use",
         ),
         (lambda *options: object(), "a sampler with place, needs, class_freq"),
     ],
