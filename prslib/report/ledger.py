@@ -85,7 +85,7 @@ def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
     first = rows.drop_duplicates("dataset")[["stands_for", "dataset", "data"]]
     rank = first["data"].map(RELATIONS.index)
-    return first.loc[rank.sort_values(kind="stable").index]
+    return first.iloc[rank.argsort(kind="stable")]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:

@@ -304,7 +304,9 @@ def test_account_says_what_was_decided(decided):
     table = ledger.account(decided)
     narrow = table["after Holm"].str.startswith("no difference larger than ")
     assert set(table["after Holm"][~narrow]) <= set(VERDICTS)
-    row = table[table["claim"] == "PRS outperforms CRS"].iloc[0]
+    one = decided[decided["claim"] == "above_crs"][:1]
+    (row,) = ledger.account(one.assign(verdict="undecided")).iloc
+    assert (row["after Holm"], row["uncorrected"]) == ("undecided", "holds")
     assert row["data"] == "digits70tiny [COCOseq]"
     assert row["effect"] == "+5.0 [+5.0, +5.0] points"
     assert row["paper"] == "+3.7"
