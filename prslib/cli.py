@@ -16,7 +16,7 @@ from prslib.checks import expected, naming_extra, one_of, whole
 from prslib.datasets import prepare
 from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles, project_root
-from prslib.report.build import compiling, execute, stale
+from prslib.report.build import execute, stale
 from prslib.training import round_alike
 
 
@@ -138,8 +138,7 @@ def execute_notebooks(options: argparse.Namespace) -> int:
     if not names:
         print(f"nothing to draw: all of profile {options.profile!r} is up to date")
         return 0
-    with compiling():  # the samplers, while this process loads the rest
-        errors = execute(options.profile, names)
+    errors = execute(options.profile, names)
     if stopped := [name for name in errors if name in names]:
         print(
             f"{len(stopped)} notebooks stopped: {', '.join(stopped)}", file=sys.stderr

@@ -55,6 +55,7 @@ def begin(root):
 
     from prslib.datasets.features import Backbone
     from prslib.report import build, rho_sweep  # noqa: F401
+    from prslib.samplers import make_sampler
 
     images = [(n, ["apple" if n % 2 else "bear"]) for n in range(1, 41)]
     images += [(41, ["person"])]  # in no split: left out of the prepared set
@@ -64,8 +65,8 @@ def begin(root):
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
     torch.set_num_threads(1)  # a fork would lack the others
     Backbone().describe()
-    build.compile_sampler("prs")
-    build.SAMPLERS = {}  # no other is left to compile
+    one_class = make_sampler("prs", size=1, num_classes=1, seed=0)
+    one_class.place([[True], [True]])  # compiles it, once for all forks
     loky.backend.context.set_start_method("fork")
 
 

@@ -1,35 +1,13 @@
-"""Compiling ahead, and executing notebooks that stop."""
+"""Executing notebooks that stop."""
 
-import contextlib
 import re
 
-import numba
 import pytest
 
 from prslib.cli import main
 from prslib.paths import project_root
 from prslib.report import build, notebook
-from prslib.report.build import compile_sampler, compiling, executed_file
-from prslib.samplers import SAMPLERS
-
-
-def test_what_is_compiled_ahead_is_there_for_other_processes(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(build, "SAMPLERS", {"crs": SAMPLERS["crs"]})
-    with compiling():
-        pass
-    assert any("crs" in file.name for file in tmp_path.rglob("*.nbi"))
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, row in SAMPLERS.items() if not row.needs]
-)
-def test_one_placing_compiles_all_that_a_stream_needs(name):
-    compile_sampler(name)
-    with numba.core.event.install_recorder("numba:compile") as recorded:
-        compile_sampler(name)
-    assert not recorded.buffer
-
+from prslib.report.build import executed_file
 
 GOOD = {
     name: (project_root() / "params" / "smoke" / f"{name}.yaml").read_text()
@@ -60,9 +38,8 @@ def test_one_notebook_that_stops_leaves_the_others(params):
     params(datasets=GOOD["datasets"], **broken)
     errors = build.execute("smoke", ["datasets", *broken])
     assert sorted(errors) == sorted(broken)
-    assert (
-        errors["rho_sweep"].splitlines()[-1].startswith("TypeError: rhos must be a num")
-    )
+    last = errors["rho_sweep"].splitlines()[-1]
+    assert last.startswith("TypeError: rhos must be a num")
     assert "single_label.yaml cannot be read as YAML: " in errors["single_label"]
     assert "expected names and values in " in errors["tail_forgetting"]
     assert executed_file("smoke", "datasets").is_file()
@@ -75,9 +52,8 @@ def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(
     monkeypatch.setenv("PRSLIB_CACHE", str(tmp_path / "datasets.yaml"))
     monkeypatch.setattr(build, "_train", lambda *_: {})
     (error,) = build.execute("smoke", ["datasets"]).values()
-    assert re.search(
-        r"got .*datasets\.yaml.*; set PRSLIB_CACHE to a folder that can be", error
-    )
+    advice = r"got .*datasets\.yaml.*; set PRSLIB_CACHE to a folder that can be"
+    assert re.search(advice, error)
 
 
 def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys):
@@ -92,7 +68,6 @@ def test_a_sweep_that_stops_is_no_notebook(params, monkeypatch, capsys):
     params(**GOOD)
     monkeypatch.setattr("prslib.experiments.sweep.run_all", stop)
     monkeypatch.setattr(build, "_draw", draw)
-    monkeypatch.setattr("prslib.cli.compiling", contextlib.nullcontext)
     assert main(["figures", "--profile", "smoke", *GOOD]) == 1
     said = capsys.readouterr().err
     assert "training on cpu stopped: ConnectionError: no cpu" in said
