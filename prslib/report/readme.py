@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -11,14 +12,8 @@ import pandas as pd
 
 from prslib.experiments.cost import blanks_for_missing, steps_of
 from prslib.paths import known_notebooks, project_root
-from prslib.report.answers import (
-    ORDER,
-    STAND_IN_NOTE,
-    answers,
-    in_three,
-    listed,
-    numbers,
-)
+from prslib.report import answers
+from prslib.report.answers import STAND_IN_NOTE, in_three, listed, numbers
 from prslib.report.articles import REPORTED
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
@@ -38,57 +33,81 @@ CONTESTANTS = {
 }
 
 
+SPEEDS = {  # columns, and whose of `CONTESTANTS` they are
+    "prslib": "{0}",
+    "prslib, one batch": "{0}, one piece",
+    "plain numpy": "{0} in plain numpy",
+    "Avalanche": "{1}",
+    "Avalanche, one batch": "{1}, one piece",
+}
+# what each sampler keeps, and its row among `CONTESTANTS`
+KEEPS = {
+    "CRS": ("every sample with the same chance", "CRS"),
+    "PRS": ("class $i$ in proportion to $n_i^\\rho$", "PRS"),
+    "CBRS": ("equal classes, each a reservoir", "CBRS"),
+    "OCDM": ("the mix closest to $n_i^\\rho$, batch by batch", "OCDM"),
+    "GSS": ("different gradients", "GSS, gradients given"),
+    "ExStream": ("prototypes of features, equal classes", "ExStream, features given"),
+}
+# columns of a table of questions: patterns of a notebook's name, question and answer
+README = {
+    "question": "{question}",
+    "answer": "{answer}",
+    "read, run": "[article](docs/report/{name}.md), [notebook](notebooks/{name}.ipynb)",
+}
+REPORT = {"question": "[{question}]({name}.md)", "answer": "{answer}"}
+START = {"question": "[{question}]({name}.ipynb)", "notebook": "`{name}`"}  # JupyterLab
+
+
+def _scores() -> pd.DataFrame:
+    """Return the main table's scores, each also as the text of a cell."""
+    rows = numbers(REPORTED, "main_results_table")
+    rows = rows[rows["measure"] == "score"]
+    return rows.assign(cell=[_cell(row) for row in rows.to_dict("records")])
+
+
+def _cell(row: dict) -> str:
+    spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.1f}"
+    theirs = "" if pd.isna(row["published"]) else f" [{row['published']:.1f}]"
+    return f"{row['mean']:.1f}{spread}{theirs}"
+
+
 def main_table() -> str:
     """Return overall scores and each group's mAP."""
-    cells = numbers(REPORTED, "main_results_table")
-    cells = cells[cells["measure"] == "score"]
     columns = [*product(["overall"], METRICS), *product(GROUPS[:-1], ["mAP"])]
+    head = " | ".join(f"{group} {metric}" for group, metric in columns)
     blocks = []
-    for (name, stands_for), scores in cells.groupby(
+    scores = _scores()
+    for (name, stands_for), rows in scores.groupby(
         ["dataset", "stands_for"], sort=False
     ):
-        scores = scores.set_index(["method", "group", "metric"])
-        head = " | ".join(f"{group} {metric}" for group, metric in columns)
-        lines = [
-            f"| {name} [{stands_for}] | {head} |",
-            "|---" * (len(columns) + 1) + "|",
-        ]
-        for method in scores.index.unique("method"):
-            row = [_cell(scores.loc[(method, *column)]) for column in columns]
-            lines.append(f"| {method} | " + " | ".join(row) + " |")
+        cells = rows.pivot(index="method", columns=["group", "metric"], values="cell")
+        lines = [f"| {name} [{stands_for}] | {head} |"]
+        lines.append("|---" * (len(columns) + 1) + "|")
+        for method in rows["method"].unique():
+            lines.append(f"| {method} | {' | '.join(cells.loc[method, columns])} |")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
 
 def small_table() -> str:
     """Return each group's mAP on the first data set, of real images."""
-    cells = numbers(REPORTED, "main_results_table")
-    cells = cells[cells["dataset"] == cells["dataset"].iloc[0]]
-    cells = cells[(cells["measure"] == "score") & (cells["metric"] == "mAP")]
-    rivals = cells[cells["method"] != "Multitask"]  # which sees all tasks at once
-    best = rivals.loc[rivals.groupby("group")["mean"].idxmax()].index
-    texts = [
-        f"**{_cell(row)}**" if i in best else _cell(row) for i, row in cells.iterrows()
+    rows = _scores()
+    rows = rows[
+        (rows["dataset"] == rows["dataset"].iloc[0]) & (rows["metric"] == "mAP")
     ]
-    table = cells.assign(cell=texts).pivot(
-        index="method", columns="group", values="cell"
-    )
-    table = table.loc[cells["method"].unique(), list(GROUPS)]
+    rivals = rows[rows["method"] != "Multitask"]  # which sees all tasks at once
+    best = rows.index.isin(rivals.groupby("group")["mean"].idxmax())
+    cells = rows["cell"].mask(best, "**" + rows["cell"] + "**")
+    table = rows.assign(cell=cells).pivot(index="method", columns="group")["cell"]
+    table = table.loc[rows["method"].unique(), list(GROUPS)]
     return as_markdown(table.add_suffix(" mAP").rename_axis("").reset_index())
-
-
-def _cell(row: pd.Series) -> str:
-    spread = "" if pd.isna(row["sd"]) else f" ± {row['sd']:.1f}"
-    theirs = "" if pd.isna(row["published"]) else f" [{row['published']:.1f}]"
-    return f"{row['mean']:.1f}{spread}{theirs}"
 
 
 def ledger_counts() -> str:
     """Count the claims by verdict, real images apart from stand-ins."""
-    claims, cells = (
-        numbers(REPORTED, "ledger_claims"),
-        numbers(REPORTED, "ledger_cells"),
-    )
+    claims = numbers(REPORTED, "ledger_claims")
+    cells = numbers(REPORTED, "ledger_cells")
     said = [
         f"On {images}, of {row['rows']} rows {row['holds']} hold, "
         f"{row['does not hold']} do not, {row['no difference']} show no difference of "
@@ -113,10 +132,9 @@ def headline_claims() -> str:
 def all_claims() -> str:
     """Return the effect and the verdict of every claim, a table for each question."""
     claims = numbers(REPORTED, "ledger_claims")
-    questions = pd.Series(
-        {name: claim.question or None for name, claim in CLAIMS.items()}
-    )
-    asked = claims.groupby(claims["claim"].map(questions.ffill()), sort=False)
+    questions = {name: claim.question or None for name, claim in CLAIMS.items()}
+    of_claims = claims["claim"].map(pd.Series(questions).ffill())
+    asked = claims.groupby(of_claims, sort=False)
     return "\n\n".join(f"### {name}\n\n{_claims(rows)}" for name, rows in asked)
 
 
@@ -178,95 +196,69 @@ def _title(name: str) -> str:
     return "".join(cells[0]["source"]).splitlines()[0].lstrip("# ")
 
 
-def questions() -> str:
-    """Return each question, its answer, and links to the article and the notebook."""
-    said = answers()
-    links = "[article](docs/report/{0}.md), [notebook](notebooks/{0}.ipynb)"
-    rows = [[_title(name), said[name], links.format(name)] for name in ORDER]
-    table = pd.DataFrame(rows, columns=["question", "answer", "read, run"])
-    return f"{as_markdown(table)}\n\n{STAND_IN_NOTE}"
+def by_question(columns: dict[str, str]) -> str:
+    """Return a table with a row a notebook; its columns are patterns."""
+    said = answers.answers()
+    rows = []
+    for name in answers.ORDER:
+        words = {"name": name, "question": _title(name), "answer": said[name]}
+        rows.append({key: text.format(**words) for key, text in columns.items()})
+    table = as_markdown(pd.DataFrame(rows))
+    return f"{table}\n\n{STAND_IN_NOTE}" if "answer" in columns else table
 
 
-def start() -> str:
-    """Return each question with a link to its notebook, for JupyterLab."""
-    rows = [[f"[{_title(name)}]({name}.ipynb)", f"`{name}`"] for name in ORDER]
-    return as_markdown(pd.DataFrame(rows, columns=["question", "notebook"]))
-
-
-def report() -> str:
-    """Return each question with a link to its article, and the answer."""
-    said = answers()
-    rows = [[f"[{_title(name)}]({name}.md)", said[name]] for name in ORDER]
-    table = pd.DataFrame(rows, columns=["question", "answer"])
-    return f"{as_markdown(table)}\n\n{STAND_IN_NOTE}"
+def _rates() -> pd.Series:
+    """Return how many samples of COCOseq's labels each contestant takes a second."""
+    rows = numbers("bench", "samplers")
+    rows = rows[rows["stream"] == "cocoseq"]
+    return rows.set_index("contestant")["samples_per_s"]
 
 
 def speeds() -> str:
     """Return how many samples a second every sampler takes on COCOseq's labels."""
-    rows = numbers("bench", "samplers")
-    rates = rows[rows["stream"] == "cocoseq"].set_index("contestant")["samples_per_s"]
-    cells = {
-        contestant: f"{float(f'{rate:.2g}'):,.0f}" for contestant, rate in rates.items()
-    }
-    peers = ["plain numpy", "Avalanche", "Avalanche, one batch"]
+    rates = {name: f"{float(f'{rate:.2g}'):,.0f}" for name, rate in _rates().items()}
     rows = []
-    for name, (ours, peer) in CONTESTANTS.items():
-        whole = f"{ours}, one piece"
-        of = (ours, whole, f"{ours} in plain numpy", peer, f"{peer}, one piece")
-        rows.append([name, *(cells.get(contestant, "") for contestant in of)])
-    columns = ["samples/s", "prslib", "prslib, one batch", *peers]
-    return as_markdown(pd.DataFrame(rows, columns=columns))
-
-
-KEEPS = {
-    "CRS": "every sample with the same chance",
-    "PRS": "class $i$ in proportion to $n_i^\\rho$",
-    "CBRS": "equal classes, each a reservoir",
-    "OCDM": "the mix closest to $n_i^\\rho$, batch by batch",
-    "GSS": "different gradients",
-    "ExStream": "prototypes of features, equal classes",
-}
+    for name, contestants in CONTESTANTS.items():
+        row = {"samples/s": name}
+        for column, pattern in SPEEDS.items():
+            row[column] = rates.get(pattern.format(*contestants), "")
+        rows.append(row)
+    return as_markdown(pd.DataFrame(rows))
 
 
 def sampler_table() -> str:
     """Say what each sampler keeps, costs a sample and scores on real images."""
-    speeds = numbers("bench", "samplers")
-    speeds = speeds[speeds["stream"] == "cocoseq"].set_index("contestant")[
-        "samples_per_s"
-    ]
-    scores = numbers(REPORTED, "main_results_table")
+    rates, scores = _rates(), _scores()
     scores = scores[scores["dataset"] == scores["dataset"].iloc[0]]
-    scores = scores[scores["measure"] == "score"].set_index(
-        ["method", "group", "metric"]
-    )["mean"]
+    means = scores.set_index(["method", "group", "metric"])["mean"]
     columns = [("overall", "mAP"), ("minority", "mAP"), ("majority", "C-F1")]
     rows = []
-    for name, keeps in KEEPS.items():
-        (contestant,) = [
-            ours for ours, _ in CONTESTANTS.values() if ours.split(",")[0] == name
-        ]
+    for name, (keeps, contestant) in KEEPS.items():
         row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": keeps}
-        row["µs a sample"] = f"{1e6 / speeds[contestant]:.2g}"
-        row |= {" ".join(key): f"{scores[name, *key]:.1f}" for key in columns}
+        row["µs a sample"] = f"{1e6 / rates[CONTESTANTS[contestant][0]]:.2g}"
+        row |= {" ".join(key): f"{means[name, *key]:.1f}" for key in columns}
         rows.append(row)
     return as_markdown(pd.DataFrame(rows))
 
 
 def paper_cost() -> str:
     """Count the runs and training steps of the paper profile."""
-    runs, steps = set(), {True: Counter(), False: Counter()}
     with blanks_for_missing():
-        for name in known_notebooks("paper"):
-            for config in runs_of("paper", name):
-                runs.add(config.hash)
-                trained = steps["resnet101" in config.resolved["model"]]
-                trained[config.training] = max(
-                    trained[config.training], steps_of(config)
-                )
-    large, small = (sum(steps[is_large].values()) / 1e6 for is_large in (True, False))
+        configs = {
+            config.hash: config
+            for name in known_notebooks("paper")
+            for config in runs_of("paper", name)
+        }
+        longest = {"a ResNet-101": Counter(), "small networks": Counter()}
+        for config in configs.values():
+            large = "resnet101" in config.resolved["model"]
+            steps = longest["a ResNet-101" if large else "small networks"]
+            steps[config.training] = max(steps[config.training], steps_of(config))
+    millions = {name: f"{steps.total() / 1e6:.2f}" for name, steps in longest.items()}
     return (
-        f"The paper profile needs {len(runs)} runs: {large:.2f} million training steps "
-        f"of a ResNet-101 and {small:.2f} million of small networks."
+        f"The paper profile needs {len(configs)} runs: {millions['a ResNet-101']} "
+        f"million training steps of a ResNet-101 and {millions['small networks']} "
+        "million of small networks."
     )
 
 
@@ -277,9 +269,9 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "claims": headline_claims,
     "all claims": all_claims,
     "findings": findings,
-    "questions": questions,
-    "start": start,
-    "report": report,
+    "questions": partial(by_question, README),
+    "start": partial(by_question, START),
+    "report": partial(by_question, REPORT),
     "samplers": sampler_table,
     "speeds": speeds,
     "paper cost": paper_cost,
@@ -290,11 +282,8 @@ BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTA
 def files() -> list[Path]:
     """Return the files with numbers between markers."""
     root = project_root()
-    return [
-        root / "README.md",
-        root / "notebooks" / "start.md",
-        *sorted(root.glob("docs/**/*.md")),
-    ]
+    pages = [root / "README.md", root / "notebooks" / "start.md"]
+    return [*pages, *sorted(root.glob("docs/**/*.md"))]
 
 
 def renewed() -> dict[Path, str]:
