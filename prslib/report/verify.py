@@ -15,7 +15,7 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report import articles, readme
-from prslib.report.claims import CLAIMS, Scores
+from prslib.report.claims import CLAIMS, Claim, Scores
 from prslib.report.ledger import corrected
 from prslib.report.tables import METRICS, final, scores_of
 from prslib.report.topics import runs_of
@@ -34,24 +34,24 @@ LIMIT = 2.0  # points, root mean square: as far as other versions may move a run
 
 def verify(profile: str) -> tuple[list[str], bool]:
     """Check tables, runs, claims and README; the last line sums up."""
-    here = {file.stem: file.read_text() for file in figures_dir(profile).glob("*.csv")}
-    committed = _committed_tables(profile)
+    drawn = figures_dir(profile)
+    committed = _committed(f"figures/{profile}", ".csv")
+    texts = committed or {file.stem: file.read_text() for file in drawn.glob("*.csv")}
+    tables = {name: _table(text) for name, text in texts.items()}
     other = _other_versions(committed.get("ledger_versions", ""))
     names = ", ".join(" ".join(row) for row in versions().itertuples(index=False))
     lines = [f"{names}; processor {get_host_cpu_name()}"]
     lines.append(f"committed with other versions: {', '.join(other) or 'none'}")
     faults = [] if committed else [f"no committed tables of profile {profile!r}"]
-    faults += [f"{name}: not drawn here" for name in sorted(set(committed) - set(here))]
+    for name, text in sorted(committed.items()):
+        faults += file_faults(name, drawn / f"{name}.csv", text, "drawn", not other)
     if not other:
-        both = sorted(set(committed) & set(here))
-        faults += [f"{n}: other bytes" for n in both if here[n] != committed[n]]
         faults += article_faults(profile)
     configs = chosen(profile)
     with tempfile.TemporaryDirectory() as folder:
         runs = run_all(configs, Store(folder))
-    tables = {name: _table(text) for name, text in (committed or here).items()}
-    allowed = LIMIT if other else 0.0
-    faults += [fault for run in runs for fault in run_faults(run, tables, allowed)]
+    for run in runs:
+        faults += run_faults(run, tables, LIMIT if other else 0.0)
     if "ledger_claims" in tables:
         faults += claim_faults(tables)
     if profile == readme.REPORTED:
@@ -62,14 +62,34 @@ def verify(profile: str) -> tuple[list[str], bool]:
     return [*lines, f"Of {checked}: {verdict}."], not faults
 
 
+def file_faults(
+    name: str, file: Path, text: str, made: str, same_bytes: bool = True
+) -> list[str]:
+    """Say if a committed file is not there, or has other bytes."""
+    if not file.is_file():
+        return [f"{name}: not {made} here"]
+    if same_bytes and file.read_text(encoding="utf-8") != text:
+        return [f"{name}: other bytes"]
+    return []
+
+
+def article_faults(profile: str) -> list[str]:
+    """Say which articles of a profile differ from the committed ones."""
+    faults = []
+    for name, text in _committed("docs/report", ".md").items():
+        if name in known_notebooks(profile) and articles.profile_of(name) == profile:
+            file = articles.article_file(name)
+            faults += file_faults(f"article {name}", file, text, "written")
+    return faults
+
+
 def chosen(profile: str) -> list[RunConfig]:
     """Return the runs to train: each method once, and one method on each data set."""
     first, methods = {}, set()
     for name in [name for name in TRAINED if name in known_notebooks(profile)]:
         for config in runs_of(profile, name):
-            new = config.method not in methods or config.method == EVERYWHERE
-            if new and (config.dataset, config.method) not in first:
-                first[config.dataset, config.method] = config
+            if config.method not in methods or config.method == EVERYWHERE:
+                first.setdefault((config.dataset, config.method), config)
                 methods.add(config.method)
     return list(first.values())
 
@@ -100,39 +120,29 @@ def claim_faults(tables: dict[str, pd.DataFrame]) -> list[str]:
         for row, new in zip(decided.itertuples(), again, strict=True)
         if row.verdict != new
     ]
-    for name in decided["dataset"].dropna().unique():
-        if (table := tables.get(f"main_results_groups_{name}")) is None:
-            continue
-        scores = Scores(_observed(table))
-        for row in decided[decided["dataset"] == name].itertuples():
-            claim = CLAIMS[row.claim]
-            try:
-                cells, _ = scores.evaluate(
-                    lambda s, claim=claim: claim.cells(s, METRICS)
-                )
-            except LookupError:  # about other runs than those of Table 1
-                continue
-            if not cells:  # about classes or orders, which Table 1 does not have
-                continue
-            means = [values[:, 0].mean() for values in cells.values()]
-            effect = np.mean(means) if claim.over == "mean" else min(means)
-            if abs(effect - row.effect) > 0.001:
-                head = f"claim {row.claim} on {name}: {row.effect:.3f}"
-                faults.append(f"{head}, from its scores {effect:.3f}")
+    for row in decided.itertuples():
+        table = tables.get(f"main_results_groups_{row.dataset}")
+        effect = None if table is None else _effect(table, CLAIMS[row.claim])
+        if effect is not None and abs(effect - row.effect) > 0.001:
+            head = f"claim {row.claim} on {row.dataset}: {row.effect:.3f}"
+            faults.append(f"{head}, from its scores {effect:.3f}")
     return faults
 
 
-def _observed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return scores of Table 1's setting in the shape of observations."""
-    usual = {
-        "varied": "",
-        "memory": 1.0,
-        "power": "own",
-        "architecture": "",
-        "last": True,
-    }
-    usual |= {"trained_tasks": 0, "task": "seen"}
-    return table[table["metric"].isin(METRICS)].assign(**usual)
+def _effect(table: pd.DataFrame, claim: Claim) -> float | None:
+    """Compute a claim's effect from scores of Table 1, None if it is about others."""
+    # its setting, in the shape of observations
+    usual = {"varied": "", "memory": 1.0, "power": "own", "architecture": ""}
+    usual |= {"last": True, "trained_tasks": 0, "task": "seen"}
+    scores = Scores(table[table["metric"].isin(METRICS)].assign(**usual))
+    try:
+        cells, _ = scores.evaluate(lambda scores: claim.cells(scores, METRICS))
+    except LookupError:  # other runs
+        return None
+    means = [values[:, 0].mean() for values in cells.values()]
+    if not means:  # about classes or orders, which Table 1 does not have
+        return None
+    return np.mean(means) if claim.over == "mean" else min(means)
 
 
 def _rows(run: Run) -> pd.DataFrame:
@@ -158,33 +168,8 @@ def _table(text: str) -> pd.DataFrame:
 
 def _other_versions(text: str) -> list[str]:
     """Return the packages that a committed table names with other versions."""
-    if not text:
-        return []
-    then = pd.read_csv(StringIO(text), index_col=0)["version"]
-    now = dict(versions().itertuples(index=False))
-    return [
-        f"{name} {version}"
-        for name, version in then.items()
-        if now.get(name) != version
-    ]
-
-
-def article_faults(profile: str) -> list[str]:
-    """Say which articles of a profile differ from the committed ones."""
-    faults = []
-    for name, text in _committed("docs/report", ".md").items():
-        if name not in known_notebooks(profile) or articles.profile_of(name) != profile:
-            continue
-        file = articles.article_file(name)
-        if not file.is_file():
-            faults.append(f"article {name}: not written here")
-        elif file.read_text(encoding="utf-8") != text:
-            faults.append(f"article {name}: other bytes")
-    return faults
-
-
-def _committed_tables(profile: str) -> dict[str, str]:
-    return _committed(f"figures/{profile}", ".csv")
+    now = versions().to_csv(index=False).splitlines()
+    return [row.replace(",", " ") for row in text.splitlines() if row not in now]
 
 
 def _committed(folder: str, ending: str) -> dict[str, str]:
