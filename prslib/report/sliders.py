@@ -8,21 +8,20 @@ from functools import lru_cache, partial
 import ipywidgets
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.style import context as style_context
-from matplotlib.text import Text
-from matplotlib.ticker import NullLocator, StrMethodFormatter
+from matplotlib.ticker import NullLocator
 
 from prslib.checks import whole
 from prslib.report.style import COLOURS, STYLE
-from prslib.report.walkthrough import outside_quota, quotas, skewed_stream
-
-ROWS = [  # a column, its name in the legend, the method with its colour, its mark
-    ("stream", "as the stream", "Stream", "-"),
-    ("quota", "quota", "CRS", "-"),
-    ("in_memory", "in memory", "PRS", "D"),
-]
+from prslib.report.walkthrough import (
+    outside_quota,
+    quotas,
+    rank_by_count,
+    skewed_stream,
+)
 
 
 class MemorySliders:
@@ -32,32 +31,46 @@ class MemorySliders:
         whole("samples", samples, 200)
         self.samples, self.num_classes, self.seed = samples, num_classes, seed
         self.largest = min(4000, samples // 2)
-        self.default_size = (
-            samples * 2 // 35
-        )  # the paper's share: 2000 for 35,000 samples
+        # the paper's share: 2000 for 35,000 samples
+        self.default_size = samples * 2 // 35
         self.image = ipywidgets.Image(format="png", width=900)
-        self.numbers = pd.DataFrame()  # the columns of `quotas`, and stream
-        self._stream = lru_cache(1)(
-            partial(skewed_stream, samples, num_classes, seed=seed)
-        )
+        self.stream = lru_cache(1)(partial(skewed_stream, samples, num_classes))
         with style_context(STYLE):
             self.figure = Figure(figsize=(9, 3.6), dpi=100)
-            self._lines, self._text = self._draw_axes()
+            self.lines = self._draw_axes(self.figure.subplots())
 
-    def redraw(self, rho: float, memory_size: int, skew: float) -> dict[str, float]:
-        """Send the stream through a new sampler, show its memory, return milliseconds by step."""
-        clock = [time.perf_counter()]
-        labels = self._stream(skew)
-        clock.append(time.perf_counter())
-        self.numbers = quotas(labels, memory_size, [rho], self.seed)
-        share = self.numbers["frequency"] / self.numbers["frequency"].sum()
-        self.numbers["stream"] = share * self.numbers["in_memory"].sum()
-        clock.append(time.perf_counter())
-        self._draw()
-        clock.append(time.perf_counter())
-        return dict(
-            zip(("stream", "sampling", "drawing"), 1000 * np.diff(clock), strict=True)
-        )
+    def _draw_axes(self, ax: Axes) -> dict[str, Line2D]:
+        """Draw the axes, which stay; return the lines, which a redraw moves."""
+        lines = {
+            "stream": ax.plot([], color=COLOURS["Stream"], label="as the stream"),
+            "quota": ax.plot([], color=COLOURS["CRS"], label="quota"),
+            "in_memory": ax.plot(
+                [], "D", color=COLOURS["PRS"], label="in memory", ms=4
+            ),
+        }
+        rank_by_count(ax)
+        ax.set(xlim=(0, self.num_classes + 1), ylim=(0.7, 2 * self.largest))
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        self.figure.draw_without_rendering()  # finds room for the axes, once
+        self.figure.set_layout_engine("none")
+        return {name: line for name, (line,) in lines.items()}
+
+    def redraw(self, rho: float, memory_size: int, skew: float) -> pd.DataFrame:
+        """Send the stream through a new sampler, show its memory, return its numbers."""
+        labels = self.stream(skew, seed=self.seed)
+        frame = quotas(labels, memory_size, [rho], self.seed)
+        share = frame["frequency"] / frame["frequency"].sum()
+        frame["stream"] = share * frame["in_memory"].sum()
+        for name, line in self.lines.items():
+            line.set_data(frame["class"] + 1, frame[name].replace(0, np.nan))
+        outside = f"{outside_quota(frame):.1%} of them not in their quota"
+        said = f"{frame['in_memory'].sum():,} labels, {outside}"
+        self.figure.axes[0].set_title(said, loc="left")
+        file = io.BytesIO()
+        self.figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
+        self.image.value = file.getvalue()
+        return frame
 
     def widget(self, rho: float = 0.0, skew: float = 1.0) -> ipywidgets.VBox:
         """Return the sliders above the picture; every move of a slider redraws it."""
@@ -68,7 +81,7 @@ class MemorySliders:
             "skew": ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
         }
 
-        def redraw(_change=None):
+        def redraw(_change: object = None) -> None:
             self.redraw(**{name: slider.value for name, slider in ranges.items()})
 
         for name, slider in ranges.items():
@@ -80,49 +93,14 @@ class MemorySliders:
 
     def speed_sentence(self) -> str:
         """Redraw for 27 settings of the sliders and say how long it took."""
-        shown = self.numbers
+        picture, times = self.image.value, []
         sizes = (self.default_size // 4, self.default_size, self.largest)
-        settings = itertools.product((-0.5, 0.0, 1.0), sizes, (0.5, 1.0, 1.5))
-        times = pd.DataFrame([self.redraw(*setting) for setting in settings])
-        total, middle = times.sum(axis=1), times.median()
-        if len(shown):
-            self.numbers = shown
-            self._draw()
+        for setting in itertools.product((-0.5, 0.0, 1.0), sizes, (0.5, 1.0, 1.5)):
+            start = time.perf_counter()
+            self.redraw(*setting)
+            times.append(1000 * (time.perf_counter() - start))
+        self.image.value = picture
         return (
-            f"{total.median():.0f} ms a redraw of {self.samples:,} samples (median; the "
-            f"longest {total.max():.0f} ms): a new stream {middle['stream']:.0f} ms, "
-            f"sampling {middle['sampling']:.0f} ms, drawing {middle['drawing']:.0f} ms."
+            f"{np.median(times):.0f} ms a redraw of {self.samples:,} samples (median; "
+            f"the longest {max(times):.0f} ms)."
         )
-
-    def _draw_axes(self) -> tuple[list[Line2D], Text]:
-        """Draw the axes, which stay; return the lines and the text that change."""
-        ax = self.figure.subplots()
-        lines = [
-            ax.plot([], [], marker, color=COLOURS[method], markersize=4, label=label)[0]
-            for _, label, method, marker in ROWS
-        ]
-        ax.set(
-            xlabel="class, by rank in the stream",
-            ylabel="labels in memory (log scale)",
-            xlim=(0, self.num_classes + 1),
-            ylim=(0.7, 2 * self.largest),
-            yscale="log",
-        )
-        ax.yaxis.set_minor_locator(NullLocator())
-        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
-        self.figure.draw_without_rendering()  # finds room for the axes, once
-        self.figure.set_layout_engine("none")
-        return lines, ax.text(0.005, 1.03, "", transform=ax.transAxes)
-
-    def _draw(self) -> None:
-        """Draw stream, quotas and memory of every class as a PNG."""
-        rank, rows = self.numbers["class"] + 1, self.numbers.replace(0, np.nan)
-        for line, (name, *_) in zip(self._lines, ROWS, strict=True):
-            line.set_data(rank, rows[name])
-        outside = outside_quota(self.numbers)
-        text = f"{self.numbers['in_memory'].sum():,} labels, "
-        self._text.set_text(f"{text}{outside:.1%} of them not in their quota")
-        file = io.BytesIO()
-        self.figure.savefig(file, format="png", pil_kwargs={"compress_level": 1})
-        self.image.value = file.getvalue()

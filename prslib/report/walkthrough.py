@@ -16,16 +16,17 @@ from prslib.samplers.explain import Decision
 from prslib.training.config import RunConfig
 
 FATES = {
-    "kept": ("#D55E00", "o"),
-    "overwritten": ("#56B4E9", "s"),
-    "dropped": ("#999999", "x"),
+    "kept": {"color": "#D55E00", "marker": "o"},
+    "overwritten": {"color": "#56B4E9", "marker": "s"},
+    "dropped": {"color": "#999999", "marker": "x"},
 }
 ROLES = {  # of a sample when another takes a slot
-    "removed": ("#D55E00", "X"),
-    "as good": ("#E69F00", "o"),
-    "in K": ("#56B4E9", "s"),
-    "not in K": ("#999999", "D"),
+    "removed": {"color": "#D55E00", "marker": "X"},
+    "as good": {"color": "#E69F00", "marker": "o"},
+    "in K": {"color": "#56B4E9", "marker": "s"},
+    "not in K": {"color": "#999999", "marker": "D"},
 }
+ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends go
 RHO_MARKERS = "oDs^vP"
 
 
@@ -52,9 +53,7 @@ class Step:
     label: np.ndarray  # bool (C,)
     decision: Decision  # what the sampler said beforehand that it would do
     slot: int  # the slot that the sample got, -1 for none
-    memory: (
-        np.ndarray
-    )  # bool (n, C), the labels in memory before, one row a filled slot
+    memory: np.ndarray  # bool (n, C), the labels in the filled slots before
 
 
 def _letters(classes: Iterable[int]) -> list[str]:
@@ -68,17 +67,13 @@ def names(label: np.ndarray) -> str:
 
 
 def skewed_stream(
-    samples: int,
-    num_classes: int,
-    skew: float,
-    second_labels: float = 0.22,
-    seed: int = 0,
+    samples: int, classes: int, skew: float, second_labels: float = 0.22, seed: int = 0
 ) -> np.ndarray:
-    """Draw labels, bool (samples, C); a class's chance falls with its rank to the power `skew`."""
+    """Draw labels, bool (samples, C); class k's chance is in proportion to k^-skew."""
     rng = np.random.default_rng(seed)
-    chance = np.cumsum(np.arange(1, num_classes + 1) ** -float(skew))
+    chance = np.cumsum(np.arange(1, classes + 1) ** -float(skew))
     drawn = np.searchsorted(chance, rng.random((2, samples)) * chance[-1], side="right")
-    labels = np.zeros((samples, num_classes), np.bool_)
+    labels = np.zeros((samples, classes), np.bool_)
     rows = np.arange(samples)
     labels[rows, drawn[0]] = True
     second = rng.random(samples) < second_labels  # 0.22 is COCOseq's share
@@ -88,7 +83,7 @@ def skewed_stream(
 
 def forty_samples(seed: int) -> np.ndarray:
     """Draw the labels of the short stream (cf. Figure 2)."""
-    return skewed_stream(40, num_classes=5, skew=1.2, second_labels=0.3, seed=seed)
+    return skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=seed)
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
@@ -102,55 +97,51 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
 
 
 def fates(steps: list[Step]) -> pd.DataFrame:
-    """Say whether each sample was kept, overwritten or dropped; a row for each of its labels."""
-    holder = {step.slot: k for k, step in enumerate(steps)}
-    rows = []
-    for k, step in enumerate(steps):
-        kept = "kept" if holder[step.slot] == k else "overwritten"
-        fate = "dropped" if step.slot < 0 else kept
-        for c in np.flatnonzero(step.label):
-            rows.append((k + 1, int(c), step.decision.acceptance, step.slot, fate))
-    return pd.DataFrame(rows, columns=["sample", "class", "acceptance", "slot", "fate"])
+    """Say what became of each sample, as in `FATES`; a row for each of its labels."""
+    frame = pd.DataFrame({"sample": range(1, len(steps) + 1)})
+    frame["class"] = [np.flatnonzero(step.label) for step in steps]
+    frame["acceptance"] = [step.decision.acceptance for step in steps]
+    frame["slot"] = [step.slot for step in steps]
+    overwritten = frame["slot"].duplicated(keep="last")
+    entered = np.where(overwritten, "overwritten", "kept")
+    frame["fate"] = np.where(frame["slot"] < 0, "dropped", entered)
+    return frame.explode("class", ignore_index=True).astype({"class": int})
 
 
 def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.DataFrame:
     """Return the quota and the labels in memory of every class, for each rho (Eq. 1)."""
     frames = []
+    classes = stream.shape[1]
     for rho in rhos:
-        sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
+        sampler = make_sampler("prs", size, classes, seed, rho=rho)
         sampler.place(stream)
-        nothing = np.zeros(stream.shape[1], np.bool_)
-        counts, partition = sampler.class_counts, sampler.explain(nothing).partition
-        columns = {
-            "rho": rho,
-            "class": np.arange(stream.shape[1]),
-            "frequency": sampler.class_freq,
-        }
+        counts = sampler.class_counts
+        frame = pd.DataFrame({"rho": rho, "class": range(classes)})
+        frame["frequency"] = sampler.class_freq
         # m samples hold more than m labels: the quota is scaled to the labels, as in
         # Eq. (3)
-        columns |= {"quota": partition * counts.sum(), "in_memory": counts}
-        frames.append(pd.DataFrame(columns))
+        partition = sampler.explain(np.zeros(classes, np.bool_)).partition
+        frame["quota"] = partition * counts.sum()
+        frame["in_memory"] = counts
+        frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
 
 def distances(steps: list[Step]) -> pd.DataFrame:
     """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5)."""
-    distance = [float(np.abs(step.decision.surplus).sum()) for step in steps]
-    columns = {"sample": range(1, len(steps) + 1), "distance": distance}
-    return pd.DataFrame(columns | {"entered": [step.slot >= 0 for step in steps]})
+    frame = pd.DataFrame({"sample": range(1, len(steps) + 1)})
+    frame["distance"] = [np.abs(step.decision.surplus).sum() for step in steps]
+    frame["entered"] = [step.slot >= 0 for step in steps]
+    return frame
 
 
 def contributions(step: Step) -> pd.DataFrame:
     """Return what each label of a sample adds to its chance to enter (Eq. 2)."""
     classes, decision = np.flatnonzero(step.label), step.decision
-    frame = pd.DataFrame(
-        {
-            "class": classes,
-            "n": decision.class_freq[classes],
-            "m": decision.quota[classes],
-        }
-    )
-    frame["ratio"], frame["w"] = frame["m"] / frame["n"], decision.weight[classes]
+    frame = pd.DataFrame({"class": classes, "n": decision.class_freq[classes]})
+    frame["m"] = decision.quota[classes]
+    frame["ratio"] = frame["m"] / frame["n"]
+    frame["w"] = decision.weight[classes]
     frame["product"] = frame["ratio"] * frame["w"]
     return frame
 
@@ -158,16 +149,12 @@ def contributions(step: Step) -> pd.DataFrame:
 def surpluses(step: Step) -> pd.DataFrame:
     """Return how far each class is above its target, and its chance to be shrunk (Eq. 3)."""
     decision, counts = step.decision, step.memory.sum(0)
-    columns = {"class": np.arange(len(counts)), "in_memory": counts}
-    columns |= {
-        "target": decision.partition * counts.sum(),
-        "surplus": decision.surplus,
-    }
-    columns |= {
-        "q": decision.scarce.astype(int),
-        "probability": decision.class_probability,
-    }
-    return pd.DataFrame(columns)
+    frame = pd.DataFrame({"class": range(len(counts)), "in_memory": counts})
+    frame["target"] = decision.partition * counts.sum()
+    frame["surplus"] = decision.surplus
+    frame["q"] = decision.scarce.astype(int)
+    frame["probability"] = decision.class_probability
+    return frame
 
 
 def shrunk_class(step: Step) -> int:
@@ -182,34 +169,29 @@ def candidates(step: Step) -> pd.DataFrame:
     chosen, decision = shrunk_class(step), step.decision
     slots = np.flatnonzero(step.memory[:, chosen])
     members = step.memory[slots]
-    distance = pd.Series(
-        decision.distance[chosen], decision.candidates[chosen]
-    ).reindex(slots)
+    of_candidates = pd.Series(decision.distance[chosen], decision.candidates[chosen])
+    frame = pd.DataFrame({"slot": slots, "labels": map(names, members)})
+    frame["score"] = (~members & decision.scarce).sum(axis=1)
+    frame["distance"] = of_candidates.reindex(slots).to_numpy()
     best = np.isin(slots, decision.leaving[chosen])
-    roles = [slots == step.slot, best, distance.notna()]
-    columns = {"slot": slots, "labels": [names(label) for label in members]}
-    columns |= {
-        "score": (~members & decision.scarce).sum(axis=1),
-        "distance": distance.to_numpy(),
-    }
-    return pd.DataFrame(
-        columns | {"role": np.select(roles, list(ROLES)[:3], "not in K")}
-    )
+    roles = [slots == step.slot, best, frame["distance"].notna()]
+    frame["role"] = np.select(roles, list(ROLES)[:3], "not in K")
+    return frame
 
 
 def clearest_removal(steps: list[Step]) -> int:
     """Return the place of the removal whose candidates differ most in role and distance."""
-    removals = [
-        k for k, step in enumerate(steps) if step.slot >= 0 and step.decision.candidates
-    ]
-    if not removals:
+    differences = {
+        k: tuple(candidates(step)[["role", "distance"]].nunique())
+        for k, step in enumerate(steps)
+        if step.slot >= 0 and step.decision.candidates
+    }
+    if not differences:
         raise ValueError(
-            "no sample of the stream took another's slot; choose a smaller memory or another seed"
+            "no sample of the stream took another's slot; choose a smaller memory or "
+            "another seed"
         )
-    members = {k: candidates(steps[k]) for k in removals}
-    return max(
-        removals, key=lambda k: tuple(members[k][["role", "distance"]].nunique())
-    )
+    return max(differences, key=differences.get)
 
 
 def most_labelled(steps: list[Step], full_at: int) -> int:
@@ -255,9 +237,14 @@ def quota_sentences(frame: pd.DataFrame) -> str:
 
 def outside_quota(frame: pd.DataFrame) -> float:
     """Return the share of the labels in memory that are above the quota of their class."""
-    return (
-        (frame["in_memory"] - frame["quota"]).abs().sum() / 2 / frame["in_memory"].sum()
-    )
+    apart = (frame["in_memory"] - frame["quota"]).abs().sum() / 2
+    return apart / frame["in_memory"].sum()
+
+
+def _mark_full(ax: Axes, full_at: int) -> None:
+    """Draw a line where the memory becomes full."""
+    line = {"color": "0.4", "linewidth": 1, "linestyle": "--"}
+    ax.axvline(full_at + 0.5, label="memory full", **line)
 
 
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
@@ -266,19 +253,15 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
         if len(dots) > 1:
             ends = dots["class"].min(), dots["class"].max()
             ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
-    for fate, (colour, marker) in FATES.items():
+    for fate, look in FATES.items():
         dots = frame[frame["fate"] == fate]
-        ax.plot(
-            dots["sample"], dots["class"], marker, color=colour, label=fate, zorder=2
-        )
-    ax.axvline(
-        full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full"
-    )
+        ax.plot(dots["sample"], dots["class"], ls="", label=fate, zorder=2, **look)
+    _mark_full(ax, full_at)
     classes = range(int(frame["class"].max()) + 1)
     ax.set_yticks(classes, _letters(classes))
     ax.set(xlabel="sample of the stream", ylabel="class")
     ax.invert_yaxis()
-    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.legend(ncols=4, **ABOVE)
     return ax
 
 
@@ -297,29 +280,15 @@ def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
-    ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
-    for entered, fate, label in (
-        (True, "kept", "entered"),
-        (False, "dropped", "dropped"),
-    ):
-        dots, (colour, marker) = frame[frame["entered"] == entered], FATES[fate]
-        ax.plot(
-            dots["sample"],
-            dots["distance"],
-            marker,
-            color=colour,
-            label=label,
-            zorder=2,
-        )
-    ax.axvline(
-        full_at + 0.5, color="0.4", linewidth=1, linestyle="--", label="memory full"
-    )
-    ax.set(
-        xlabel="sample of the stream",
-        ylabel="distance to the\ntarget (labels)",
-        ylim=(0, None),
-    )
-    ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    x, y = frame["sample"], frame["distance"]
+    ax.plot(x, y, color="0.6", linewidth=1.2, zorder=1)
+    for fate, label in (("kept", "entered"), ("dropped", "dropped")):
+        shown = frame["entered"] == (fate == "kept")
+        ax.plot(x[shown], y[shown], ls="", label=label, zorder=2, **FATES[fate])
+    _mark_full(ax, full_at)
+    ax.set(xlabel="sample of the stream", ylim=(0, None))
+    ax.set_ylabel("distance to the\ntarget (labels)")
+    ax.legend(ncols=3, **ABOVE)
     return ax
 
 
@@ -327,33 +296,30 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     """Draw quotas as lines and memories as marks, by letter or by rank on a log scale (Eq. 1)."""
     middle = (frame["rho"].nunique() - 1) / 2
     for k, (rho, classes) in enumerate(frame.groupby("rho")):
-        colour, marker = HUES[k % len(HUES)], RHO_MARKERS[k % len(RHO_MARKERS)]
-        rank = classes["class"] + (
-            0.08 * (k - middle) if letters else 1
-        )  # few marks: side by side
-        ax.plot(rank, classes["quota"], color=colour, linewidth=1.4)
-        counts = (
-            classes["in_memory"] if letters else classes["in_memory"].replace(0, np.nan)
-        )
-        ax.plot(
-            rank,
-            counts,
-            marker,
-            color=colour,
-            markersize=4.5,
-            label=rf"$\rho$ = {rho:g}",
-        )
+        look = {"color": HUES[k % len(HUES)], "label": rf"$\rho$ = {rho:g}"}
+        look["marker"] = RHO_MARKERS[k % len(RHO_MARKERS)]
+        # few marks: side by side
+        rank = classes["class"] + (0.08 * (k - middle) if letters else 1)
+        counts = classes["in_memory"]
+        if not letters:  # no place for 0 on a log scale
+            counts = counts.replace(0, np.nan)
+        ax.plot(rank, classes["quota"], color=look["color"], linewidth=1.4)
+        ax.plot(rank, counts, ls="", markersize=4.5, **look)
     if letters:
-        ax.set_xticks(
-            range(frame["class"].nunique()), _letters(sorted(frame["class"].unique()))
-        )
-        ax.set(xlabel="class", ylim=(-0.3, None))
+        classes = sorted(frame["class"].unique())
+        ax.set_xticks(range(len(classes)), _letters(classes))
+        ax.set(xlabel="class", ylabel="labels in memory", ylim=(-0.3, None))
     else:
-        ax.set(xlabel="class, by rank in the stream", yscale="log")
-        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    ax.set_ylabel("labels in memory" if letters else "labels in memory (log scale)")
+        rank_by_count(ax)
     ax.legend(title="line: quota, mark: memory", title_fontsize=9)
     return ax
+
+
+def rank_by_count(ax: Axes) -> None:
+    """Set and name axes for many classes, whose counts differ by powers of ten."""
+    ax.set(xlabel="class, by rank in the stream", yscale="log")
+    ax.set_ylabel("labels in memory (log scale)")
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
@@ -361,25 +327,22 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     later = frame[frame["sample"] > full_at]
     for sample, dots in later.groupby("sample"):
         entered, s = dots["slot"].iloc[0] >= 0, dots["acceptance"].iloc[0]
-        colour, marker = FATES["kept" if entered else "dropped"]
-        ax.plot([sample, sample], [0, s], color=colour, linewidth=1.5)
-        ax.plot(sample, s, marker=marker, color=colour)
+        look = FATES["kept" if entered else "dropped"]
+        ax.plot([sample, sample], [0, s], color=look["color"], linewidth=1.5)
+        ax.plot(sample, s, **look)
         text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
         ax.text(sample, s + 0.03, "\n".join(_letters(dots["class"])), **text)
     for fate, label in (("kept", "entered"), ("dropped", "dropped")):
-        colour, marker = FATES[fate]
-        ax.plot([], [], marker=marker, color=colour, label=label)
-    ax.set(
-        xlabel="sample of the stream", ylabel="probability s to enter", ylim=(0, 1.25)
-    )
-    ax.set_yticks(np.linspace(0, 1, 6))
-    ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+        ax.plot([], [], label=label, **FATES[fate])
+    ax.set(xlabel="sample of the stream", ylabel="probability s to enter")
+    ax.set(yticks=np.linspace(0, 1, 6), ylim=(0, 1.25))
+    ax.legend(ncols=2, **ABOVE)
     return ax
 
 
 def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
     """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3)."""
-    colours = np.where(frame["class"] == shrunk, ROLES["removed"][0], ROLES["in K"][0])
+    colours = np.where(frame["class"] == shrunk, "#D55E00", "#56B4E9")
     ax.bar(frame["class"], frame["surplus"], color=colours, width=0.6)
     for row in frame.itertuples():
         above = row.surplus >= 0
@@ -397,18 +360,15 @@ def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
 def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the distance without each member of the shrunk class (Eq. 5); those outside K on top."""
     top = frame["distance"].max() + 0.6
-    for role, (colour, marker) in ROLES.items():
-        rows = np.flatnonzero(frame["role"] == role)
-        if len(rows):
-            height = frame["distance"].iloc[rows].fillna(top)
-            ax.plot(rows, height, marker, color=colour, markersize=9, label=role)
+    height = frame["distance"].fillna(top)
+    for role, look in ROLES.items():
+        if (rows := frame["role"] == role).any():
+            ax.plot(height[rows], ls="", markersize=9, label=role, **look)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
-    ax.set(
-        xlabel="slot and its labels",
-        ylabel="distance to the target\nwithout it (labels)",
-    )
+    ax.set_xlabel("slot and its labels")
+    ax.set_ylabel("distance to the target\nwithout it (labels)")
     ax.set_ylim(frame["distance"].min() - 0.6, top + 0.4)
     ax.margins(x=0.12)
-    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2)
+    ax.legend(ncols=4, columnspacing=1.2, **ABOVE)
     return ax
