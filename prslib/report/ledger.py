@@ -25,36 +25,27 @@ from prslib.report.tables import METRICS, PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
 
 # fields that the paper's tables vary
-VARIED = {
-    "epochs",
-    "frozen_stages",
-    "memory_size",
-    "model",
-    "rho",
-    "schedule",
-    "test_set",
-}
-OF_A_MODEL = {
-    "learning_rate",
-    "model",
-}  # a network of its own may have a step size of its own
+VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule"}
+VARIED |= {"test_set"}
+# a network of its own may have a step size of its own
+OF_A_MODEL = {"learning_rate", "model"}
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = [
-    *SETTING,
-    "frozen",
-    "power",
-    "trained_tasks",
-    "group",
-    "measure",
-    "metric",
-    "task",
-]
-VERDICT_STYLES = {  # colour and what to look for without colours
-    "holds": ("#0072B2", "o"),
-    "does not hold": ("#D55E00", "v"),
-    "no difference": ("#009E73", "s"),
-    "undecided": ("#777777", "D"),
-    "not run": ("#bbbbbb", ""),
+MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric"]
+MATCH += ["task"]
+# of `cells`: the setting, the place in the table, the numbers, where ours are from
+CELLS = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
+CELLS += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric", "kind"]
+CELLS += ["theirs", "ours", "sd", "seeds", "difference", "status"]
+CELLS += ["dataset", "data", "profile", "note"]
+# of `account`
+WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
+WORDED += [*METRICS, "paper", "seeds", "where"]
+VERDICT_LOOKS = {  # colour and what to look for without colours
+    "holds": {"color": "#0072B2", "marker": "o"},
+    "does not hold": {"color": "#D55E00", "marker": "v"},
+    "no difference": {"color": "#009E73", "marker": "s"},
+    "undecided": {"color": "#777777", "marker": "D"},
+    "not run": {"color": "#bbbbbb", "marker": ""},
 }
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
@@ -74,27 +65,15 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     means = means.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
     both = theirs.merge(means, how="left", on=MATCH)
+    kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, KINDS[3]))
     both = both.assign(
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
         status=np.where(both["ours"].notna(), "run", "not run"),
         profile=profile,
-        kind=both["metric"]
-        .replace(dict.fromkeys(PRECISION_RECALL, "precision and recall"))
-        .mask(both["measure"] == "forget", "forgetting"),
+        kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
-    setting = [
-        "method",
-        "architecture",
-        "memory_size",
-        "schedule",
-        "epochs",
-        "test_set",
-    ]
-    cell = ["trained_tasks", "group", "measure", "metric", "kind"]
-    values = ["theirs", "ours", "sd", "seeds", "difference", "status"]
-    origin = ["dataset", "data", "profile", "note"]
-    return both[["table", "stands_for", *setting, *cell, *values, *origin]]
+    return both[CELLS]
 
 
 def _alike(varied: str) -> bool:
@@ -104,13 +83,9 @@ def _alike(varied: str) -> bool:
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
-    rank = rows["data"].map(RELATIONS.index)
-    rows = rows.assign(
-        rank=rank.groupby(rows["dataset"]).transform("max")
-    )  # the humblest
-    rows = rows.drop_duplicates("dataset").sort_values("rank", kind="stable")
-    data = [RELATIONS[number] for number in rows["rank"]]
-    return rows.assign(data=data)[["stands_for", "dataset", "data"]]
+    first = rows.drop_duplicates("dataset")[["stands_for", "dataset", "data"]]
+    rank = first["data"].map(RELATIONS.index)
+    return first.iloc[rank.argsort(kind="stable")]
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -134,11 +109,10 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     by += ["group", "measure", "metric", "memory_size", "schedule"]
     correlations = []
     for _, column in rows.groupby(by, dropna=False, sort=False):
-        steady = column["ours"].nunique() < 2 or column["theirs"].nunique() < 2
-        if column["method"].nunique() > 2 and not steady:
-            pair = column[["ours", "theirs"]]
-            correlations.append(float(pair.corr("spearman").iloc[0, 1]))
-    return correlations
+        if column["method"].nunique() > 2:
+            pair = column[["ours", "theirs"]].corr("spearman")
+            correlations.append(pair.loc["ours", "theirs"])
+    return pd.Series(correlations, dtype=float).dropna().tolist()  # NaN if all tie
 
 
 @dataclass(frozen=True)
@@ -172,38 +146,34 @@ def gather(
     store = store or Store()
     if missing == "train":
         return observe(run_all(configs, store, device=device), configs)
-    return observe(
-        [run for run in map(store.load, configs) if run is not None], configs
-    )
+    stored = [store.load(config) for config in configs]
+    return observe([run for run in stored if run is not None], configs)
 
 
 def decide(
     observations: pd.DataFrame, level: float = 0.95, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    theirs = published_observations().drop_duplicates(
-        MATCH
-    )  # the main table comes first
+    # the main table comes first
+    theirs = published_observations().drop_duplicates(MATCH)
     printed = {name: Scores(rows) for name, rows in theirs.groupby("stands_for")}
     ours = {name: Scores(rows) for name, rows in observations.groupby("dataset")}
-    order, nothing, rows = in_turn(observations), Scores(observations.iloc[:0]), []
+    ours[""] = Scores(observations.iloc[:0])
+    datasets = in_turn(observations)
+    rows = []
     for name, claim in claims.items():
         for paper in claim.on:
             head = {"claim": name, "statement": claim.statement, "source": claim.source}
             head |= {"test": claim.test, "unit": claim.unit, "over": claim.over}
-            head |= {"stands_for": paper}
             theirs = claim.decide(printed[paper], level)["effect"]
-            head["published"] = claim.printed.get(paper, theirs)
-            datasets = order.loc[order["stands_for"] == paper, ["dataset", "data"]]
+            head |= {"stands_for": paper, "published": claim.printed.get(paper, theirs)}
+            places = datasets.loc[datasets["stands_for"] == paper, ["dataset", "data"]]
             decisions = [
-                head
-                | {"dataset": dataset, "data": data}
-                | claim.decide(ours[dataset], level)
-                for dataset, data in datasets.to_numpy()
+                head | place | claim.decide(ours[place["dataset"]], level)
+                for place in places.to_dict("records") or [{"dataset": "", "data": ""}]
             ]
             run = [row for row in decisions if row["alone"] != "not run"]
-            nowhere = head | {"dataset": "", "data": ""} | claim.decide(nothing, level)
-            rows += run or decisions[:1] or [nowhere]
+            rows += run or decisions[:1]
     decided = pd.DataFrame(rows)
     return decided.assign(verdict=corrected(decided, level))
 
@@ -217,31 +187,56 @@ def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay the decided claims out as text, a row for each claim and data set."""
-    rows = list(decided.itertuples())
-    columns = {
-        "claim": [row.statement for row in rows],
-        "data": [_data(row) for row in rows],
-        "after Holm": [_verdict(row, row.verdict) for row in rows],
-        "uncorrected": [_verdict(row, row.alone) for row in rows],
-        "effect": [_effect(row) for row in rows],
-        "weakest cell": [_cells(row) for row in rows],
-        **{metric: _by_itself(decided, metric) for metric in METRICS},
-        "paper": [
-            "" if np.isnan(row.published) else f"{row.published:+.1f}" for row in rows
-        ],
-        "seeds": [row.seeds or "" for row in rows],
-        "where": [row.source for row in rows],
+    texts = [_describe(row) for row in decided.to_dict("records")]
+    return pd.DataFrame(texts, columns=WORDED)
+
+
+def _describe(row: dict) -> dict:
+    """Say a decided claim, column by column of `WORDED`."""
+    digits = 2 if row["unit"] == "rank correlation" else 1
+    effect, low, high = (f"{row[end]:+.{digits}f}" for end in ("effect", "low", "high"))
+    interval = f" [{low}, {high}]" if row["seeds"] > 1 else ""
+    # of a narrow interval how large a difference it leaves open
+    largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
+    verdicts = {"no difference": f"no difference larger than {largest}"}
+    clear = (
+        f"clearly above in {row['above']} of {row['cells']}, below in {row['below']}"
+    )
+    words = {
+        "claim": row["statement"],
+        "data": _data(row),
+        "after Holm": verdicts.get(row["verdict"], row["verdict"]),
+        "uncorrected": verdicts.get(row["alone"], row["alone"]),
+        "effect": f"{effect}{interval} {row['unit']}",
+        "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
+        "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
+        "seeds": row["seeds"] or "",
+        "where": row["source"],
     }
-    return pd.DataFrame(columns)
+    if row["alone"] == "not run":
+        words["effect"] = ""
+    for metric in METRICS:
+        effect, low, high = (
+            row[f"{metric} {end}"] for end in ("effect", "low", "high")
+        )
+        alone = f"{effect:+.1f} [{low:+.1f}, {high:+.1f}]"
+        words[metric] = "" if np.isnan(effect) else alone
+    return words
+
+
+def _data(row: dict) -> str:
+    if row["data"] in ("", RELATIONS[0]):
+        return row["stands_for"]
+    some = "part of " if row["data"] == RELATIONS[1] else ""
+    return f"{row['dataset']} [{some}{row['stands_for']}]"
 
 
 def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims that data sets for the same one of the paper decide differently."""
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
-    return account(run[several])[
-        ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
-    ]
+    columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
+    return account(run[several])[columns]
 
 
 def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
@@ -249,16 +244,8 @@ def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> 
     claims = {name: CLAIMS[name] for name in names}
     decided = decide(observe(runs, configs), claims=claims)
     table = account(decided[decided["alone"] != "not run"])
-    columns = [
-        "claim",
-        "data",
-        "uncorrected",
-        "effect",
-        "weakest cell",
-        *METRICS,
-        "paper",
-    ]
-    return as_markdown(table[columns].rename(columns={"uncorrected": "verdict"}))
+    table = table.drop(columns=["after Holm", "seeds", "where"])
+    return as_markdown(table.rename(columns={"uncorrected": "verdict"}))
 
 
 def as_markdown(table: pd.DataFrame) -> str:
@@ -267,54 +254,12 @@ def as_markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _data(row) -> str:
-    if row.data in ("", RELATIONS[0]):
-        return row.stands_for
-    some = "part of " if row.data == RELATIONS[1] else ""
-    return f"{row.dataset} [{some}{row.stands_for}]"
-
-
-def _effect(row) -> str:
-    if row.alone == "not run":
-        return ""
-    digits = 2 if row.unit == "rank correlation" else 1
-    low, high = (f"{value:+.{digits}f}" for value in (row.low, row.high))
-    interval = f" [{low}, {high}]" if row.seeds > 1 else ""
-    return f"{row.effect:+.{digits}f}{interval} {row.unit}"
-
-
-def _cells(row) -> str:
-    """Say where a claim about several cells is weakest, and in how many it is clear."""
-    if not row.weakest:
-        return ""
-    clear = f"clearly above in {row.above} of {row.cells}, below in {row.below}"
-    return f"{row.weakest}; {clear}"
-
-
-def _by_itself(decided: pd.DataFrame, metric: str) -> list[str]:
-    names = [f"{metric} {name}" for name in ("effect", "low", "high")]
-    return [
-        "" if np.isnan(effect) else f"{effect:+.1f} [{low:+.1f}, {high:+.1f}]"
-        for effect, low, high in decided[names].to_numpy(float)
-    ]
-
-
-def _verdict(row, verdict: str) -> str:
-    """Say a verdict; of a narrow interval how large a difference it leaves open."""
-    if verdict != "no difference":
-        return verdict
-    digits = 2 if row.unit == "rank correlation" else 1
-    return f"no difference larger than {max(abs(row.low), abs(row.high)):.{digits}f}"
-
-
 def counts(decided: pd.DataFrame) -> pd.DataFrame:
     """Count the rows by verdict, real images first and apart from stand-ins."""
-    real = decided["data"].map(
-        lambda data: "stand-ins" if data == RELATIONS[-1] else "real images"
-    )
     run = decided[decided["verdict"] != "not run"]
-    table = run.groupby([real.rename("images"), "verdict"]).size().unstack(fill_value=0)
-    table = table.reindex(["real images", "stand-ins"]).dropna(how="all").astype(int)
+    stand_in = (run["data"] == RELATIONS[-1]).rename("images")
+    images = stand_in.map({False: "real images", True: "stand-ins"})
+    table = pd.crosstab(images, run["verdict"])
     table = table.reindex(columns=list(VERDICTS[:-1]), fill_value=0)
     return table.assign(rows=table.sum(axis=1))
 
@@ -322,91 +267,51 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw `cells` that were run over the paper's; marks of stand-ins are open."""
     if below := int((frame["ours"] < FLOOR).sum()):
-        ax.text(
-            103,
-            FLOOR,
-            f"{below} lower",
-            ha="right",
-            va="center",
-            color="0.35",
-            fontsize=8,
-        )
+        style = {"ha": "right", "va": "center", "color": "0.35", "fontsize": 8}
+        ax.text(103, FLOOR, f"{below} lower", **style)
     frame = frame.assign(ours=frame["ours"].clip(FLOOR))
-    looks = looks_of(frame["method"])
-    for method, look in looks.items():
+    marks = {}
+    for method, look in looks_of(frame["method"]).items():
+        marker, colour = look["marker"], look["color"]
+        marks[method] = _mark(marker=marker, color=colour, markerfacecolor="none")
         for data, rows in frame[frame["method"] == method].groupby("data"):
-            fill = "none" if data == RELATIONS[-1] else look["color"]
-            style = {
-                "edgecolors": look["color"],
-                "facecolors": fill,
-                "zorder": look["zorder"],
-            }
-            ax.scatter(
-                rows["theirs"],
-                rows["ours"],
-                s=16,
-                linewidths=0.9,
-                marker=look["marker"],
-                **style,
-            )
+            fill = "none" if data == RELATIONS[-1] else colour
+            colours = {"edgecolors": colour, "facecolors": fill}
+            style = {"marker": marker, "zorder": look["zorder"], "linewidths": 0.9}
+            ax.scatter(rows["theirs"], rows["ours"], s=16, **colours, **style)
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
+    limits = (lowest - 3, 103)
     ticks = range(-25 if lowest < 0 else 0, 101, 25)
-    ax.set(
-        xlabel="paper (%)",
-        ylabel="ours (%)",
-        aspect="equal",
-        xticks=ticks,
-        yticks=ticks,
-    )
-    ax.set(xlim=(lowest - 3, 103), ylim=(lowest - 3, 103))
-    marks = {
-        name: (look["marker"], look["color"], "none") for name, look in looks.items()
-    }
-    marks |= {
-        "paper's data, or a part": ("o", "0.4", "0.4"),
-        "stand-in": ("o", "0.4", "none"),
-    }
-    handles = [
-        Line2D(
-            [],
-            [],
-            marker=marker,
-            color=colour,
-            markerfacecolor=fill,
-            ls="",
-            markersize=5,
-        )
-        for marker, colour, fill in marks.values()
-    ]
-    ax.legend(handles, list(marks))
+    ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal")
+    ax.set(xticks=ticks, yticks=ticks, xlim=limits, ylim=limits)
+    marks["paper's data, or a part"] = _mark(marker="o", color="0.4")
+    marks["stand-in"] = _mark(marker="o", color="0.4", markerfacecolor="none")
+    ax.legend(marks.values(), marks)
     return ax
+
+
+def _mark(**look: str) -> Line2D:
+    """Return a mark for a legend."""
+    return Line2D([], [], linestyle="", markersize=5, **look)
 
 
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
     for y, row in enumerate(frame.itertuples()):
-        colour, marker = VERDICT_STYLES[row.verdict]
-        ax.plot(
-            row.published,
-            y,
-            marker="|",
-            color="black",
-            markersize=7,
-            linestyle="",
-            zorder=2,
-        )
-        if row.verdict != "not run":
-            fill = colour if np.isfinite(row.low) else "white"  # of one seed
-            ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, zorder=3)
-            look = {"marker": marker, "markerfacecolor": fill, "ms": 5}
-            ax.plot(row.effect, y, color=colour, zorder=4, **look)
+        paper = {"marker": "|", "markersize": 7, "linestyle": ""}
+        ax.plot(row.published, y, color="black", zorder=2, **paper)
+        if row.verdict == "not run":
+            continue
+        look = VERDICT_LOOKS[row.verdict] | {"markersize": 5}
+        if not np.isfinite(row.low):  # of one seed
+            look["markerfacecolor"] = "white"
+        ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=2, zorder=3)
+        ax.plot(row.effect, y, zorder=4, **look)
     first = ~frame["claim"].duplicated()
     for begin in np.flatnonzero(first & (first.cumsum() % 2 == 1)):
-        lines = (frame["claim"] == frame["claim"].iloc[begin]).sum()
-        ax.axhspan(
-            begin - 0.5, begin + lines - 0.5, color="0.95", zorder=0, linewidth=0
-        )
+        end = begin + (frame["claim"] == frame["claim"].iloc[begin]).sum()
+        ax.axhspan(begin - 0.5, end - 0.5, color="0.95", zorder=0, linewidth=0)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
     values = frame[["effect", "low", "high", "published"]].to_numpy(float)
@@ -435,23 +340,17 @@ def _short(row) -> str:
 
 
 def _explain(frame: pd.DataFrame, ax: Axes) -> None:
+    """Explain marks and the short names of data sets beside the picture."""
     handles = {}
-    for name, (colour, marker) in VERDICT_STYLES.items():
-        title = name if marker else f"no mark: {name}"
-        handles[title] = Line2D(
-            [], [], color=colour, marker=marker, ls="-" if marker else "", ms=5
-        )
-    open_mark = {
-        "color": "#777777",
-        "marker": "D",
-        "markerfacecolor": "white",
-        "linestyle": "",
-    }
-    handles["open: one seed"] = Line2D([], [], markersize=5, **open_mark)
-    handles["paper's own numbers"] = Line2D(
-        [], [], color="black", marker="|", linestyle=""
-    )
-    names = [f"{_short(row)} {_data(row)}" for row in frame.itertuples()]
-    for name in dict.fromkeys(names):
-        handles[name] = Line2D([], [], linestyle="")
+    for name, look in VERDICT_LOOKS.items():
+        if look["marker"]:
+            handles[name] = Line2D([], [], markersize=5, **look)
+        else:
+            handles[f"no mark: {name}"] = _mark(**look)
+    one_seed = VERDICT_LOOKS["undecided"] | {"markerfacecolor": "white"}
+    handles["open: one seed"] = _mark(**one_seed)
+    paper = Line2D([], [], color="black", marker="|", linestyle="")
+    handles["paper's own numbers"] = paper
+    for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
+        handles[f"{_short(row)} {_data(row._asdict())}"] = _mark()
     ax.legend(handles.values(), handles.keys())
