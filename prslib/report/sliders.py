@@ -37,7 +37,7 @@ class MemorySliders:
         self.stream = lru_cache(1)(partial(skewed_stream, samples, num_classes))
         with style_context(STYLE):
             self.figure = Figure(figsize=(9, 3.6), dpi=100)
-            self._lines = self._draw_axes(self.figure.subplots())
+            self.lines = self._draw_axes(self.figure.subplots())
 
     def _draw_axes(self, ax: Axes) -> dict[str, Line2D]:
         """Draw the axes, which stay; return the lines, which a redraw moves."""
@@ -62,7 +62,7 @@ class MemorySliders:
         frame = quotas(labels, memory_size, [rho], self.seed)
         share = frame["frequency"] / frame["frequency"].sum()
         frame["stream"] = share * frame["in_memory"].sum()
-        for name, line in self._lines.items():
+        for name, line in self.lines.items():
             line.set_data(frame["class"] + 1, frame[name].replace(0, np.nan))
         outside = f"{outside_quota(frame):.1%} of them not in their quota"
         said = f"{frame['in_memory'].sum():,} labels, {outside}"
