@@ -36,27 +36,13 @@ def code(cells):
     }
 
 
-@pytest.fixture(scope="module")
-def parameters(code):
-    """The lines of every notebook's parameters."""
-    found = {}
-    for name, code_cells in code.items():
-        (cell,) = [
-            cell for cell in code_cells if "parameters" in cell.metadata.get("tags", [])
-        ]
-        found[name] = cell.source.splitlines()
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_pairs_are_in_sync_and_without_outputs(name, cells, code):
+    def contents(cells):
+        return [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]
+
     script = jupytext.read(ROOT / "notebooks" / f"{name}.py")
-    ours = [
-        (cell.cell_type, cell.source, cell.metadata.get("tags", []))
-        for cell in script.cells
-    ]
-    theirs = [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells[name]]
-    assert ours == theirs, "run `make lint`"
+    assert contents(script.cells) == contents(cells[name]), "run `make lint`"
     assert not any(cell.outputs or cell.execution_count for cell in code[name])
 
 
@@ -75,18 +61,19 @@ def defaults_of(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_are_typed_explained_and_those_of_the_topic(name, parameters):
-    for line in parameters[name]:
+def test_parameters_are_typed_explained_and_those_of_the_topic(name, code):
+    (cell,) = [c for c in code[name] if "parameters" in c.metadata.get("tags", [])]
+    for line in cell.source.splitlines():
         declaration, comment = line.split("  # ")
         kind = declaration.split(" = ")[0].split(": ")[1]
         assert kind in {"str", "float", "int", "list"}
         assert "=" not in comment
-    cell = {}
-    exec("\n".join(parameters[name]), cell)
-    cell = {name: value for name, value in cell.items() if name[0] != "_"}
+    values = {}
+    exec(cell.source, {}, values)
+    values = {name: value for name, value in values.items() if name[0] != "_"}
     settings = import_module(f"prslib.report.{name}").Settings
-    assert list(cell) == list(defaults_of(name))
-    assert settings(**cell) == settings()
+    assert list(values) == list(defaults_of(name))
+    assert settings(**values) == settings()
 
 
 @pytest.mark.parametrize(
@@ -110,12 +97,9 @@ def smoke(own_folders, python):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebooks_run_under_the_smoke_profile_and_train_nothing_themselves(
-    smoke, name
-):
-    executed = nbformat.read(
-        smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb", as_version=4
-    )
+def test_notebooks_run_under_smoke_and_train_nothing_themselves(smoke, name):
+    file = smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb"
+    executed = nbformat.read(file, as_version=4)
     outputs = [o for cell in executed.cells for o in cell.get("outputs", [])]
     assert not [o for o in outputs if o.output_type == "error"]
     assert not [o for o in outputs if "training:" in o.get("text", "")]
@@ -141,20 +125,20 @@ def test_jupyterlab_gives_the_same_numbers_and_trains_nothing_again(
     smoke, python, tmp_path
 ):
     """JupyterLab starts a notebook in notebooks/, make in the checkout's root."""
+
+    def runs():
+        files = (smoke / "cache" / "runs").iterdir()
+        return {file: file.stat().st_mtime_ns for file in files}
+
+    before = runs()
     options = ["-f", "params/smoke/rho_sweep.yaml", "--cwd", str(ROOT / "notebooks")]
-    runs = {
-        file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()
-    }
-    given = ["notebooks/rho_sweep.ipynb", str(tmp_path / "out.ipynb"), *options]
-    done = python("-m", "papermill", *given, PRSLIB_FIGURES=str(tmp_path))
+    files = ["notebooks/rho_sweep.ipynb", str(tmp_path / "out.ipynb")]
+    done = python("-m", "papermill", *files, *options, PRSLIB_FIGURES=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert runs == {
-        file: file.stat().st_mtime_ns for file in (smoke / "cache" / "runs").iterdir()
-    }
+    assert runs() == before
     for file in (tmp_path / "smoke").iterdir():
-        assert (
-            file.read_bytes() == (smoke / "figures" / "smoke" / file.name).read_bytes()
-        )
+        drawn = smoke / "figures" / "smoke" / file.name
+        assert file.read_bytes() == drawn.read_bytes()
     assert list((tmp_path / "smoke").glob("*.png"))
 
 
@@ -174,12 +158,8 @@ def test_only_what_changed_is_executed_again(smoke, python, monkeypatch, tmp_pat
 
 def test_drawing_what_is_stored_does_not_load_torch(smoke, python, code):
     """Torch takes a second or more to import, in each of the notebooks."""
-    lines = {
-        line
-        for own in code.values()
-        for cell in own
-        for line in cell.source.splitlines()
-    }
+    sources = [cell.source for cells in code.values() for cell in cells]
+    lines = set("\n".join(sources).splitlines())
     program = [
         *sorted(line for line in lines if line.startswith(("import ", "from "))),
         "import sys",

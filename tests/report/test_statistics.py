@@ -28,10 +28,8 @@ def test_two_methods_are_compared_seed_by_seed():
     seeds = 100.0 * np.arange(5)
     found = compare(seeds + 1, seeds)
     assert (found.low, found.high, found.p) == pytest.approx((1, 1, 0))
-    assert (found.verdict, compare(seeds, seeds + 1).verdict) == (
-        "holds",
-        "does not hold",
-    )
+    assert found.verdict == "holds"
+    assert compare(seeds, seeds + 1).verdict == "does not hold"
     assert str(found) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
     with pytest.raises(ValueError, match=r"same order, got shapes \(5,\) and \(4,\)"):
         compare(seeds, seeds[1:])
@@ -70,8 +68,8 @@ def test_the_chance_of_the_test_images_is_added():
     assert found.high == pytest.approx(9 + math.sqrt(2.5) * stats.t.isf(0.025, freedom))
     gaps = pd.DataFrame({"value": 9 + shifts, "dataset": "a"})
     gaps["draws"] = [draws + shift for shift in shifts]
-    (row_,) = over_seeds(gaps, ["dataset"]).to_dict("records")
-    assert (row_["low"], row_["high"]) == pytest.approx((found.low, found.high))
+    (row,) = over_seeds(gaps, ["dataset"]).to_dict("records")
+    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
     gaps.loc[0, "draws"] = np.nan  # of one seed they are not known
     without = interval([column(9 + shifts)])
     assert over_seeds(gaps, ["dataset"])["high"].item() == without.high
@@ -103,9 +101,8 @@ def test_verdicts(gaps, verdict, seeds):
 
 def test_holm_by_hand():
     p = pd.Series([0.01, np.nan, 0.04, 0.03, 0.5])
-    assert holm(p).tolist() == pytest.approx(
-        [0.04, np.nan, 0.09, 0.09, 0.5], nan_ok=True
-    )
+    expected = [0.04, np.nan, 0.09, 0.09, 0.5]
+    assert holm(p).tolist() == pytest.approx(expected, nan_ok=True)
 
 
 REPEATS = 4000
@@ -138,51 +135,30 @@ def test_verdicts_are_false_as_seldom_as_they_say(seeds, cells, common):
 
 def test_draws_of_the_test_images_keep_the_level():
     rng, seeds, repeats = np.random.default_rng(3), 5, 1000
-    images = rng.normal(
-        size=(repeats, 1)
-    )  # of a test set, common to seeds and resamples
+    # of a test set, common to seeds and resamples
+    images = rng.normal(size=(repeats, 1))
     values = images + rng.normal(size=(seeds, repeats, 1))
     draws = values.mean(axis=0) + rng.normal(size=(100, repeats, 1))
     low, high, _ = ends(values, draws)
     assert 0.02 < ((low > 0) | (high < 0)).mean() < 0.085
 
 
-def row(*values):
-    (found,) = over_seeds(
-        pd.DataFrame({"metric": "mAP", "value": values}), ["metric"]
-    ).iloc
-    return found
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (
-            (6, 8, 10, 8, 8),
-            "PRS is 8.0 points above CRS (95 % interval 6.2 to 9.8, 5 seeds)",
-        ),
-        (
-            (-6, -8, -10, -8, -8),
-            "PRS is 8.0 points below CRS (95 % interval 6.2 to 9.8, 5",
-        ),
-        (
-            (-1, 3, 10, 4, 4),
-            "PRS and CRS are not told apart: +4.0 points (95 % interval -0.9",
-        ),
-        (
-            (-1, 1, 2, -1, 1),
-            "PRS and CRS score about the same: +0.4 points (95 % interval -1",
-        ),
-        (
-            (6, 8, 10),
-            "PRS is 8.0 points ahead of CRS (95 % interval 3.0 to 13.0, 3 seeds)",
-        ),
+        ((6, 8, 10, 8, 8), "PRS is 8.0 points above CRS (95 % interval 6.2 to 9.8, 5"),
+        ((-6, -8, -10, -8, -8), "PRS is 8.0 points below CRS (95 % interval 6.2 to"),
+        ((-1, 3, 10, 4, 4), "PRS and CRS are not told apart: +4.0 points (95 % int"),
+        ((-1, 1, 2, -1, 1), "PRS and CRS score about the same: +0.4 points (95 % i"),
+        ((6, 8, 10), "PRS is 8.0 points ahead of CRS (95 % interval 3.0 to 13.0, 3"),
         ((-5,), "PRS is 5.0 points behind CRS (one seed)"),
         ((0.01, -0.02), "PRS is level with CRS (95 % interval -0.2 to 0.2, 2 seeds)"),
     ],
 )
 def test_words_say_what_the_interval_says(values, said):
-    assert compared(row(*values), "PRS", "CRS").startswith(said)
+    gaps = pd.DataFrame({"metric": "mAP", "value": values})
+    (row,) = over_seeds(gaps, ["metric"]).to_dict("records")
+    assert compared(row, "PRS", "CRS").startswith(said)
 
 
 def test_every_difference_has_a_row_in_order_of_appearance():
