@@ -83,9 +83,13 @@ def _alike(varied: str) -> bool:
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
-    first = rows.drop_duplicates("dataset")[["stands_for", "dataset", "data"]]
-    rank = first["data"].map(RELATIONS.index)
-    return first.iloc[rank.argsort(kind="stable")]
+    # runs of a small network are stand-ins: the humblest of its runs names a data set
+    rank = rows["data"].map(RELATIONS.index).groupby(rows["dataset"]).max()
+    first = rows.drop_duplicates("dataset")[["stands_for", "dataset"]]
+    first = first.assign(rank=first["dataset"].map(rank))
+    first = first.sort_values("rank", kind="stable")
+    data = [RELATIONS[number] for number in first.pop("rank")]
+    return first.assign(data=data)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
