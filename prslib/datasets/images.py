@@ -17,11 +17,11 @@ def read_image(root: Path, name: str) -> np.ndarray:
     """
     from PIL import Image, ImageFile  # here, as loading features needs no pillow
 
-    file = root / name
-    top, *below = Path(name).parts
-    folder = root / top if below else root  # may itself be a link to another disk
-    if not file.resolve().is_relative_to(folder.resolve()):
-        raise OSError(f"{file} is a link to {file.resolve()}, outside {folder}")
+    file, parts = root / name, Path(name).parts
+    folder = root / parts[0] if len(parts) > 1 else root  # may itself be a link
+    inside = file.resolve().is_relative_to(folder.resolve())
+    if not inside or Path(name).is_absolute() or ".." in parts:
+        raise OSError(f"{file} leads to {file.resolve()}, outside {folder}")
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
         with warnings.catch_warnings():

@@ -31,8 +31,9 @@ def test_a_folder_may_be_a_link_and_an_image_may_not(original):
     (original / "secret.jpg").write_bytes((original / NAME).read_bytes())
     (elsewhere / "link.jpg").symlink_to(original / "secret.jpg")
     (elsewhere / "below").symlink_to(original)
-    for name in ("train2014/link.jpg", "train2014/below/secret.jpg"):
-        with pytest.raises(OSError, match=rf"{name} is a link to .*secret.jpg"):
+    links = ["train2014/link.jpg", "train2014/below/secret.jpg"]
+    for name in (*links, "train2014/../secret.jpg", str(original / "secret.jpg")):
+        with pytest.raises(OSError, match=rf"{name} leads to .*secret.jpg, outside"):
             read_image(original, name)
 
 
