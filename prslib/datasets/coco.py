@@ -78,10 +78,8 @@ def draw_balanced(
     drawn = []
     for half, share in ((True, (per_class + 1) // 2), (False, per_class // 2)):
         rows = np.flatnonzero(is_test == half)
-        if share:
-            drawn.append(
-                rows[curation.balanced_test(labels[rows], share, rng, None, names)]
-            )
+        in_half = curation.balanced_test(labels[rows], share, rng, None, names)
+        drawn.append(rows[in_half])
     return np.concatenate(drawn)
 
 
