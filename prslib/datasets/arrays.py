@@ -23,6 +23,7 @@ from types import ModuleType
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.paths import cache_dir, ending_with_us, remove_parts, replacing
 
 SUM = np.dtype("<u8")  # of a checksum
@@ -38,17 +39,10 @@ def read_arrays(
     file: Path, names: Iterable[str], kind: str, advice: str
 ) -> dict[str, np.ndarray]:
     """Read some arrays of an npz file; errors say what it should be and what to do."""
-    try:
-        with zipfile.ZipFile(file) as stored:
-            # read whole, so that zipfile compares the checksum; np.load stops early
-            content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
+    with readable(f"{file} as {kind}", advice), zipfile.ZipFile(file) as stored:
+        # read whole, so that zipfile compares the checksum; np.load stops early
+        content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
         return {name: np.load(content[name], allow_pickle=False) for name in names}
-    except (FileNotFoundError, PermissionError):
-        raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected {file} as {kind}, but it cannot be read ({error}); {advice}"
-        ) from error
 
 
 def cached_arrays(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.datasets import curation
 from prslib.datasets.base import Entry, Recipe
 from prslib.datasets.prepared import Corpus, PreparedSet
@@ -38,7 +39,13 @@ def read_annotations(folder: Path) -> Corpus:
 
 def _read_half(folder: Path, half: str) -> Corpus:
     file = folder / FILE.format(half)
-    try:
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"expected COCO's annotations in {file}, got none; --annotations names the "
+            "folder with both instances files (annotations_trainval2014.zip)"
+        )
+    what = f"COCO's instances in {file}, each of an image and a category listed there"
+    with readable(what, "download the annotations again"):
         content = json.loads(file.read_bytes())
         images = {entry["id"]: entry["file_name"] for entry in content["images"]}
         categories = {entry["id"]: entry["name"] for entry in content["categories"]}
@@ -57,16 +64,6 @@ def _read_half(folder: Path, half: str) -> Corpus:
             labels=labels,
             names=names,
         )
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"expected COCO's annotations in {file}, got none; --annotations names the "
-            "folder with both instances files (annotations_trainval2014.zip)"
-        ) from error
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected COCO's instances in {file}, each of an image and a category that "
-            f"it lists, got others ({error!r}); download the annotations again"
-        ) from error
 
 
 def draw_balanced(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prslib.checks import naming_extra, one_of
+from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
 from prslib.datasets.arrays import BATCH, PIXELS, RowFile, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
@@ -248,22 +248,17 @@ def digest_of(folder: Path) -> str:
 def open_features(folder: Path, count: int) -> np.ndarray:
     """Load the features of a prepared set that were computed last, float32 (N, D)."""
     advice = f"run `python -m prslib prepare features {folder.name}`"
+    what = f"features of {folder.name} in {folder}"
     try:
-        record = json.loads((folder / RECORD).read_text())
-        if record["images"] != digest_of(folder):
-            raise ValueError("the images have been prepared anew since")
-        file = (folder / record["file"]).with_suffix(".bin")
-        row = np.dtype((np.float16, (record["width"],)))
-        features = open_rows(file, count, row, whole=True)
+        with readable(what, advice):
+            record = json.loads((folder / RECORD).read_text())
+            if record["images"] != digest_of(folder):
+                raise ValueError("the images have been prepared anew since")
+            file = (folder / record["file"]).with_suffix(".bin")
+            row = np.dtype((np.float16, (record["width"],)))
+            features = open_rows(file, count, row, whole=True)
     except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"no features of {folder.name} in {folder}; {advice}"
-        ) from error
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected features of {folder.name} in {folder}, got others or broken "
-            f"ones ({error}); {advice}"
-        ) from error
+        raise FileNotFoundError(expected(what, "none", advice)) from error
     return features.astype(np.float32)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.datasets.base import Entry, Recipe
 from prslib.datasets.curation import balanced_test
 from prslib.datasets.prepared import Corpus, PreparedSet
@@ -53,13 +54,8 @@ def read_annotations(folder: Path) -> Corpus:
 
 
 def _read_list(file: Path) -> list[str]:
-    try:
+    with readable(f"names in UTF-8 in {file}", "unpack it again"):
         lines = file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"expected names in UTF-8 in {file}, got other bytes ({error}); unpack it "
-            "again"
-        ) from error
     return [line.strip().replace("\\", "/") for line in lines if line.strip()]
 
 

@@ -173,7 +173,7 @@ def read_images(root: Path, names: Sequence[str]) -> list[np.ndarray | str]:
             images.append(read_image(root, name))
         except FileNotFoundError:
             images.append("missing")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             images.append(f"broken: {error}")
     return images
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.datasets import curation
 from prslib.datasets.arrays import PIXELS, open_rows, read_arrays
 from prslib.datasets.base import Clustering, SequentialDataset, Split
@@ -150,9 +151,10 @@ class Selection:
 
 def open_images(folder: Path, count: int) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    if not (folder / "images.bin").is_file():
-        raise not_prepared(folder)
-    return open_rows(folder / "images.bin", count, PIXELS)
+    try:
+        return open_rows(folder / "images.bin", count, PIXELS)
+    except FileNotFoundError as error:
+        raise not_prepared(folder) from error
 
 
 def not_prepared(folder: Path) -> FileNotFoundError:
@@ -380,18 +382,16 @@ class PreparedSet:
 
 
 def _read_list(file: Path, address: str) -> np.ndarray:
-    try:
-        ids = json.loads(file.read_bytes())
-    except FileNotFoundError as error:
+    if not file.is_file():
         raise FileNotFoundError(
             f"expected the id file {file}, got none; put the released files there "
             f"({address}), or leave --ids out to derive a split"
-        ) from error
-    except (ValueError, RecursionError):
-        ids = None
-    if not isinstance(ids, list) or any(type(number) is not int for number in ids):
-        raise ValueError(f"expected {file} to list whole numbers; download it again")
-    return np.array(ids, dtype=np.int64)
+        )
+    with readable(f"whole numbers in {file}", "download it again"):
+        ids = json.loads(file.read_bytes())
+        if any(type(number) is not int for number in ids):
+            raise TypeError("a value is none")
+        return np.array(ids, dtype=np.int64)
 
 
 def look_up(corpus: Corpus, keys: np.ndarray, halves: tuple[bool, ...]) -> np.ndarray:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import naming_extra
+from prslib.checks import naming_extra, readable
 from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
@@ -155,16 +155,12 @@ def read_source(
     source: Source, folder: Path, download: bool = False
 ) -> dict[str, Pictures]:
     """Read a downloaded data set; ValueError unless it is the original one."""
-    try:
-        with naming_extra("training", f", or put there {source.files}"):
-            return source.read(folder, download)
-    except ModuleNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected the original {source.torchvision} in {folder}, but it cannot be "
-            f"read ({error}); delete its files and download them again"
-        ) from error
+    what = f"the original {source.torchvision} in {folder}"
+    with (
+        readable(what, "delete its files and download them again"),
+        naming_extra("training", f", or put there {source.files}"),
+    ):
+        return source.read(folder, download)
 
 
 @lru_cache
