@@ -85,8 +85,8 @@ def product_rate(precision: Precision, device: torch.device) -> float:
     """Return the operations a second of a large matrix product."""
     side = SIDE[device.type]
     dtype = torch.bfloat16 if precision.is_half else torch.float32
-    left, right = torch.randn(2, side, side, device=device).to(dtype)
-    return 2000 * side**3 / milliseconds(lambda: left @ right, 0.2)
+    matrix = torch.randn(side, side, device=device).to(dtype)
+    return 2000 * side**3 / milliseconds(lambda: matrix @ matrix, 0.2)
 
 
 def time_sampler(seconds: float) -> float:

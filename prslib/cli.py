@@ -63,7 +63,7 @@ def _parser() -> ArgumentParser:
         first = text.partition("\n")[0].rstrip(".")
         command = commands.add_parser(
             name,
-            help=first[0].lower() + first[1:],
+            help=first[:1].lower() + first[1:],
             description=text,
             epilog=f"example: {example or f'prslib {name}'}",
         )

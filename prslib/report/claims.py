@@ -54,10 +54,8 @@ class Scores:
         for row in rows.itertuples(index=False):
             draws = row.draws if isinstance(row.draws, np.ndarray) else []
             scores = np.append(row.value, draws)
-            run, cell = (
-                (row.method, _setting(row)),
-                (row.task, row.group, row.measure, row.metric),
-            )
+            run = row.method, _setting(row)
+            cell = row.task, row.group, row.measure, row.metric
             times = [row.trained_tasks, "end"] if row.last else [row.trained_tasks]
             for after in times:
                 self.cells[*run, after, *cell].setdefault(row.seed, scores)

@@ -255,10 +255,8 @@ def memory_mix(
             seen += len(batch)
             if step not in marks or len(sampler) < len(came):
                 continue
-            n, mix = (
-                sampler.class_freq,
-                sampler.class_counts / sampler.class_counts.sum(),
-            )
+            n = sampler.class_freq
+            mix = sampler.class_counts / sampler.class_counts.sum()
             p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
             values = {
                 "distance": np.abs(mix - p / p.sum()).sum() / 2,

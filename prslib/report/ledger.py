@@ -48,7 +48,7 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
     "not run": {"color": "#bbbbbb", "marker": ""},
 }
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
-TICKS = (-300, -100, -30, -10, -5, 0, 5, 10, 30, 100, 300)
+TICKS = (-10, -5, 0, 5, 10)
 HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
     *("tail_crs", "tail_crs_lost", "prs_balances", "above_crs", "best", "crs_majority"),
     *("majority", "schedules_crs", "rho_ends"),
@@ -83,9 +83,13 @@ def _alike(varied: str) -> bool:
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
-    first = rows.drop_duplicates("dataset")[["stands_for", "dataset", "data"]]
-    rank = first["data"].map(RELATIONS.index)
-    return first.iloc[rank.argsort(kind="stable")]
+    # runs of a small network are stand-ins: the humblest of its runs names a data set
+    rank = rows["data"].map(RELATIONS.index).groupby(rows["dataset"]).max()
+    first = rows.drop_duplicates("dataset")[["stands_for", "dataset"]]
+    first = first.assign(rank=first["dataset"].map(rank))
+    first = first.sort_values("rank", kind="stable")
+    data = [RELATIONS[number] for number in first.pop("rank")]
+    return first.assign(data=data)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -318,14 +322,15 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     values = 1.4 * np.append(values[np.isfinite(values)], [-LINEAR, LINEAR])
     values = np.append(values, ax.get_xlim())  # axes may share their scale
     ax.set(xlim=(values.min(), values.max()), ylim=(len(frame) - 0.5, -0.5))
-    ticks = [tick for tick in TICKS if values.min() < tick < values.max()]
+    far = 30 if abs(values).max() < 100 else 100  # more of them would touch
+    ticks = [t for t in (-far, *TICKS, far) if values.min() < t < values.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     ax.minorticks_off()
     names = frame["statement"].where(first, "") + "   " + frame.apply(_short, axis=1)
     ax.set_yticks(range(len(frame)), names)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(
-        f"against the claim < 0 < for it\n(mostly points; logarithmic beyond {LINEAR})"
+        f"against the claim < 0 < for it\n(mostly points,\nlogarithmic beyond {LINEAR})"
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)

@@ -11,6 +11,7 @@ from prslib.experiments.cost import blanks_for_missing, measure_step, plan, step
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
+from prslib.training.device import Inputs
 from prslib.training.grids import configs
 from prslib.training.run import run
 
@@ -73,10 +74,18 @@ def test_a_step_of_every_kind_is_measured_without_its_files(fields, monkeypatch)
     if fields["dataset"] != MLP["dataset"]:
         pytest.importorskip("torchvision")
     monkeypatch.setattr(cost, "SECONDS", 0.0)
-    entries = dict(DATASETS)
+    entries, sizes = dict(DATASETS), []
+
+    class Counted(Inputs):
+        def __init__(self, inputs, device):
+            super().__init__(inputs, device)
+            sizes.append(len(self))
+
+    monkeypatch.setattr("prslib.training.run.Inputs", Counted)
     with blanks_for_missing():
         assert 0 < measure_step(RunConfig(**fields)) < 30
     assert entries == DATASETS
+    assert max(sizes) <= 10 * 300  # which a GPU has to hold
 
 
 def test_runs_of_one_kind_share_a_pace():

@@ -186,8 +186,8 @@ def test_majority_classes_of_real_images_are_the_large_ones():
 
 
 def test_a_small_network_makes_a_stand_in_of_the_papers_own_data(monkeypatch):
-    own = replace(DATASETS["digits70tiny"], relation="paper's")
-    monkeypatch.setitem(DATASETS, "digits70tiny", own)
+    entry = replace(DATASETS["digits70tiny"], relation="paper's")
+    monkeypatch.setitem(DATASETS, "digits70tiny", entry)
     fixed = {"dataset": "digits70tiny", "method": "CRS", "seed": 99}
     rows = settings_of([RunConfig(**fixed), RunConfig(**fixed, model="mlp")])
     assert rows["data"].tolist() == ["paper's", "stand-in"]

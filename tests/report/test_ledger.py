@@ -144,6 +144,14 @@ def test_the_papers_rows_in_the_same_terms():
     assert rows.loc[rows["method"] == "Multitask", "memory"].isna().all()
 
 
+def test_data_sets_come_by_what_they_are_the_humblest_of_their_runs():
+    cells = [("a", "part"), ("b", "stand-in"), ("a", "stand-in"), ("c", "part")]
+    rows = pd.DataFrame(cells, columns=["dataset", "data"]).assign(stands_for="COCOseq")
+    order = ledger.in_turn(rows)
+    assert order["dataset"].tolist() == ["c", "a", "b"]
+    assert order["data"].tolist() == ["part", "stand-in", "stand-in"]
+
+
 def test_there_is_a_row_for_each_published_cell(cells):
     assert len(cells) == 2220
     assert set(cells["status"]) == {"run", "not run"}
