@@ -17,6 +17,20 @@ def expected(what: str, got: object, advice: str = "") -> str:
 
 
 @contextmanager
+def readable(what: str, advice: str) -> Generator[None]:
+    """Turn whatever a damaged file leads to into one error; a missing file is another."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"expected {what}, but it cannot be read ({type(error).__name__}: {error}); "
+            f"{advice}"
+        ) from error
+
+
+@contextmanager
 def naming_extra(extra: str, otherwise: str = "") -> Generator[None]:
     """Let the error about a package that is not installed say how to install it."""
     try:

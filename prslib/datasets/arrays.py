@@ -23,6 +23,7 @@ from types import ModuleType
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.paths import cache_dir, ending_with_us, remove_parts, replacing
 
 SUM = np.dtype("<u8")  # of a checksum
@@ -38,17 +39,10 @@ def read_arrays(
     file: Path, names: Iterable[str], kind: str, advice: str
 ) -> dict[str, np.ndarray]:
     """Read some arrays of an npz file; errors say what it should be and what to do."""
-    try:
-        with zipfile.ZipFile(file) as stored:
-            # read whole, so that zipfile compares the checksum; np.load stops early
-            content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
+    with readable(f"{file} as {kind}", advice), zipfile.ZipFile(file) as stored:
+        # read whole, so that zipfile compares the checksum; np.load stops early
+        content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
         return {name: np.load(content[name], allow_pickle=False) for name in names}
-    except (FileNotFoundError, PermissionError):
-        raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected {file} as {kind}, but it cannot be read ({error}); {advice}"
-        ) from error
 
 
 def cached_arrays(
@@ -126,9 +120,12 @@ class RowFile:
         self.row = row  # shape and type of one row
         self.part = file.with_suffix(".part")
         self.sums = file.with_suffix(".sums")
-        self._list = file.with_suffix(".files")
-        self._digest = hashlib.sha256("\n".join(self.sources).encode()).hexdigest()
-        if self._list.is_file() and self._list.read_text() != self._digest:
+        listed = file.with_suffix(".files")
+        digest = hashlib.sha256("\n".join(self.sources).encode()).hexdigest()
+        if not listed.is_file():
+            with replacing(listed) as stream:  # a kill must not leave it empty
+                stream.write(digest.encode())
+        if listed.read_text() != digest:
             raise ValueError(
                 f"expected {file.parent} to be empty or to hold these "
                 f"{len(self.sources)} images, got the work on another selection (other "
@@ -158,27 +155,23 @@ class RowFile:
                 chunk = items[start : start + CHUNK]
                 batches = [chunk[i : i + BATCH] for i in range(0, len(chunk), BATCH)]
                 rows = list(chain.from_iterable(pool(map(delayed(make), batches))))
-                self._append(rows)
+                contents = [
+                    b"" if isinstance(row, str) else row.astype(self.row.base).tobytes()
+                    for row in rows
+                ]
+                sums = [checksum(content) if content else 0 for content in contents]
+                _append(self.part, b"".join(contents))
+                _append(self.sums, np.array(sums, SUM).tobytes())
                 bar.update(len(rows))
-                for number, row in enumerate(rows, start):
-                    if isinstance(row, str):
-                        problems[number] = row
+                problems |= {
+                    number: row
+                    for number, row in enumerate(rows, start)
+                    if isinstance(row, str)
+                }
         return problems
-
-    def _append(self, rows: list[np.ndarray | str]) -> None:
-        contents = [
-            b"" if isinstance(row, str) else row.astype(self.row.base).tobytes()
-            for row in rows
-        ]
-        sums = [checksum(content) if content else 0 for content in contents]
-        _append(self.part, b"".join(contents))
-        _append(self.sums, np.array(sums, SUM).tobytes())
 
     def _begin(self) -> int:
         """Cut off what is torn or follows a failure; return the next row."""
-        if not self._list.is_file():
-            with replacing(self._list) as stream:  # a kill must not leave it empty
-                stream.write(self._digest.encode())
         self.part.touch()
         self.sums.touch()
         sums = np.fromfile(self.sums, SUM)

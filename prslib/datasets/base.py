@@ -1,11 +1,12 @@
 """Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+from prslib.checks import expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
 # The paper's own images, some of its own images, or others in their place.
@@ -50,20 +51,15 @@ class Split:
         """Check types and shapes."""
         check_labels(self.labels)
         _check_array("task", self.task, np.int64, "(images,)")
-        if self.images is None:
-            pass
-        elif getattr(self.images, "dtype", None) == np.float32:
+        if getattr(self.images, "dtype", None) == np.float32:
             _check_array("features", self.images, np.float32, "(images, width)")
-        else:
-            _check_array(
-                "images", self.images, np.uint8, "(images, height, width, channels)"
-            )
-        for what, array in (("task", self.task), ("image", self.images)):
+        elif self.images is not None:
+            shape = "(images, height, width, channels)"
+            _check_array("images", self.images, np.uint8, shape)
+        for name, array in (("task", self.task), ("image", self.images)):
             if array is not None and len(array) != len(self.labels):
-                raise ValueError(
-                    f"expected one {what} for each row of labels, got {len(array)} "
-                    f"{what}s for {len(self.labels)} rows"
-                )
+                what = f"one {name} for each of the {len(self.labels)} rows of labels"
+                raise ValueError(expected(what, f"{len(array)} {name}s"))
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -127,52 +123,32 @@ class SequentialDataset:
         """Check that the parts fit together."""
         _check_array("class_task", self.class_task, np.int64, "(classes,)")
         if not self.tests:
-            raise ValueError(
-                "expected at least one test set, got none; pass tests={'balanced': …}"
-            )
+            advice = "pass tests={'balanced': …}"
+            raise ValueError(expected("at least one test set", "none", advice))
         tasks = np.unique(self.class_task).tolist()
         if not tasks or tasks != list(range(len(tasks))):
-            raise ValueError(
-                f"expected task ids 0 to T-1 in class_task, each used, got {tasks}; "
-                "number the tasks anew"
-            )
-        for what, values in (
-            ("class_names", self.class_names),
-            ("class_group", self.class_group),
-        ):
-            if len(values) != self.num_classes:
-                raise ValueError(
-                    f"expected {self.num_classes} {what}, one for each entry of "
-                    f"class_task, got {len(values)}"
-                )
-        if unknown := sorted(set(self.class_group) - set(GROUPS)):
-            raise ValueError(
-                f"unknown class groups {unknown}; known groups: {', '.join(GROUPS)}"
-            )
-        for split_name, split in {"train": self.train, **self.tests}.items():
-            self._check_split(split_name, split)
+            what = "task ids 0 to T-1 in class_task, each used"
+            raise ValueError(expected(what, tasks, "number the tasks anew"))
+        for name in ("class_names", "class_group"):
+            if len(getattr(self, name)) != self.num_classes:
+                what = f"{self.num_classes} {name}, one for each entry of class_task"
+                raise ValueError(expected(what, len(getattr(self, name))))
+        for group in self.class_group:
+            one_of("class group", group, GROUPS)
+        for name, split in {"train": self.train, **self.tests}.items():
+            self._check_split(name, split)
 
-    def _check_split(self, split_name: str, split: Split) -> None:
+    def _check_split(self, name: str, split: Split) -> None:
         if split.labels.shape[1] != self.num_classes:
-            raise ValueError(
-                f"expected {self.num_classes} columns in the labels of {split_name!r}, "
-                f"one a class, got {split.labels.shape[1]}"
-            )
-        if len(
-            outside := np.flatnonzero((split.task < 0) | (split.task >= self.num_tasks))
-        ):
-            raise ValueError(
-                f"expected tasks 0 to {self.num_tasks - 1} in {split_name!r}, got "
-                f"{split.task[outside[0]]} for image {outside[0]}; leave out images of "
-                "no task"
-            )
-        # (N, C)
-        foreign = split.labels & (self.class_task[None, :] != split.task[:, None])
+            what = f"{self.num_classes} columns in the labels of {name!r}, one a class"
+            raise ValueError(expected(what, split.labels.shape[1]))
+        # an image of no task 0 to T-1 has no label of its own task either
+        foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
         if len(images := np.flatnonzero(foreign.any(axis=1))):
             first = images[0]
             label = self.class_names[int(foreign[first].argmax())]
             raise ValueError(
-                f"expected only labels of an image's own task in {split_name!r}, got "
+                f"expected only labels of an image's own task in {name!r}, got "
                 f"{len(images)} images with others, the first at index {first}: task "
                 f"{split.task[first]} with label {label!r}; leave out images that span "
                 "tasks"
@@ -296,20 +272,11 @@ def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...
         t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)
     ]:
         raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
-    times = Counter(int(t) for t in tasks)
-    problems = {
-        "missing": sorted(set(range(num_tasks)) - set(times)),
-        "repeated": sorted(t for t, n in times.items() if n > 1),
-        "unknown": sorted(t for t in times if not 0 <= t < num_tasks),
-    }
-    if said := "; ".join(
-        f"{what} tasks {numbers}" for what, numbers in problems.items() if numbers
-    ):
-        raise ValueError(
-            f"expected each of the tasks 0 to {num_tasks - 1} once in the schedule, "
-            f"got {tuple(tasks)}: {said}"
-        )
-    return tuple(int(t) for t in tasks)
+    tasks = tuple(map(int, tasks))
+    if sorted(tasks) != list(range(num_tasks)):
+        what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
+        raise ValueError(expected(what, tasks))
+    return tasks
 
 
 def draw_schedule(num_tasks: int, seed: int) -> tuple[int, ...]:
@@ -343,11 +310,9 @@ def check_labels(labels: np.ndarray) -> None:
 def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(
-            f"expected {what} as a numpy array of {np.dtype(dtype)}, got {came}"
-        )
+        raise TypeError(expected(f"{what} as a numpy array of {np.dtype(dtype)}", came))
     if array.ndim != shape.count(",") + (not shape.endswith(",)")):
-        raise ValueError(f"expected {what} of shape {shape}, got {array.shape}")
+        raise ValueError(expected(f"{what} of shape {shape}", array.shape))
 
 
 def schedule_of(text: str) -> tuple[int, ...]:
@@ -355,7 +320,6 @@ def schedule_of(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(task) for task in text.replace("+", ",").split(","))
     except ValueError:
-        raise ValueError(
-            f"expected an order of classes such as '1+2,0+3', got {text!r}; join the "
-            "classes of a task with + and the tasks with commas"
-        ) from None
+        what = "an order of classes such as '1+2,0+3'"
+        advice = "join the classes of a task with + and the tasks with commas"
+        raise ValueError(expected(what, repr(text), advice)) from None

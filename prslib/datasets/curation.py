@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prslib.checks import expected
 from prslib.datasets.base import GROUPS, Split, check_labels
 
 
@@ -42,17 +43,11 @@ def class_merges(
     # is an error.
     check_labels(labels)
     num_classes = labels.shape[1]
-    if not 1 <= n_groups <= num_classes:
-        raise ValueError(
-            f"expected n_groups from 1 to {num_classes} classes, got {n_groups}"
-        )
-    if not 0 <= beta < np.inf:
-        raise ValueError(f"expected a finite beta of 0 or more, got {beta}")
-    if min_classes < 1 or min_classes * n_groups > num_classes:
-        raise ValueError(
-            f"expected min_classes from 1 to {num_classes // n_groups}, as "
-            f"{num_classes} classes make {n_groups} groups, got {min_classes}"
-        )
+    enough = min_classes >= 1 and 1 <= n_groups <= num_classes // min_classes
+    if not enough or not 0 <= beta < np.inf:
+        what = f"groups of one or more of {num_classes} classes and a beta of 0 or more"
+        got = f"n_groups {n_groups}, min_classes {min_classes}, beta {beta}"
+        raise ValueError(expected(what, got))
     _, first, images = np.unique(
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
@@ -73,12 +68,15 @@ def class_merges(
                 f"than {min_classes} classes); ask for more groups, lower min_classes, "
                 "or leave out classes that never occur with others"
             )
-        numbers = (
-            int(together[first, second]),
-            int(apart[first, second]),
-            score[first, second],
+        merges.append(
+            Merge(
+                groups[first],
+                groups[second],
+                together=int(together[first, second]),
+                apart=int(apart[first, second]),
+                score=score[first, second],
+            )
         )
-        merges.append(Merge(groups[first], groups[second], *numbers))
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
         touched = np.delete(touched, second, axis=1)
@@ -125,11 +123,6 @@ def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarra
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     """Find the task of all labels of an image, -1 where they span tasks; Appendix."""
     check_labels(labels)
-    if class_task.shape != (labels.shape[1],):
-        raise ValueError(
-            f"expected class_task of shape ({labels.shape[1]},), one task a class, got "
-            f"{class_task.shape}"
-        )
     task = class_task[labels.argmax(axis=1)].astype(np.int64)  # of the first label
     foreign = labels & (class_task[None, :] != task[:, None])  # (N, C)
     task[foreign.any(axis=1)] = -1
@@ -142,20 +135,8 @@ def class_groups(
     """Name the group of each class by its frequency in the stream; Sec. 6.1."""
     # The paper says "more than 900"; its released list has a class with exactly 900
     # among the majority, so the threshold itself belongs to the majority here.
-    if minority_below > majority_from:
-        raise ValueError(
-            f"expected minority_below at or under majority_from, got {minority_below} "
-            f"and {majority_from}"
-        )
-    majority, moderate, minority = GROUPS
-    return tuple(
-        minority
-        if freq < minority_below
-        else majority
-        if freq >= majority_from
-        else moderate
-        for freq in class_freq.tolist()
-    )
+    size = np.digitize(class_freq, (minority_below, majority_from))
+    return tuple(np.array(GROUPS[::-1])[size].tolist())
 
 
 def balanced_test(
@@ -173,8 +154,6 @@ def balanced_test(
     # another, the rarest first, with random images that hold no class that is full
     # already.
     check_labels(labels)
-    if per_class < 1:
-        raise ValueError(f"expected per_class of 1 or more, got {per_class}")
     reserve = np.zeros(len(labels), dtype=bool) if reserve is None else reserve
     order = rng.permutation(len(labels))
     order = order[np.argsort(reserve[order], kind="stable")]  # the reserve last
@@ -205,11 +184,6 @@ def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
     """
     # The paper prints alpha and the sums, 11543 and 14181 images; these fractions give
     # both.
-    if len(class_freq) < 2 or not alpha > 0:
-        raise ValueError(
-            f"expected two classes or more and an alpha above 0, got {len(class_freq)} "
-            f"classes and alpha {alpha}"
-        )
     density = alpha / np.arange(1, len(class_freq) + 1) ** (alpha + 1.0)
     kept = np.minimum(1.0, density / (density.max() - density.min()))
     return np.floor(class_freq * kept).astype(np.int64)
@@ -219,14 +193,10 @@ def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Find the first `counts` (C,) images of each class of labels, int64 (N,)."""
     # The paper does not say which images of a class are kept. The first ones need no
     # seed, so that everybody has the same set; a run shuffles them anyway.
-    kept = []
-    for label, count in enumerate(counts.tolist()):
-        members = np.flatnonzero(labels == label)
-        if len(members) < count:
-            raise ValueError(
-                f"expected {count} images of class {label}, got {len(members)}"
-            )
-        kept.append(members[:count])
+    kept = [
+        np.flatnonzero(labels == label)[:count]
+        for label, count in enumerate(counts.tolist())
+    ]
     return np.sort(np.concatenate(kept))
 
 

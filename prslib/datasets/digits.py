@@ -38,10 +38,8 @@ class TaskProfile:
         """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
         class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
-        counts = np.floor(np.array(self.labels_per_image) * share + 0.5).astype(
-            np.int64
-        )
-        return class_freq, fill_with_singles(class_freq, counts)
+        counts = np.floor(np.array(self.labels_per_image) * share + 0.5)
+        return class_freq, fill_with_singles(class_freq, counts.astype(np.int64))
 
 
 def fill_with_singles(
@@ -91,6 +89,7 @@ class Plan:
     beta: float  # balance of the clustering, in 1 / images squared
     min_classes: int  # least number of classes a task
     test_per_class: int  # images of every class in the balanced test set
+    memory_size: int
 
     @property
     def planted_task(self) -> np.ndarray:
@@ -110,24 +109,21 @@ def draw_labels(
     # Images with many labels are drawn first. An image's classes are drawn without
     # replacement, weighted by the images that each class still lacks; those with one
     # label take what is left.
-    shortage = class_freq.copy()  # (C,) images that each class still lacks
-    counts = labels_per_image.copy()
-    rows = []
+    labels = np.zeros((labels_per_image.sum(), len(class_freq)), dtype=bool)
+    counts, first = labels_per_image.copy(), 0
     if connected:  # the first C - 1 two-label images are a random tree over the classes
-        rows = _draw_tree(shortage, rng)
-        counts[1] -= len(rows)
-        shortage -= np.bincount(np.concatenate(rows), minlength=len(shortage))
-    for size in range(len(counts), 1, -1):
-        for _ in range(counts[size - 1]):
-            row = _draw_classes(shortage, size, rng)
-            shortage[row] -= 1
-            rows.append(row)
-    rows += [np.array([c]) for c in np.repeat(np.arange(len(shortage)), shortage)]
-    labels = np.zeros((len(rows), len(shortage)), dtype=bool)
-    labels[
-        np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
-        np.concatenate(rows),
-    ] = True
+        for edge in _draw_tree(class_freq, rng):
+            labels[first, edge] = True
+            first += 1
+        counts[1] -= first
+    shortage = class_freq - labels.sum(axis=0)  # (C,) images that each class lacks
+    sizes = np.repeat(np.arange(1, len(counts) + 1), counts)[::-1]
+    for row, size in zip(labels[first:], sizes[sizes > 1].tolist(), strict=False):
+        classes = _draw_classes(shortage, size, rng)
+        row[classes] = True
+        shortage[classes] -= 1
+    singles = np.repeat(np.arange(len(shortage)), shortage)
+    labels[np.arange(-len(singles), 0), singles] = True
     return rng.permutation(labels)
 
 
@@ -147,9 +143,8 @@ def _draw_classes(
 def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Return edges of a random tree that uses no class more often than it occurs."""
     order = rng.permutation(len(class_freq))
-    order = np.concatenate(
-        [order[class_freq[order] > 1], order[class_freq[order] == 1]]
-    )
+    # classes that occur once come last, as leaves
+    order = order[np.argsort(class_freq[order] == 1, kind="stable")]
     open_ends = np.zeros_like(class_freq)
     open_ends[order[0]] = class_freq[order[0]]
     edges = []
@@ -161,16 +156,11 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
     return edges
 
 
-def join_tasks(
-    blocks: list[np.ndarray], class_task: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def join_tasks(blocks: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Put the tasks' labels, (N_t, C_t) each, into one shuffled matrix."""
-    joined = []
-    for task, block in enumerate(blocks):
-        rows = np.zeros((len(block), len(class_task)), dtype=bool)
-        rows[:, class_task == task] = block
-        joined.append(rows)
-    return rng.permutation(np.concatenate(joined))
+    from scipy.linalg import block_diag
+
+    return rng.permutation(block_diag(*blocks))
 
 
 def draw_bridges(
@@ -179,18 +169,15 @@ def draw_bridges(
     """Draw the labels of images that span three or four tasks, which no split keeps."""
     num_tasks = int(class_task.max()) + 1
     members = [np.flatnonzero(class_task == task) for task in range(num_tasks)]
-    picks = np.stack(
-        [
-            rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum())
-            for m in members
-        ],
-        axis=1,
-    )  # (count, tasks)
+    picks = [
+        rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum())
+        for m in members
+    ]
     spans = rng.integers(3, min(num_tasks, 4) + 1, size=count)
     ranks = rng.random((count, num_tasks)).argsort(axis=1).argsort(axis=1)
     rows, tasks = np.nonzero(ranks < spans[:, None])
     labels = np.zeros((count, len(class_task)), dtype=bool)
-    labels[rows, picks[rows, tasks]] = True
+    labels[rows, np.stack(picks, axis=1)[rows, tasks]] = True
     return labels
 
 
@@ -198,7 +185,7 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     """Draw the labels of all images before any split, bool (N, C)."""
     scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
     blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
-    stream = join_tasks(blocks, plan.planted_task, rng)
+    stream = join_tasks(blocks, rng)
     bridges = draw_bridges(
         stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
     )
@@ -218,7 +205,7 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
     imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
     for name, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
         blocks = [draw_labels(*both, rng) for both in counts]
-        drawn[name] = join_tasks(blocks, plan.planted_task, rng)
+        drawn[name] = join_tasks(blocks, rng)
     return corpus, class_task, drawn
 
 
@@ -283,39 +270,26 @@ def _render(
     }
 
 
-COCO_SCHEDULE = (0, 3, 1, 2)
-NUS_SCHEDULE = (3, 1, 0, 5, 4, 2)
-# the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
-EWC_LAMBDA = 0.15
+SCHEDULES = {"COCOseq": (0, 3, 1, 2), "NUS-WIDEseq": (3, 1, 0, 5, 4, 2)}
+PLANS = (
+    Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50, memory_size=500),
+    Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50, memory_size=333),
+    Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4, memory_size=50),
+    Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4, memory_size=33),
+)
 
 
-def _entry(plan: Plan, memory_size: int, schedule: tuple[int, ...]) -> Entry:
-    learned = {
-        "model": "convnet",
-        "weights": "digits",
-    }  # where the paper's has learned ImageNet
+def _entry(plan: Plan) -> Entry:
     recipe = Recipe(
-        memory_size=memory_size, schedule=schedule, ewc_lambda=EWC_LAMBDA, **learned
+        model="convnet",
+        weights="digits",  # where the paper's has learned ImageNet
+        memory_size=plan.memory_size,
+        schedule=SCHEDULES[plan.stands_for],
+        # the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
+        ewc_lambda=0.15,
     )
-    return Entry(
-        partial(load_digits_dataset, plan), recipe, partial(load_clustering, plan)
-    )
+    load = partial(load_digits_dataset, plan)
+    return Entry(load, recipe, partial(load_clustering, plan))
 
 
-ENTRIES = {
-    plan.name: _entry(plan, memory_size, schedule)
-    for plan, memory_size, schedule in (
-        (Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50), 500, COCO_SCHEDULE),
-        (
-            Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50),
-            333,
-            NUS_SCHEDULE,
-        ),
-        (Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4), 50, COCO_SCHEDULE),
-        (
-            Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4),
-            33,
-            NUS_SCHEDULE,
-        ),
-    )
-}
+ENTRIES = {plan.name: _entry(plan) for plan in PLANS}

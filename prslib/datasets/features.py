@@ -18,18 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prslib.checks import naming_extra, one_of
+from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import PIXELS, RowFile, open_rows, read_arrays
+from prslib.datasets.arrays import BATCH, PIXELS, RowFile, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.images import read_image
-from prslib.datasets.prepared import (
-    PreparedSet,
-    Selection,
-    look_up,
-    open_images,
-    read_table,
-)
+from prslib.datasets.prepared import PreparedSet, Selection, look_up, open_images
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import PACKAGE, data_dir, replacing
 
@@ -81,23 +75,13 @@ class Backbone:
         finally:
             torch.set_num_threads(threads)
 
-    @property
-    def weights_identity(self) -> str:
-        """The digest of the weights."""
-        return _network(self.name, self.weights)[1]
-
-    @property
-    def width(self) -> int:
-        """The number of features of an image."""
-        return self([np.zeros(PIXELS.shape, dtype=np.uint8)]).shape[1]
-
     def describe(self) -> dict[str, str | int]:
         """Return what decides the features: network, weights, layer and input."""
         of_imagenet = "(x / 255 - mean) / sd of ImageNet"
         scaled = "(x - 127) / 128" if self.name == DEFAULT else of_imagenet
         return {
             "network": self.name,
-            "weights": self.weights_identity,
+            "weights": _network(self.name, self.weights)[1],
             "layer": "pooled",
             "size": SIZE,
             "preprocessing": f"bicubic to 256 x 256, then to {SIZE} x {SIZE}, "
@@ -204,24 +188,17 @@ def remake_mini(annotations: Path, images: Path) -> Path:
     from tqdm import tqdm  # loading features does without it
 
     selection, stored = read_mini()
-    table = annotations / coco.PREPARED.table
-    if table.is_file():
-        corpus = read_table(table, has_ids=True)
-    else:
-        corpus = coco.read_annotations(annotations)
     files = selection.files.tolist()
     keys = np.array([int(name[-16:-4]) for name in files])  # an id ends a name
+    corpus = coco.read_annotations(annotations)
     rows = look_up(corpus, keys, (False, True))
     labels = corpus.columns(selection.class_names.tolist())[rows]
     backbone = Backbone()
-    # eight at once: of more, the network's maps fall out of a core's cache
-    batches = [files[start : start + 8] for start in range(0, len(files), 8)]
-    features = np.concatenate(
-        [
-            backbone([read_image(images, name) for name in batch])
-            for batch in tqdm(batches, "features", unit="batch")
-        ]
-    )
+    features = [
+        backbone([read_image(images, name) for name in files[start : start + BATCH]])
+        for start in tqdm(range(0, len(files), BATCH), "features", unit="batch")
+    ]
+    features = np.concatenate(features)  # (N, D)
     apart = np.abs(to_bytes(features, stored["scale"]).astype(int) - stored["features"])
     print(
         f"{(apart > 0).sum()} of {apart.size} bytes differ from those embedded, by at "
@@ -243,12 +220,13 @@ def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> N
     selection = Selection.load(folder / "labels.npz")
     images = open_images(folder, len(selection))
     pixels = hashlib.sha256(images).hexdigest()
-    weights = backbone.weights_identity.removeprefix("sha256:")
+    about = backbone.describe()
+    weights = str(about["weights"]).removeprefix("sha256:")
     scaling = "127" if backbone.name == DEFAULT else "imagenet"
     # all that decides the features, and so the identity of a run on them
     decides = backbone.name, weights[:12], "pooled", SIZE, scaling, pixels[:12]
     file = folder / f"features-{'-'.join(map(str, decides))}.bin"
-    width = backbone.width
+    width = backbone(np.zeros((1, *PIXELS.shape), dtype=np.uint8)).shape[1]
     if file.is_file():
         print(f"nothing to do: {file} is there")
     else:
@@ -258,7 +236,7 @@ def extract_prepared(folder: Path, backbone: Backbone, workers: int | None) -> N
         rows.finish()
     record = {"file": f"{file.stem}.npy", "width": width, "images": digest_of(folder)}
     with replacing(folder / RECORD) as stream:
-        stream.write(json.dumps(backbone.describe() | record, indent=1).encode())
+        stream.write(json.dumps(about | record, indent=1).encode())
     print(file)
 
 
@@ -270,22 +248,17 @@ def digest_of(folder: Path) -> str:
 def open_features(folder: Path, count: int) -> np.ndarray:
     """Load the features of a prepared set that were computed last, float32 (N, D)."""
     advice = f"run `python -m prslib prepare features {folder.name}`"
+    what = f"features of {folder.name} in {folder}"
     try:
-        record = json.loads((folder / RECORD).read_text())
-        if record["images"] != digest_of(folder):
-            raise ValueError("the images have been prepared anew since")
-        file = (folder / record["file"]).with_suffix(".bin")
-        row = np.dtype((np.float16, (record["width"],)))
-        features = open_rows(file, count, row, whole=True)
+        with readable(what, advice):
+            record = json.loads((folder / RECORD).read_text())
+            if record["images"] != digest_of(folder):
+                raise ValueError("the images have been prepared anew since")
+            file = (folder / record["file"]).with_suffix(".bin")
+            row = np.dtype((np.float16, (record["width"],)))
+            features = open_rows(file, count, row, whole=True)
     except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"no features of {folder.name} in {folder}; {advice}"
-        ) from error
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected features of {folder.name} in {folder}, got others or broken "
-            f"ones ({error}); {advice}"
-        ) from error
+        raise FileNotFoundError(expected(what, "none", advice)) from error
     return features.astype(np.float32)
 
 

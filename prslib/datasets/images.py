@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.datasets.arrays import RESOLUTION
 
 
@@ -17,22 +18,17 @@ def read_image(root: Path, name: str) -> np.ndarray:
     """
     from PIL import Image, ImageFile  # here, as loading features needs no pillow
 
-    file = root / name
-    top, *below = Path(name).parts
-    folder = root / top if below else root  # may itself be a link to another disk
-    if not file.resolve().is_relative_to(folder.resolve()):
-        raise OSError(f"{file} is a link to {file.resolve()}, outside {folder}")
+    file, parts = root / name, Path(name).parts
+    folder = root / parts[0] if len(parts) > 1 else root  # may itself be a link
+    inside = file.resolve().is_relative_to(folder.resolve())
+    if not inside or Path(name).is_absolute() or ".." in parts:
+        raise ValueError(f"{file} leads to {file.resolve()}, outside {folder}")
     ImageFile.LOAD_TRUNCATED_IMAGES = False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd metadata do no harm to the pixels
-            with Image.open(file, formats=["JPEG"]) as image:
-                # both sides scaled on their own, as in the released code
-                scaled = image.convert("RGB").resize(
-                    (RESOLUTION, RESOLUTION), Image.Resampling.BICUBIC
-                )
-                return np.asarray(scaled)
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise OSError(f"cannot decode {file}: {error}") from error
+    with (
+        readable(f"a whole JPEG image in {file}", "copy or download it again"),
+        warnings.catch_warnings(action="ignore"),  # odd metadata do the pixels no harm
+        Image.open(file, formats=["JPEG"]) as image,
+    ):
+        # both sides scaled on their own, as in the released code
+        size = RESOLUTION, RESOLUTION
+        return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BICUBIC))

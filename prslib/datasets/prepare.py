@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPException
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import whole
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import PIXELS, RowFile, open_rows
 from prslib.datasets.images import read_image
-from prslib.datasets.prepared import PARTS, PreparedSet, Selection
+from prslib.datasets.prepared import PARTS, PreparedSet, Selection, not_prepared
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
@@ -67,7 +69,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         ids.add_argument(
             "--ids", help="released id files; else a split is derived", **folder
         )
-        if prepared.id_address:
+        if prepared.id_digest:
             ids.add_argument(
                 "--download-ids",
                 action="store_true",
@@ -111,9 +113,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
     images, ids = options.images, options.ids
-    if options.test_per_class < 1:
-        count = options.test_per_class
-        raise ValueError(f"expected --test-per-class of 1 or more, got {count}")
+    per_class = whole("--test-per-class", options.test_per_class, least=1)
     folder = data_dir() / prepared.name
     if getattr(options, "download_ids", False):
         ids = data_dir() / f"{prepared.name}_ids"
@@ -121,7 +121,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     corpus = prepared.read(options.annotations)
     if ids is None and images is not None and prepared.some_images_lost:
         corpus = corpus.keep(files_in(images, corpus.files), "without an image file")
-    selection, left_out = prepared.select(corpus, ids, options.test_per_class)
+    selection, left_out = prepared.select(corpus, ids, per_class)
     print(f"{prepared.name}: the {selection.origin} split, {describe(selection)}")
     for reason, count in (corpus.left_out | left_out).items():
         print(f"  {count} images {reason}")
@@ -144,13 +144,14 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         selection = selection.keep(there)
     folder.mkdir(exist_ok=True)
     with alone_in(folder):
-        rows = RowFile(file, selection.files.tolist(), PIXELS)
+        if images is not None:
+            rows = RowFile(file, selection.files.tolist(), PIXELS)
         corpus.save(folder / "corpus.npz")
         selection.save(folder / "labels.npz")  # studies of labels can begin
         if images is None:
             print(f"labels only, in {folder}; give --images to decode the images")
             return
-        decode = partial(read_images, partial(read_image, images))
+        decode = partial(read_images, images)
         broken = rows.fill(rows.sources, decode, options.workers, "decoding")
         problems |= {rows.sources[row]: reason for row, reason in broken.items()}
         with open(folder / "left_out.csv", "w", newline="", encoding="utf-8") as stream:
@@ -164,15 +165,15 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     )
 
 
-def read_images(read: Callable, names: Sequence[str]) -> list[np.ndarray | str]:
+def read_images(root: Path, names: Sequence[str]) -> list[np.ndarray | str]:
     """Read images; of one that cannot be read, say why."""
     images: list[np.ndarray | str] = []
     for name in names:
         try:
-            images.append(read(name))
+            images.append(read_image(root, name))
         except FileNotFoundError:
             images.append("missing")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             images.append(f"broken: {error}")
     return images
 
@@ -223,28 +224,28 @@ def alone_in(folder: Path) -> Iterator[None]:
 def download_ids(prepared: PreparedSet, folder: Path) -> None:
     """Fetch the released id files that a folder lacks, and check all of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, expected in prepared.id_checksums.items():
-        file, address = folder / name, f"{prepared.id_address}/{name}"
-        source = file.absolute().as_uri() if file.is_file() else address
+    digest = hashlib.sha256()
+    for file in chain(*prepared.id_files(folder).values()):
+        address = f"{prepared.id_address}/{file.name}"
         try:
-            with urllib.request.urlopen(source, timeout=TIMEOUT) as answer:
-                content = answer.read()
+            if not file.is_file():
+                with (
+                    urllib.request.urlopen(address, timeout=TIMEOUT) as answer,
+                    replacing(file) as stream,
+                ):
+                    stream.write(answer.read())
         except (OSError, HTTPException) as error:
             raise OSError(
-                f"cannot fetch {source} ({error}); get the files from {address} by "
-                "hand and name their folder with --ids, or leave both out to derive a "
-                "split"
+                f"cannot fetch {address} ({error}); get the files by hand and name "
+                "their folder with --ids, or leave both out to derive a split"
             ) from error
-        digest = hashlib.sha256(content).hexdigest()
-        if digest != expected:
-            raise ValueError(
-                f"expected the released {name} with SHA-256 {expected[:12]}…, got "
-                f"{digest[:12]}… in {source}; delete the file and run the command "
-                "again, or name a folder of your own with --ids"
-            )
-        if source == address:
-            with replacing(file) as stream:
-                stream.write(content)
+        digest.update(file.read_bytes())
+    if digest.hexdigest() != prepared.id_digest:
+        raise ValueError(
+            f"expected the released id files in {folder}, got others (SHA-256 "
+            f"{digest.hexdigest()[:12]}…); delete them and run the command again, or "
+            "name a folder of your own with --ids"
+        )
 
 
 def prepare_mini(options: argparse.Namespace) -> None:
@@ -260,7 +261,7 @@ def prepare_features(options: argparse.Namespace) -> None:
     """Compute the features of a prepared set."""
     folder = data_dir() / options.name
     if not (folder / "labels.npz").is_file():
-        raise SETS[options.name].not_prepared()
+        raise not_prepared(folder)
     backbone = features.Backbone(options.backbone, options.weights)
     with alone_in(folder):
         features.extract_prepared(folder, backbone, options.workers)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
 
+from prslib.checks import readable
 from prslib.datasets import curation
 from prslib.datasets.arrays import PIXELS, open_rows, read_arrays
 from prslib.datasets.base import Clustering, SequentialDataset, Split
@@ -18,6 +18,12 @@ from prslib.paths import data_dir, replacing
 
 PARTS = ("train", "balanced", "imbalanced")
 ID_FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # name begins
+# by split: the official halves, test or not, in which an id is looked for
+ID_HALVES = {"train": (False,), "balanced": (True, False), "imbalanced": (True,)}
+ID_ADDRESS = (  # a fixed state of the authors' repository, github.com/cdjkim/PRS
+    "https://raw.githubusercontent.com/cdjkim/PRS/"
+    "a29a99567663365116d5dd58ae7414b6cfe9d94a/dataset/data_source"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +79,6 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
     """Write arrays as a compressed npz file, which `read_arrays` reads."""
     with replacing(file) as stream:
         np.savez_compressed(stream, **arrays)
-
-
-def check_inside(file: Path, names: Iterable[str]) -> None:
-    """Raise ValueError unless the images that a file lists are inside a folder."""
-    for name in names:
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise ValueError(
-                f"expected the images of {file} inside the folder of images, got "
-                f"{name!r}; download the annotations again"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +154,19 @@ def open_images(folder: Path, count: int) -> np.ndarray:
     try:
         return open_rows(folder / "images.bin", count, PIXELS)
     except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"expected the images of {folder.name} in {folder}, got labels alone or "
-            f"work that is not finished; run `python -m prslib prepare {folder.name} "
-            "--images DIR --annotations DIR [--ids DIR]` (what is decoded stays), or "
-            "load the set with images=False"
-        ) from error
+        raise not_prepared(folder) from error
+
+
+def not_prepared(folder: Path) -> FileNotFoundError:
+    """Return the error that says how to prepare a set."""
+    lacking = "nothing"
+    if (folder / "labels.npz").is_file():
+        lacking = "labels alone (load it with images=False) or unfinished work"
+    return FileNotFoundError(
+        f"expected {folder.name} in {folder}, got {lacking}; run `python -m prslib "
+        f"prepare {folder.name} --images DIR --annotations DIR [--ids DIR]` (without "
+        "--images for labels alone, without --ids for a derived split)"
+    )
 
 
 @dataclass(frozen=True)
@@ -174,26 +177,19 @@ class PreparedSet:
     stands_for: str
     read: Callable[[Path], Corpus]  # takes the folder of annotations
     table: str  # file in $PRSLIB_DATA with all labels, in place of the annotations
-    classes: Callable[[tuple[str, ...]], tuple[str, ...]]  # to cluster, of all names
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
     # Draws a derived balanced test set: of labels, names, is_test, per_class and a
     # generator.
     draw_balanced: Callable[..., np.ndarray]
-    groups: Callable[[np.ndarray, np.ndarray], Sequence[str]]  # of names and class_freq
     seed: int  # of the derived split, not of a run
-    id_ending: str  # of the released id files
-    # by split: the halves, test or not, of its ids
-    id_halves: dict[str, tuple[bool, ...]]
-    id_source: str  # where the id files are published
-    ids_are_rows: bool = False  # ids number the rows of the official lists
-    # the id files list images without any of the classes
-    ids_without_class: bool = False
-    id_address: str = ""  # where the id files can be fetched
-    id_checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 by file name
     min_classes: int = 1  # of a task
+    group_of: dict[str, str] = field(default_factory=dict)  # else by class frequency
+    ignored: tuple[str, ...] = ()  # no classes at all, where `group_of` names none
     dropped: tuple[str, ...] = ()  # clustered with the others, but not in the data set
+    ids_are_rows: bool = False  # ids number the rows of the official lists
+    id_digest: str = ""  # SHA-256 of the released id files, one after another
     # a derived split is made of the images that are there
     some_images_lost: bool = False
 
@@ -202,43 +198,40 @@ class PreparedSet:
     ) -> SequentialDataset:
         """Load the prepared set or, for labels alone, split the table of labels now."""
         folder, inputs = data_dir() / self.name, None
+        ids = data_dir() / f"{self.name}_ids"
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
             if images:
                 inputs = open_inputs(folder, len(selection))
-            reason = f"{folder} was prepared without released id files"
+        elif images:
+            raise not_prepared(folder)
         else:
-            table, ids = data_dir() / self.table, data_dir() / f"{self.name}_ids"
-            if images or not table.is_file():
-                raise self.not_prepared()
-            corpus = read_table(table, not self.ids_are_rows)
-            selection, _ = self.select(corpus, ids if ids.is_dir() else None)
-            reason = f"no released id files in {ids}"
+            selection, _ = self.select(self.corpus(), ids if ids.is_dir() else None)
         if selection.origin == "derived":
             warnings.warn(
-                f"{reason}: {self.stands_for} is our own derivation of the split, not "
-                "the released one",
+                f"{self.stands_for} is our own derivation of the split, not the "
+                f"released one: neither --ids nor {ids} brought the released id files",
                 stacklevel=3,
             )
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
+    def corpus(self) -> Corpus:
+        """Read the table of all labels, one that was prepared or one as it is."""
+        folder = data_dir() / self.name
+        for table in (folder / "corpus.npz", data_dir() / self.table):
+            if table.is_file():
+                return read_table(table, not self.ids_are_rows)
+        raise not_prepared(folder)
+
     def load_clustering(self) -> Clustering:
         """Load what the classes are clustered from: the training half's labels."""
-        for table in (data_dir() / self.name / "corpus.npz", data_dir() / self.table):
-            if table.is_file():
-                corpus = read_table(table, not self.ids_are_rows)
-                options = self.num_tasks, self.beta, self.min_classes
-                return Clustering(*self._labels_to_cluster(corpus), *options)
-        raise self.not_prepared()
+        labels, names = self._labels_to_cluster(self.corpus())
+        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
-    def not_prepared(self) -> FileNotFoundError:
-        """Return the error that says how to prepare the set."""
-        return FileNotFoundError(
-            f"expected {self.name} in {data_dir() / self.name}, got nothing; run "
-            f"`python -m prslib prepare {self.name} --annotations DIR --images DIR "
-            "[--ids DIR]` (without --images for labels alone, without --ids for a "
-            "derived split)"
-        )
+    def classes(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the classes to cluster among all names."""
+        kept = tuple(name for name in names if name not in self.ignored)
+        return tuple(self.group_of) or kept
 
     def _labels_to_cluster(self, corpus: Corpus) -> tuple[np.ndarray, tuple[str, ...]]:
         names = self.classes(corpus.names)
@@ -295,34 +288,30 @@ class PreparedSet:
         task = np.full(len(corpus.key), -1, dtype=np.int64)
         rows = {}
         for split, lists in ids.items():
-            of_tasks = [look_up(corpus, keys, self.id_halves[split]) for keys in lists]
+            of_tasks = [look_up(corpus, keys, ID_HALVES[split]) for keys in lists]
             for number, images in enumerate(of_tasks):
                 task[images] = number
             rows[split] = np.concatenate(of_tasks)
-            if len(np.unique(rows[split])) < len(rows[split]):
+        # the imbalanced test set is of the other half than the training images
+        for apart in (["train", "balanced"], ["imbalanced"]):
+            images = np.concatenate([rows[split] for split in apart])
+            image, times = np.unique(images, return_counts=True)
+            if (times > 1).any():
                 raise ValueError(
-                    f"expected each image in one task, got some of the {split} images "
-                    "in several; download the id files again"
+                    f"expected each image once in the {' and '.join(apart)} id files, "
+                    f"got {corpus.key[image[times > 1][0]]} {times.max()} times; "
+                    "download the id files again"
                 )
-        # the imbalanced test set is of the other half
-        if len(both := np.intersect1d(rows["train"], rows["balanced"])):
-            raise ValueError(
-                f"expected no training image in a test set, got {len(both)}, the first "
-                f"with id {corpus.key[both[0]]}; the id files are not of one split"
-            )
         names = np.setdiff1d(self.classes(corpus.names), self.dropped)
         labels = corpus.columns(names.tolist())
-        # classes without an image are left out
+        # classes without an image are left out, and images without a class
         used = labels[rows["train"]].any(axis=0)
         labels, names = labels[:, used], names[used]
-        left_out = {}
         chosen = np.unique(np.concatenate(list(rows.values())))
-        if self.ids_without_class:
-            some = labels.any(axis=1)
-            reason = f"of the id files without any class of {self.stands_for}"
-            if empty := int((~some[chosen]).sum()):
-                left_out[reason] = empty
-            rows = {split: images[some[images]] for split, images in rows.items()}
+        some, left_out = labels.any(axis=1), {}
+        if empty := int((~some[chosen]).sum()):
+            left_out[f"of the id files without any class of {self.stands_for}"] = empty
+        rows = {split: images[some[images]] for split, images in rows.items()}
         # the task of a class is the one that most of its images are in
         counts = [
             labels[chosen[task[chosen] == t]].sum(axis=0) for t in range(task.max() + 1)
@@ -356,6 +345,9 @@ class PreparedSet:
         order = np.concatenate([train, balanced[~shared], balanced[shared], others])
         end = len(train) + len(balanced)
         bounds = [[0, len(train)], [len(train), end], [end - shared.sum(), len(order)]]
+        groups = [self.group_of.get(name) for name in names.tolist()]
+        if not self.group_of:
+            groups = curation.class_groups(labels[train].sum(axis=0))
         return Selection(
             origin=origin,
             files=corpus.files[order],
@@ -364,40 +356,41 @@ class PreparedSet:
             bounds=np.array(bounds, dtype=np.int64),
             class_names=names,
             class_task=class_task,
-            class_group=np.array(self.groups(names, labels[train].sum(axis=0))),
+            class_group=np.array(groups),
         )
 
-    def read_ids(self, folder: Path) -> dict[str, list[np.ndarray]]:
-        """Read the released ids: ``{train,test,teorg}_task<t>_id_<ending>.json``."""
-        tasks = [
-            int(number)
-            for file in folder.glob(f"*_task*_id_{self.id_ending}.json")
-            for number in re.findall(r"_task(\d+)_", file.name)
-        ]
-        last = max(tasks, default=0)
+    @property
+    def id_address(self) -> str:
+        """Where the released id files can be fetched."""
+        return f"{ID_ADDRESS}/{self.stands_for.replace('-', '')}/ids"
+
+    def id_files(self, folder: Path) -> dict[str, list[Path]]:
+        """Return the id files in a folder, for each split and task."""
+        ending = f"id_{self.name.removesuffix('seq')}.json"
+        tasks = range(self.num_tasks)
         return {
-            split: [
-                self._read_list(folder / f"{begin}_task{task}_id_{self.id_ending}.json")
-                for task in range(last + 1)
-            ]
+            split: [folder / f"{begin}_task{task}_{ending}" for task in tasks]
             for split, begin in ID_FILES.items()
         }
 
-    def _read_list(self, file: Path) -> np.ndarray:
-        try:
-            ids = json.loads(file.read_bytes())
-        except FileNotFoundError as error:
-            raise FileNotFoundError(
-                f"expected the id file {file}, got none; put the released files there "
-                f"({self.id_source}), or leave --ids out to derive a split"
-            ) from error
-        except (ValueError, RecursionError):
-            ids = None
-        whole = isinstance(ids, list) and all(type(number) is int for number in ids)
-        if not whole or len(set(ids)) < len(ids):
-            raise ValueError(
-                f"expected {file} to list whole numbers, each once; download it again"
-            )
+    def read_ids(self, folder: Path) -> dict[str, list[np.ndarray]]:
+        """Read the ids of each split's images, int64, task by task."""
+        return {
+            split: [_read_list(file, self.id_address) for file in files]
+            for split, files in self.id_files(folder).items()
+        }
+
+
+def _read_list(file: Path, address: str) -> np.ndarray:
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"expected the id file {file}, got none; put the released files there "
+            f"({address}), or leave --ids out to derive a split"
+        )
+    with readable(f"whole numbers in {file}", "download it again"):
+        ids = json.loads(file.read_bytes())
+        if any(type(number) is not int for number in ids):
+            raise TypeError("a value is none")
         return np.array(ids, dtype=np.int64)
 
 

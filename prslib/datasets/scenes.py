@@ -28,16 +28,10 @@ OTHER_COLOURS = {
 CLASS_NAMES = tuple(
     f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
 )
-TURNS = {
-    "digits": 0,
-    "turned_digits": 1,
-}  # quarters, counter-clockwise, by name of the scenes
-LABELS_PER_IMAGE = (
-    0.60,
-    0.25,
-    0.10,
-    0.05,
-)  # share of the scenes with 1, 2, 3, 4 labels
+# quarters, counter-clockwise, by name of the scenes
+TURNS = {"digits": 0, "turned_digits": 1}
+# share of the scenes with 1, 2, 3, 4 labels
+LABELS_PER_IMAGE = (0.60, 0.25, 0.10, 0.05)
 
 SCENE_SEED = 20200823  # of the multi-label stand-ins, not of a run
 SIDE = 32  # pixels
@@ -134,9 +128,8 @@ def _place(
     keys = rng.random((len(per_image), 9))
     keys[np.arange(9) >= grid[:, None] ** 2] = np.inf
     cells = keys.argsort(axis=1)  # (N, 9) random order of the scene's cells
-    turn = np.arange(len(image)) - np.repeat(
-        np.cumsum(per_image) - per_image, per_image
-    )
+    first = np.cumsum(per_image) - per_image  # (N,) entry of each scene
+    turn = np.arange(len(image)) - np.repeat(first, per_image)
     cell, grid = cells[image, turn], grid[image]  # (L,)
     step, width, smallest, largest = GRIDS[grid].T
     size = rng.integers(smallest, largest + 1)
@@ -159,9 +152,8 @@ def _square(
     top: np.ndarray, left: np.ndarray, side: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (L, side, 1) and columns (L, 1, side) of squares in a picture."""
-    return top[:, None, None] + np.arange(side)[:, None], left[
-        :, None, None
-    ] + np.arange(side)
+    rows = top[:, None, None] + np.arange(side)[:, None]
+    return rows, left[:, None, None] + np.arange(side)
 
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
@@ -170,9 +162,8 @@ def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
     low = np.minimum(centre // unit, side - 2)
     weight = centre - unit * low  # (size,)
-    rows = (unit - weight)[:, None] * originals[:, low] + weight[:, None] * originals[
-        :, low + 1
-    ]
+    above, below = originals[:, low], originals[:, low + 1]  # (M, size, S)
+    rows = (unit - weight)[:, None] * above + weight[:, None] * below
     ink = (unit - weight) * rows[..., low] + weight * rows[..., low + 1]
     return ink, FULL * unit**2
 
@@ -181,20 +172,15 @@ def cached_pictures(
     name: str, digits: dict[str, np.ndarray], colour: bool
 ) -> dict[str, np.ndarray]:
     """Draw the pictures of a single-label stand-in, or load them from the cache."""
-    this_file = sys.modules[__name__]
-    return cached_arrays(
-        name, digits, (this_file,), lambda: _draw_pictures(digits, colour)
-    )
 
+    def draw() -> dict[str, np.ndarray]:
+        rng, pictures = np.random.default_rng(PICTURE_SEED), {}
+        for split, originals in read_originals(rng).items():
+            ink = _draw_ink(digits[split], *originals, COLOUR if colour else GREY, rng)
+            pictures[split] = _colour_ink(ink, rng) if colour else ink[..., None]
+        return pictures
 
-def _draw_pictures(
-    digits: dict[str, np.ndarray], colour: bool
-) -> dict[str, np.ndarray]:
-    rng, pictures = np.random.default_rng(PICTURE_SEED), {}
-    for name, originals in read_originals(rng).items():
-        ink = _draw_ink(digits[name], *originals, COLOUR if colour else GREY, rng)
-        pictures[name] = _colour_ink(ink, rng) if colour else ink[..., None]
-    return pictures
+    return cached_arrays(name, digits, (sys.modules[__name__],), draw)
 
 
 def _draw_ink(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import naming_extra
+from prslib.checks import naming_extra, readable
 from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
@@ -77,10 +77,9 @@ class Source:
     torchvision: str  # name of the original in `torchvision.datasets`
     files: str  # that belong in $PRSLIB_DATA, in words
     first_files: tuple[str, ...]  # one of them is there where the data set is
-    shape: tuple[int, int, int]  # height, width, channels
     read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
     train_freq: tuple[int, ...]  # images of each class in the original
-    test_freq: tuple[int, ...]
+    recipe: Recipe
     # keep the training images that the authors kept, or the first
     released: bool = True
 
@@ -89,25 +88,39 @@ class Source:
         """Images of each class in the thinned stream, int64 (C,)."""
         return curation.pareto_counts(np.array(self.train_freq))
 
-    def check_files(self, folder: Path) -> None:
-        """Raise FileNotFoundError unless the files are in a folder."""
-        if not any((folder / name).is_file() for name in self.first_files):
+    def folder(self, download: bool = False) -> Path:
+        """Return the folder of downloads; FileNotFoundError where the files lack."""
+        folder = data_dir(f"{self.name}: {self.files}")
+        if not download and not any((folder / f).is_file() for f in self.first_files):
             raise FileNotFoundError(
                 f"{self.torchvision} is missing in {folder}; put there {self.files}, "
                 f"or run `python -m prslib prepare {self.name} --download`"
             )
+        return folder
 
 
+PAIRS = {
+    "schedule": tuple(range(CLASSES)),
+    "schedule_drawn": True,
+    "tasks_at_once": 2,
+    "loss": "cross_entropy",
+    "clip_value": 0.5,
+    "norm_penalty": 1e-5,
+    "test_set": "full",
+}
+ON_MLP = Recipe(
+    model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS
+)
+ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
 MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
     torchvision="MNIST",
     files="mnist.npz, or MNIST/raw/train-* and MNIST/raw/t10k-*",
     first_files=("mnist.npz", "MNIST/raw/train-images-idx3-ubyte"),
-    shape=(28, 28, 1),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
-    test_freq=(980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
+    recipe=ON_MLP,
 )
 SVHN = Source(
     name="imbal-svhnseq",
@@ -115,10 +128,9 @@ SVHN = Source(
     torchvision="SVHN",
     files="train_32x32.mat and test_32x32.mat, or both in SVHN/",
     first_files=("train_32x32.mat", "SVHN/train_32x32.mat"),
-    shape=(32, 32, 3),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
-    test_freq=(1744, 5099, 4149, 2882, 2523, 2384, 1977, 2019, 1660, 1595),
+    recipe=Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
 )
 FIRST = [replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVHN)]
 SOURCES = {source.name: source for source in (MNIST, SVHN, *FIRST)}
@@ -128,9 +140,7 @@ def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
     """Read a downloaded data set and thin its training images; Appendix."""
-    folder = data_dir(f"{source.name}: {source.files}")
-    if not download:
-        source.check_files(folder)
+    folder = source.folder(download)
     read = partial(read_source, download=download) if images else read_labels
     (pixels, digits), test = map(read(source, folder).get, PARTS)
     if source.released:
@@ -145,16 +155,12 @@ def read_source(
     source: Source, folder: Path, download: bool = False
 ) -> dict[str, Pictures]:
     """Read a downloaded data set; ValueError unless it is the original one."""
-    try:
-        with naming_extra("training", f", or put there {source.files}"):
-            return source.read(folder, download)
-    except ModuleNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged file leads to
-        raise ValueError(
-            f"expected the original {source.torchvision} in {folder}, but it cannot be "
-            f"read ({error}); delete its files and download them again"
-        ) from error
+    what = f"the original {source.torchvision} in {folder}"
+    with (
+        readable(what, "delete its files and download them again"),
+        naming_extra("training", f", or put there {source.files}"),
+    ):
+        return source.read(folder, download)
 
 
 @lru_cache
@@ -173,17 +179,16 @@ def released_images(source: Source) -> np.ndarray:
 
 def at_hand(names: Iterable[str]) -> list[str]:
     """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
-    there, missing = [], None
+    there, errors = [], []
     for name in names:
         try:
             if name in SOURCES:
-                source = SOURCES[name]
-                source.check_files(data_dir(f"{name}: {source.files}"))
+                SOURCES[name].folder()
             there.append(name)
         except FileNotFoundError as error:
-            missing = missing or error
-    if not there and missing:
-        raise missing
+            errors.append(error)
+    if errors and not there:
+        raise errors[0]
     return there
 
 
@@ -191,18 +196,17 @@ def one_class_a_task(
     name: str, train: Pictures, test: Pictures, stands_for: str
 ) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
-    num_classes = int(train[1].max()) + 1
+    one_hot = np.eye(CLASSES, dtype=bool)
     splits = [
-        Split(pixels, classes[:, None] == np.arange(num_classes), classes)
-        for pixels, classes in (train, test)
+        Split(pixels, one_hot[digits], digits) for pixels, digits in (train, test)
     ]
-    freq = np.bincount(train[1], minlength=num_classes)
+    freq = np.bincount(train[1], minlength=CLASSES)
     return SequentialDataset(
         name=name,
         train=splits[0],
         tests={"full": splits[1]},
-        class_names=tuple(map(str, range(num_classes))),
-        class_task=np.arange(num_classes),
+        class_names=tuple(map(str, range(CLASSES))),
+        class_task=np.arange(CLASSES),
         # the released code's groups
         class_group=curation.class_groups(freq, 0.1 * freq[0], 0.7 * freq[0]),
         stands_for=stands_for,
@@ -210,7 +214,7 @@ def one_class_a_task(
 
 
 def load_stand_in(
-    source: Source, colour: bool, divisor: int, name: str, images: bool
+    name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:
     """Make a stand-in, `divisor` times smaller than its source."""
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
@@ -218,53 +222,33 @@ def load_stand_in(
         split: np.repeat(np.arange(CLASSES), count // divisor)
         for split, count in counts.items()
     }
-    pixels = (
-        scenes.cached_pictures(name, digits, colour)
-        if images
-        else dict.fromkeys(digits)
-    )
+    pixels = dict.fromkeys(digits)
+    if images:
+        pixels = scenes.cached_pictures(name, digits, colour=source is SVHN)
     train, test = ((pixels[split], digits[split]) for split in digits)
     return one_class_a_task(name, train, test, source.stands_for)
 
 
-PAIRS = {
-    "schedule": tuple(range(CLASSES)),
-    "schedule_drawn": True,
-    "tasks_at_once": 2,
-    "loss": "cross_entropy",
-    "clip_value": 0.5,
-    "norm_penalty": 1e-5,
-    "test_set": "full",
-}
-ON_MLP = Recipe(
-    model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS
-)
-ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
-RECIPES = {
-    "MNIST": ON_MLP,
-    "SVHN": Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
-}
-
-
 def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
-    load = partial(load_stand_in, source, source is SVHN, divisor, name)
     recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
     # its split of the originals into training and test is not the scenes'
+    load = partial(load_stand_in, name, source, divisor)
     return Entry(load, recipe, tests_on_pretrained=True)
 
 
 ENTRIES = {
     name: Entry(
         partial(load_source, source),
-        RECIPES[source.torchvision],
+        source.recipe,
         relation="paper's" if source.released else "stand-in",
     )
     for name, source in SOURCES.items()
 } | {
-    "imbal-digits": _stand_in("imbal-digits", MNIST, 1, ON_MLP),
-    "imbal-colour-digits": _stand_in("imbal-colour-digits", SVHN, 1, ON_CONVNET),
-    "imbal-digits-tiny": _stand_in("imbal-digits-tiny", MNIST, 10, ON_MLP),
-    "imbal-colour-digits-tiny": _stand_in(
-        "imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET
-    ),
+    name: _stand_in(name, *how)
+    for name, *how in (
+        ("imbal-digits", MNIST, 1, ON_MLP),
+        ("imbal-colour-digits", SVHN, 1, ON_CONVNET),
+        ("imbal-digits-tiny", MNIST, 10, ON_MLP),
+        ("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
+    )
 }

@@ -57,13 +57,13 @@ def write_coco(folder, halves, names):
 
 
 def write_ids(folder, ids, ending):
-    """Write id files; ids maps "train", "test", "teorg" to a list for each task."""
+    """Write id files; ids maps "train", "test", "teorg" to lists of the first tasks."""
     folder.mkdir(parents=True)
-    for part, tasks in ids.items():
-        for task, numbers in enumerate(tasks):
-            (folder / f"{part}_task{task}_id_{ending}.json").write_text(
-                json.dumps(numbers)
-            )
+    tasks = {"coco": 4, "nuswide": 6}[ending]
+    for split, lists in ids.items():
+        for task, numbers in enumerate([*lists, *[[]] * (tasks - len(lists))]):
+            file = folder / f"{split}_task{task}_id_{ending}.json"
+            file.write_text(json.dumps(numbers))
 
 
 def write_nuswide(folder, halves, names):

@@ -10,12 +10,12 @@ from fake_runs import fake_run
 
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.base import schedule_of
-from prslib.datasets.single_label import MNIST
 from prslib.paths import project_root
 from prslib.report import single_label
 
 TINY = "imbal-digits-tiny"
 FILE = project_root() / "studies" / "class_orders.py"
+FREQ = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]  # MNIST's test set
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def study():
 @pytest.fixture
 def mnist_labels():
     """A data set with the test counts of MNIST, no files needed."""
-    digits = np.repeat(np.arange(10), MNIST.test_freq)
+    digits = np.repeat(np.arange(10), FREQ)
     split = Split(None, digits[:, None] == np.arange(10), digits)
     names = tuple(map(str, range(10)))
     return SequentialDataset(
