@@ -7,7 +7,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
+Seed = int | np.random.SeedSequence | np.random.Generator
 BOOL = np.dtype(np.bool_)  # comparing with np.bool_ itself takes longer
+VARIANTS = ("paper", "authors")  # of PRS
 LARGEST_POWER = 1e6  # beyond it n^rho is 0 or 1 for any two counts, and soon overflows
 
 
@@ -90,6 +92,34 @@ def power(name: str, value: object) -> float:
             f"got {value:g}; 0 asks for equal shares, 1 for the stream's"
         )
     return value
+
+
+def generator_of(seed: Seed) -> np.random.Generator:
+    """Return the generator of a sampler's decisions; refuse another kind of seed."""
+    if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
+        raise TypeError(
+            f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
+            "pass one, so that the run can be repeated"
+        )
+    if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
+        (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
+    return np.random.default_rng(seed)
+
+
+def finite_array(
+    name: str, values: np.ndarray, shape: tuple[int, ...], dtype: type
+) -> np.ndarray:
+    """Return an array of numbers; refuse another shape and what is not finite."""
+    if np.shape(values) != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {np.shape(values)}")
+    with np.errstate(over="ignore"):  # what is too large for the dtype is refused below
+        values = np.ascontiguousarray(values, dtype)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{name}: expected finite {dtype.__name__} numbers, got others, which "
+            "would stay in the memory; has the network diverged?"
+        )
+    return values
 
 
 def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:

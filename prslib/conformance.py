@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import one_of
+from prslib.checks import VARIANTS, one_of
 from prslib.paths import PACKAGE
-from prslib.samplers.prs import PRS, VARIANTS
+from prslib.samplers.prs import PRS
 from prslib.samplers.reference import ReferencePRS
 
 Array = np.ndarray

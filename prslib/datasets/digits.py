@@ -158,9 +158,11 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
 
 def join_tasks(blocks: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Put the tasks' labels, (N_t, C_t) each, into one shuffled matrix."""
-    from scipy.linalg import block_diag
-
-    return rng.permutation(block_diag(*blocks))
+    widths, rows = [block.shape[1] for block in blocks], []
+    for task, block in enumerate(blocks):
+        beside = sum(widths[:task]), sum(widths[task + 1 :])
+        rows.append(np.pad(block, ((0, 0), beside)))
+    return rng.permutation(np.concatenate(rows))
 
 
 def draw_bridges(

@@ -2,14 +2,14 @@
 
 import inspect
 
-from prslib.checks import one_of
-from prslib.samplers.base import Sampler, Seed, is_sampler
+from prslib.checks import Seed, one_of
+from prslib.samplers.base import Sampler
 from prslib.samplers.cbrs import CBRS
 from prslib.samplers.crs import CRS
 from prslib.samplers.exstream import ExStream
 from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
-from prslib.samplers.promises import check_sampler
+from prslib.samplers.promises import check_sampler, is_sampler
 from prslib.samplers.prs import PRS
 
 SAMPLERS: dict[str, type[Sampler]] = {

@@ -1,21 +1,14 @@
 """The base of all samplers: it checks labels, draws numbers and keeps the books."""
 
-import copy
-import inspect
-from collections.abc import Iterator
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import bool_labels, whole
-from prslib.samplers import books
-from prslib.samplers.books import State, positions
+from prslib.checks import Seed, bool_labels, expected, generator_of, whole
+from prslib.samplers import books, states
 from prslib.samplers.compiling import first_call
-from prslib.samplers.states import check_alike, check_books, expect, restored_generator
-
-Seed = int | np.random.SeedSequence | np.random.Generator
 
 
 class Sampler:
@@ -80,17 +73,8 @@ class Sampler:
     def __init__(self, size: int, num_classes: int, seed: Seed):
         self.size = whole("size", size, least=1)
         self.num_classes = whole("num_classes", num_classes, least=1)
-        self.rng = make_generator(seed)
-        self.state = State(
-            seen=np.zeros(1, np.int64),
-            filled=np.zeros(1, np.int64),
-            class_freq=np.zeros(self.num_classes, np.int64),
-            class_counts=np.zeros(self.num_classes, np.int64),
-            classes=np.full((self.size, 1), -1, np.int32),
-            members=np.zeros(0, np.int32),
-            start=np.zeros(self.num_classes + 1, np.int64),
-        )
-        self._make_room(1)
+        self.rng = generator_of(seed)
+        self.state = books.empty(self.size, self.num_classes)
 
     def choose(self, y: np.ndarray, u: np.ndarray, **row: np.ndarray) -> int:
         """Return the slot of the next sample, -1 to drop it.
@@ -159,7 +143,11 @@ class Sampler:
         """
         labels = bool_labels(labels, self.num_classes)
         if (context or self.needs) and context.keys() != self.needs:
-            self._refuse(context)
+            place = f"{type(self).__name__}.place"
+            what = f"the keywords {sorted(self.needs) or 'none'}"
+            advice = f"help({place}) explains them"
+            text = expected(what, sorted(context) or "none", advice)
+            raise TypeError(f"{place}: {text}")
         uniforms = self.rng.random((len(labels), self.draws))
         slots = np.empty(len(labels), np.int64)
         slots.fill(-1)  # in half the time of np.full
@@ -184,18 +172,16 @@ class Sampler:
         ValueError
             If the slot is neither -1, nor filled, nor the next free one.
         """
-        next_free = min(len(self), self.size - 1)
-        if not isinstance(slot, Integral) or not -1 <= slot <= next_free:
-            raise ValueError(
-                f"{type(self).__name__}: expected a slot from -1 to {next_free}, "
-                f"got {slot!r}; slots fill in order"
-            )
         classes = np.flatnonzero(y)
+        last = min(len(self), self.size - 1) if len(classes) else -1
+        if not isinstance(slot, Integral) or not -1 <= slot <= last:
+            advice = "slots fill in order, and a sample without a label never enters"
+            text = expected(f"a slot from -1 to {last}", repr(slot), advice)
+            raise ValueError(f"{type(self).__name__}: {text}")
         if len(classes) == 0:
-            expect("the slot of a sample without a label", slot == -1, -1, slot)
             return
         if not books.has_room(self.state, classes):
-            self._make_room(len(classes))
+            self.state = books.enlarged(self.state, len(classes))
         books.count(self.state, classes)
         if slot >= 0:
             books.store(self.state, classes, slot)
@@ -226,11 +212,7 @@ class Sampler:
 
     def labels_of(self, slots: np.ndarray) -> np.ndarray:
         """Return the labels of the samples in some slots, int64 (K,); bool (K, C)."""
-        labels = np.zeros((len(slots), self.num_classes), np.bool_)
-        classes = self.state.classes[slots]
-        rows, columns = np.nonzero(classes >= 0)
-        labels[rows, classes[rows, columns]] = True
-        return labels
+        return books.labels_of(self.state, slots)
 
     def members(self, c: int) -> np.ndarray:
         """Return the slots of the samples with class c; int64 (l_c,), a copy."""
@@ -238,7 +220,9 @@ class Sampler:
 
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self._arguments())
+        arguments = ", ".join(
+            f"{name}={value!r}" for name, value in states.arguments(self).items()
+        )
         return f"<{type(self).__name__}({arguments}), {len(self)} slots filled>"
 
     def state_dict(self) -> dict[str, Any]:
@@ -260,16 +244,7 @@ class Sampler:
         >>> other
         <CRS(size=2, num_classes=3), 2 slots filled>
         """
-        rows = positions(self.state.start, self.state.class_counts)
-        entries = {
-            "sampler": type(self).__name__,
-            "generator": self.rng.bit_generator.state,
-            "seen": self.seen,
-            "class_freq": self.state.class_freq,
-            "labels": self.labels,
-            "members": self.state.members[rows],
-        }
-        return copy.deepcopy(entries | dict(self._arguments()) | dict(self._extras()))
+        return states.saved(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on as the sampler whose `state_dict` this is, slot by slot.
@@ -285,77 +260,10 @@ class Sampler:
             If the state is of another sampler, size, number of classes or option, or
             does not fit together as a whole. The sampler is then as it was.
         """
-        expect("state", isinstance(state, dict), "a dict", type(state).__name__)
-        mine = self.state_dict()
-        for name in ("sampler", *dict(self._arguments())):
-            expect(
-                name, state.get(name) == mine[name], repr(mine[name]), state.get(name)
-            )
-        expect("entries", state.keys() == mine.keys(), sorted(mine), sorted(state))
-        for name, value in mine.items():
-            if name not in ("generator", "members"):
-                check_alike(name, state[name], value)
-        check_books(state)
-        self.check_state(state)
-        rng = restored_generator(state["generator"])
-        extras = {name: copy.deepcopy(state[name]) for name, _ in self._extras()}
-        labels = state["labels"]
-        counts = labels.sum(axis=0)
-        self.rng = rng
-        self.state = State(
-            seen=np.array([state["seen"]], np.int64),
-            filled=np.array([labels.any(axis=1).sum()], np.int64),
-            class_freq=state["class_freq"].copy(),
-            class_counts=counts,
-            classes=books.lists_of(labels),
-            members=state["members"].copy(),
-            start=np.concatenate([[0], counts.cumsum()]),
-        )
-        self._make_room(1)
-        vars(self).update(extras)
+        states.restore(self, state)
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Raise ValueError where a sampler's further arrays do not fit its labels."""
-
-    def _refuse(self, context: dict[str, Any]) -> NoReturn:
-        """Raise TypeError for other keywords of `place` than ``needs`` names."""
-        names = sorted(self.needs)
-        call = ", ".join(["labels", *(f"{name}=..." for name in names)])
-        place = f"{type(self).__name__}.place"
-        advice = f", help({place}) explains them" if names else ""
-        raise TypeError(
-            f"{place}: expected the keywords {names or 'none'}, got "
-            f"{sorted(context) or 'none'}; call place({call}){advice}"
-        )
-
-    def _arguments(self) -> Iterator[tuple[str, Any]]:
-        """Yield the constructor's arguments, without the seed."""
-        for name in inspect.signature(type(self)).parameters:
-            if name != "seed":
-                yield name, getattr(self, name)
-
-    def _extras(self) -> Iterator[tuple[str, Any]]:
-        """Yield the arrays and numbers that this sampler adds to the state."""
-        arguments = dict(self._arguments())
-        for name, value in vars(self).items():
-            plain = isinstance(value, np.ndarray | bool | int | float | str)
-            if plain and name[0] != "_" and name not in arguments:
-                yield name, value
-
-    def _make_room(self, width: int) -> None:
-        """Make room for ``width`` labels a sample, and more members of each class."""
-        old = self.state
-        more = max(width - old.classes.shape[1], 0)
-        room = 2 * old.class_counts + 2 * self.size // self.num_classes + 8
-        start = np.concatenate([[0], room.cumsum()])
-        members = np.zeros(start[-1], np.int32)
-        taken = old.members[positions(old.start, old.class_counts)]
-        members[positions(start, old.class_counts)] = taken
-        self.state = old._replace(
-            classes=np.pad(old.classes, ((0, 0), (0, more)), constant_values=-1),
-            members=members,
-            start=start,
-        )
 
     def _decide(
         self,
@@ -378,28 +286,9 @@ class Sampler:
 
     def _run(self, place: Any, labels: np.ndarray, *arguments: Any) -> None:
         """Call a compiled loop over the stream, which stops where there is no room."""
-        name = type(self).__name__
-        call = place if place.overloads else partial(first_call, name, place)
+        call = place if place.overloads else partial(first_call, self, place)
         # a tuple reaches compiled code faster than State does
         done = call(tuple(self.state), 0, labels, *arguments)
         while done >= 0:
-            self._make_room(int(labels[done].sum()))
+            self.state = books.enlarged(self.state, int(labels[done].sum()))
             done = place(tuple(self.state), done, labels, *arguments)
-
-
-def is_sampler(thing: object) -> bool:
-    """Tell whether something offers all that a memory's user asks a sampler for."""
-    names = ("place", "needs", "class_freq", "class_counts", "labels", "__len__")
-    return all(hasattr(thing, name) for name in names)
-
-
-def make_generator(seed: Seed) -> np.random.Generator:
-    """Return the generator of a sampler's decisions; refuse another kind of seed."""
-    if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
-        raise TypeError(
-            f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
-            "pass one, so that the run can be repeated"
-        )
-    if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
-        (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
-    return np.random.default_rng(seed)

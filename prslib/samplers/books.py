@@ -75,9 +75,7 @@ def store(state, classes, slot):
     for c in row:
         if c < 0:
             break
-        members = members_of(
-            state, c
-        )  # the last one moves to the place that comes free
+        members = members_of(state, c)  # the last one moves to the place that is free
         k = 0
         while members[k] != slot:
             k += 1
@@ -109,6 +107,58 @@ def rarest(classes, counts, u):
                 return c
             chosen -= 1
     return -1
+
+
+def empty(size: int, num_classes: int) -> State:
+    """Return the state of a sampler that has seen nothing."""
+    labels = np.zeros((size, num_classes), np.bool_)
+    return restored(0, np.zeros(num_classes, np.int64), labels, np.zeros(0, np.int32))
+
+
+def restored(
+    seen: int, class_freq: np.ndarray, labels: np.ndarray, members: np.ndarray
+) -> State:
+    """Return the state with these labels, bool (m, C), and members, class by class."""
+    counts = labels.sum(axis=0)
+    state = State(
+        seen=np.array([seen], np.int64),
+        filled=np.array([labels.any(axis=1).sum()], np.int64),
+        class_freq=class_freq.copy(),
+        class_counts=counts,
+        classes=lists_of(labels),
+        members=members,
+        start=np.concatenate([[0], counts.cumsum()]),
+    )
+    return enlarged(state, 1)
+
+
+def enlarged(state: State, width: int) -> State:
+    """Make room for ``width`` labels a sample, and for more members of each class."""
+    size, known = state.classes.shape
+    room = 2 * state.class_counts + 2 * size // len(state.class_counts) + 8
+    start = np.concatenate([[0], room.cumsum()])
+    members = np.zeros(start[-1], np.int32)
+    members[positions(start, state.class_counts)] = all_members(state)
+    more = (0, 0), (0, max(width - known, 0))
+    return state._replace(
+        classes=np.pad(state.classes, more, constant_values=-1),
+        members=members,
+        start=start,
+    )
+
+
+def all_members(state: State) -> np.ndarray:
+    """Return the slots of class 0, then of class 1, and so on; int32."""
+    return state.members[positions(state.start, state.class_counts)]
+
+
+def labels_of(state: State, slots: np.ndarray) -> np.ndarray:
+    """Return the labels of the samples in some slots, bool (K, C)."""
+    labels = np.zeros((len(slots), len(state.class_freq)), np.bool_)
+    classes = state.classes[slots]
+    rows, columns = np.nonzero(classes >= 0)
+    labels[rows, classes[rows, columns]] = True
+    return labels
 
 
 def positions(start: np.ndarray, counts: np.ndarray) -> np.ndarray:

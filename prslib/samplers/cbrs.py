@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from prslib.checks import Seed
 from prslib.samplers import books
-from prslib.samplers.base import Sampler, Seed
+from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled
 from prslib.samplers.states import expect
 

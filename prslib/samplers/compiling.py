@@ -12,15 +12,13 @@ from numba.core.errors import NumbaError
 # a call that is not inlined counts the users of each of State's arrays, which costs
 # more than most functions here do
 compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
-# not inlined: for what is called seldom, so that it is compiled only once
-called = numba.njit(cache=True, error_model="numpy")
 # the terms of a sum may be added in any order, so that several are added at once
 in_any_order = numba.njit(cache=True, fastmath={"reassoc", "nsz"})
 
 
-def first_call(name: str, place: Any, *arguments: Any) -> int:
+def first_call(sampler: object, place: Any, *arguments: Any) -> int:
     """Call a function that numba loads or compiles; a damaged cache is made again."""
-    notice = threading.Timer(1.0, tell_that_it_compiles, [name])
+    notice = threading.Timer(1.0, tell_that_it_compiles, [sampler])
     notice.start()
     try:
         return place(*arguments)
@@ -42,8 +40,9 @@ def first_call(name: str, place: Any, *arguments: Any) -> int:
         notice.cancel()
 
 
-def tell_that_it_compiles(name: str) -> None:
+def tell_that_it_compiles(sampler: object) -> None:
     """Say what the first call waits for."""
+    name = type(sampler).__name__
     print(
         f"prslib: compiling {name} for this processor, once, for some seconds",
         file=sys.stderr,

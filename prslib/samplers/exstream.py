@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import bool_labels
+from prslib.checks import Seed, bool_labels, finite_array
 from prslib.samplers import books
-from prslib.samplers.base import Sampler, Seed
-from prslib.samplers.compiling import compiled, in_any_order
+from prslib.samplers.base import Sampler
+from prslib.samplers.compiling import in_any_order
 from prslib.samplers.states import expect
 
 
@@ -65,8 +65,6 @@ class ExStream(Sampler):
         self.quota[self.rng.permutation(self.num_classes)[:rest]] += 1
         self.samples = np.zeros(self.size, np.int64)
         self.prototypes = np.zeros((self.size, 0), np.float32)
-        self._gaps = np.empty((0, 0, 0))
-        self._measure_all()
 
     def vectors(self, slots: np.ndarray) -> np.ndarray:
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
@@ -98,26 +96,18 @@ class ExStream(Sampler):
         ValueError
             If one of them does not have the right shape, or a feature is not finite.
         """
-        labels = bool_labels(labels, self.num_classes)
         if features is None:
-            self._refuse({})
-        width = self.prototypes.shape[1]
-        features = checked_features(features, len(labels), width)
-        if width == 0:
-            self.prototypes = np.zeros((self.size, features.shape[1]), np.float32)
+            return super().place(labels)  # which says what is missing
+        kind = np.asarray(features).dtype
+        if kind.kind != "f":
+            raise TypeError(f"features: expected floating numbers, got {kind}")
+        labels = bool_labels(labels, self.num_classes)
+        width = self.prototypes.shape[1:] if any(self.prototypes.shape[1:]) else None
+        shape = len(labels), *(width or np.shape(features)[1:2])
+        features = finite_array("features", features, shape, np.float32)
+        if width is None:
+            self.prototypes = np.zeros((self.size, shape[1]), np.float32)
         return super().place(labels, features=features)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on as the sampler whose `state_dict` this is; see `Sampler`."""
-        before = self.prototypes
-        width = getattr(state.get("prototypes"), "shape", (0,))[-1:]  # any width fits
-        self.prototypes = np.zeros((self.size, *width), np.float32)
-        try:
-            super().load_state_dict(state)
-        except ValueError:
-            self.prototypes = before
-            raise
-        self._measure_all()
 
     def check_state(self, state: dict[str, Any]) -> None:
         """Refuse what does not fit a part of the memory for each class."""
@@ -126,14 +116,14 @@ class ExStream(Sampler):
         right = quota.sum() == self.size and np.isin(quota, (share, share + 1)).all()
         expect("quota", right, f"{self.size} slots in equal shares", quota)
         right = (labels.sum(axis=1) <= 1).all() and (labels.sum(axis=0) <= quota).all()
-        expect(
-            "labels", right, "one a slot, and no more of a class than its quota", labels
-        )
+        few = "one a slot, and no more of a class than its quota"
+        expect("labels", right, few, labels)
         right = ((samples > 0) == labels.any(axis=1)).all() and (samples >= 0).all()
         right = right and samples.sum() <= state["seen"]
         expect("samples", right, f"1 and more a slot, at most {state['seen']}", samples)
-        finite = np.isfinite(state["prototypes"]).all()
-        expect("prototypes", finite, "finite numbers", "others")
+        vectors = state["prototypes"]
+        right = np.isfinite(vectors).all() and (vectors.size or not labels.any())
+        expect("prototypes", right, "finite numbers, some a sample", vectors)
 
     def _decide(
         self,
@@ -142,110 +132,44 @@ class ExStream(Sampler):
         slots: np.ndarray,
         features: np.ndarray,
     ) -> None:
-        mine = self.quota, self._gaps, self.samples, self.prototypes
-        self._run(place, labels, features, uniforms[:, 0], slots, mine)
+        for b in np.flatnonzero(labels.any(axis=1)):
+            classes = np.flatnonzero(labels[b])
+            books.count(self.state, classes)
+            classes = classes[self.quota[classes] > 0]  # those that have slots
+            if len(classes):
+                c = books.rarest(classes, self.state.class_counts, uniforms[b, 0])
+                slots[b] = self._add(c, features[b])
 
-    def _measure_all(self) -> None:
-        """Compute the squared distances between the vectors of each class, j < i."""
-        most = self.quota.max()
-        self._gaps = np.full((self.num_classes, most, most), np.inf)
-        for c in range(self.num_classes):
-            slots = books.members_of(self.state, c)
-            for i in range(len(slots)):
-                measure(self._gaps[c], i, slots[: i + 1], self.prototypes)
-
-
-def checked_features(features: np.ndarray, length: int, width: int) -> np.ndarray:
-    """Return features as float32 (B, D); refuse what is not finite."""
-    features = np.asarray(features)
-    if features.dtype.kind != "f":
-        raise TypeError(f"features: expected floating numbers, got {features.dtype}")
-    right = features.ndim == 2 and len(features) == length
-    if not right or width not in (0, features.shape[1]):
-        raise ValueError(
-            f"features: expected shape ({length}, {width or 'D'}), "
-            f"got {features.shape}; pass one vector a sample, of one length throughout"
-        )
-    with np.errstate(over="ignore"):  # what is too large for float32 is refused below
-        features = np.ascontiguousarray(features, np.float32)
-    if not np.isfinite(features).all():
-        raise ValueError(
-            "features: expected finite float32 numbers, got others, which would stay "
-            "in the memory; has the network diverged?"
-        )
-    return features
-
-
-@compiled
-def place(arrays, begin, labels, features, uniforms, slots, mine):
-    """Write the slots from ``begin`` on; return where a class has no room, else -1."""
-    state = books.State(*arrays)
-    quota, gaps, samples, vectors = mine
-    scratch = np.empty(labels.shape[1] + 1, np.int64)
-    for b in range(begin, len(labels)):
-        classes = books.list_classes(labels[b], scratch)
-        if len(classes) > 0:
-            if not books.has_room(state, classes):
-                return b
-            books.count(state, classes)
-            classes = classes[quota[classes] > 0]  # those that have slots
-        if len(classes) > 0:
-            c = books.rarest(classes, state.class_counts, uniforms[b])
-            slots[b] = add(state, c, features[b], quota[c], gaps[c], samples, vectors)
-    return -1
-
-
-@compiled
-def add(state, c, x, quota, gaps, samples, vectors):
-    """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""
-    slots = books.members_of(state, c)
-    if len(slots) < quota:
-        slot = state.filled[0]
-        books.store(state, np.array([c]), slot)
-        vectors[slot], samples[slot] = x, 1
-        measure(gaps, len(slots), books.members_of(state, c), vectors)
-        return slot
-    nearest, distance = 0, np.inf
-    for i in range(len(slots)):
-        gap = squared_distance(vectors[slots[i]], x)
-        if gap < distance:
-            nearest, distance = i, gap
-    second, first = divmod(gaps.argmin(), gaps.shape[1])  # of the older vectors
-    if distance < gaps[second, first]:
-        merge(slots[nearest], x, 1, vectors, samples)
-        measure(gaps, nearest, slots, vectors)
-        return slots[nearest]
-    keeps, gives = slots[first], slots[second]
-    merge(keeps, vectors[gives], samples[gives], vectors, samples)
-    vectors[gives], samples[gives] = x, 1
-    measure(gaps, first, slots, vectors)
-    measure(gaps, second, slots, vectors)
-    return gives
+    def _add(self, c: int, x: np.ndarray) -> int:
+        """Add a vector to a class; merge its two closest where it is full (Alg. 1)."""
+        slots = self.members(c)
+        if len(slots) < self.quota[c]:
+            slot = len(self)
+            books.store(self.state, np.array([c]), slot)
+            self.prototypes[slot], self.samples[slot] = x, 1
+            return slot
+        vectors = np.vstack([self.prototypes[slots], x])
+        samples = np.append(self.samples[slots], 1)
+        first, second = closest(vectors)
+        # the vector of the pair's second slot merges into the first; x takes its place
+        samples[first] += samples[second]
+        share = np.float32(samples[second] / samples[first])
+        vectors[first] += share * (vectors[second] - vectors[first])
+        vectors[second], samples[second] = x, 1
+        self.prototypes[slots], self.samples[slots] = vectors[:-1], samples[:-1]
+        return int(slots[second] if second < len(slots) else slots[first])
 
 
 @in_any_order
-def squared_distance(x, y):
-    """Return the squared distance of two float32 vectors, summed in float64."""
-    total = 0.0
-    for k in range(len(x)):
-        gap = np.float64(x[k]) - np.float64(y[k])
-        total += gap * gap
-    return total
-
-
-@compiled
-def measure(gaps, i, slots, vectors):
-    """Bring the distances between vector ``i`` of a class and its others up to date."""
-    for j in range(len(slots)):
-        if j != i:
-            gap = squared_distance(vectors[slots[i]], vectors[slots[j]])
-            gaps[max(i, j), min(i, j)] = gap
-
-
-@compiled
-def merge(slot, x, weight, vectors, samples):
-    """Merge a vector that stands for ``weight`` samples into the one in a slot."""
-    samples[slot] += weight
-    share = np.float32(weight / samples[slot])
-    for k in range(len(x)):
-        vectors[slot, k] += share * (x[k] - vectors[slot, k])
+def closest(vectors):
+    """Return the two closest of some float32 vectors; of equal pairs the older."""
+    least, pair = np.inf, (0, 0)
+    for i in range(1, len(vectors)):
+        for j in range(i):
+            total = 0.0
+            for k in range(vectors.shape[1]):
+                gap = np.float64(vectors[i, k]) - np.float64(vectors[j, k])
+                total += gap * gap
+            if total < least:
+                least, pair = total, (j, i)
+    return pair

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from prslib.checks import whole
-from prslib.samplers.base import Sampler, Seed
+from prslib.checks import Seed, finite_array, whole
+from prslib.samplers.base import Sampler
 from prslib.samplers.states import expect
 
 Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
@@ -142,7 +142,10 @@ class GSS(Sampler):
             k = len(subsets)
             if k == 0 or batch_score >= 1:
                 continue
-            products = checked_products(gradient_products(subsets), k, length)
+            products = gradient_products(subsets)
+            shape = k + length, k + length
+            name = f"gradient_products of {k} subsets and {length} samples"
+            products = finite_array(name, products, shape, np.float64)
             new = k + rows
             across = products[:k, new]  # (K, B)
             norms = np.sqrt(products.diagonal().clip(0))
@@ -160,23 +163,6 @@ class GSS(Sampler):
         odds = self.scores[slot] + score
         goes = self.scores[slot] / odds if odds > 0 else 0.5
         return slot if self.rng.random() < goes else -1
-
-
-def checked_products(products: np.ndarray, subsets: int, length: int) -> np.ndarray:
-    """Return inner products as float64; refuse what is not finite."""
-    products = np.asarray(products, np.float64)
-    shape = (subsets + length, subsets + length)
-    if products.shape != shape:
-        raise ValueError(
-            f"gradient_products: expected shape {shape}, {subsets} subsets and "
-            f"{length} samples, got {products.shape}"
-        )
-    if not np.isfinite(products).all():
-        raise ValueError(
-            "gradient_products: expected finite numbers, got others, which would "
-            "stay in the scores; has the network diverged?"
-        )
-    return products
 
 
 def ratio(products: np.ndarray, norms: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from prslib.checks import power
-from prslib.samplers.base import Sampler, Seed
+from prslib.checks import Seed, power
+from prslib.samplers.base import Sampler
 from prslib.samplers.books import lists_of
 from prslib.samplers.compiling import compiled
 

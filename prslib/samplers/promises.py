@@ -8,6 +8,11 @@ import numpy as np
 PROMISED = ("place", "needs", "class_freq", "class_counts", "labels", "__len__")
 
 
+def is_sampler(thing: object) -> bool:
+    """Tell whether something offers all that a memory's user asks a sampler for."""
+    return all(hasattr(thing, name) for name in PROMISED)
+
+
 def check_sampler(make: Callable, context: Callable | None = None) -> None:
     """Check what every sampler promises, as scikit-learn's `check_estimator` does.
 

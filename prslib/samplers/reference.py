@@ -8,8 +8,8 @@ memory. `prslib.conformance` checks other implementations against it.
 
 import numpy as np
 
-from prslib.checks import power
-from prslib.samplers.base import Sampler, Seed
+from prslib.checks import Seed, power
+from prslib.samplers.base import Sampler
 
 TOLERANCE = (
     1e-9  # below this a surplus is none and two distances are equal: rounding, not data

@@ -9,7 +9,7 @@ from inspect import Parameter
 import numpy as np
 import pandas as pd
 
-from prslib.checks import expected, finite, one_of, power, whole
+from prslib.checks import VARIANTS, expected, finite, one_of, power, whole
 from prslib.datasets import (
     DATASETS,
     SequentialDataset,
@@ -25,7 +25,6 @@ from prslib.training.methods import METHODS, SAMPLER_FIELDS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
 TEST_SETS = ("balanced", "imbalanced", "full")
-VARIANTS = ("paper", "authors")
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
 # A hash leaves fields out at these values: runs kept theirs when the fields were added.

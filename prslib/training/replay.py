@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from prslib.checks import Seed
 from prslib.datasets import SequentialDataset
 from prslib.datasets.base import tasks_together
 from prslib.memory import Memory
 from prslib.samplers import Sampler
-from prslib.samplers.base import Seed
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prslib.samplers.base import make_generator
+from prslib.checks import generator_of
 
 
 class Twin:
@@ -15,7 +15,7 @@ class Twin:
         self.seen = []  # the class that each sample of the stream counted for
         self.freq = np.zeros(num_classes, int)
         self.full = set()
-        self.rng = make_generator(seed)
+        self.rng = generator_of(seed)
 
     def place(self, labels):
         slots = np.full(len(labels), -1)

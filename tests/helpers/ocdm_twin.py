@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prslib.samplers.base import make_generator
+from prslib.checks import generator_of
 
 
 class Twin:
@@ -12,7 +12,7 @@ class Twin:
         self.size, self.rho = size, rho
         self.memory = np.zeros((0, num_classes), bool)
         self.freq = np.zeros(num_classes, int)
-        self.rng = make_generator(seed)
+        self.rng = generator_of(seed)
 
     def place(self, labels):
         uniforms = self.rng.random((len(labels), 1))[:, 0]

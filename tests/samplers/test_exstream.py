@@ -141,7 +141,7 @@ def test_wrong_features_are_refused():
         TypeError, match="features: expected floating numbers, got int64"
     ):
         sampler.place(CLASS, features=np.ones((2, 3), int))
-    with pytest.raises(ValueError, match=r"expected shape \(2, D\), got \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(3, 3\)"):
         sampler.place(CLASS, features=np.ones((3, 3)))
     sampler.place(CLASS, features=np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(2, 4\)"):

@@ -144,11 +144,12 @@ def test_wrong_products_are_refused():
     ):
         sampler.place(CLASS[:1], gradient_products=np.eye(2))
     with pytest.raises(
-        ValueError, match=r"expected shape \(2, 2\), 1 subsets and 1 samples, got"
+        ValueError, match=r"1 subsets and 1 samples: expected shape \(2, 2\), got"
     ):
         sampler.place(CLASS[:1], gradient_products=lambda subsets: np.eye(3))
     with pytest.raises(
-        ValueError, match=r"expected finite numbers, .* has the network diverged"
+        ValueError,
+        match=r"expected finite float64 numbers, .* has the network diverged",
     ):
         sampler.place(
             CLASS[:1], gradient_products=lambda subsets: np.full((2, 2), np.inf)
