@@ -150,7 +150,7 @@ class ExStream(Sampler):
             return slot
         vectors = np.vstack([self.prototypes[slots], x])
         samples = np.append(self.samples[slots], 1)
-        first, second = closest(vectors)
+        first, second = closest(vectors.astype(np.float64))
         # the vector of the pair's second slot merges into the first; x takes its place
         samples[first] += samples[second]
         share = np.float32(samples[second] / samples[first])
@@ -162,13 +162,13 @@ class ExStream(Sampler):
 
 @in_any_order
 def closest(vectors):
-    """Return the two closest of some float32 vectors; of equal pairs the older."""
+    """Return the two closest of some vectors; of equal pairs the older."""
     least, pair = np.inf, (0, 0)
     for i in range(1, len(vectors)):
         for j in range(i):
             total = 0.0
             for k in range(vectors.shape[1]):
-                gap = np.float64(vectors[i, k]) - np.float64(vectors[j, k])
+                gap = vectors[i, k] - vectors[j, k]
                 total += gap * gap
             if total < least:
                 least, pair = total, (j, i)

@@ -43,6 +43,19 @@ def test_a_copy_goes_on_alike(name, options, renew):
     assert repr(sampler) == repr(twin) and f"num_classes={NUM_CLASSES}" in repr(twin)
 
 
+@ALL
+def test_a_state_is_not_the_sampler_itself(name, options):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, stream(60))
+    state = sampler.state_dict()
+    before = copy.deepcopy(state)
+    twin = make_sampler(name, SIZE, NUM_CLASSES, 5, **options)
+    twin.load_state_dict(state)
+    run(sampler, stream(60, seed=1))
+    run(twin, stream(60, seed=1))
+    np.testing.assert_equal(state, before)
+
+
 def test_a_state_of_another_width_replaces_the_one_before():
     rng = np.random.default_rng(0)
     few, many = (
@@ -145,3 +158,16 @@ def test_labels_of_class_counts_and_members_agree(name, options):
         assert (
             sorted(sampler.members(c)) == np.flatnonzero(sampler.labels[:, c]).tolist()
         )
+
+
+def test_prototypes_of_another_width_are_refused():
+    rows = np.eye(2, dtype=bool)
+    narrow, wide = (make_sampler("exstream", 4, 2, seed) for seed in (0, 1))
+    narrow.place(rows, features=np.ones((2, 3), np.float32))
+    wide.place(rows, features=np.ones((2, 5), np.float32))
+    state = narrow.state_dict()
+    with pytest.raises(ValueError, match=r"prototypes float32 \(4, 5\), got .*3\)"):
+        wide.load_state_dict(state)
+    none = state | {"prototypes": np.zeros((4, 0), np.float32)}
+    with pytest.raises(ValueError, match="expected prototypes finite numbers"):
+        narrow.load_state_dict(none)
