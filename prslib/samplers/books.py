@@ -139,7 +139,7 @@ def enlarged(state: State, width: int) -> State:
     start = np.concatenate([[0], room.cumsum()])
     members = np.zeros(start[-1], np.int32)
     members[positions(start, state.class_counts)] = all_members(state)
-    more = (0, 0), (0, 0)
+    more = (0, 0), (0, max(width - known, 0))
     return state._replace(
         classes=np.pad(state.classes, more, constant_values=-1),
         members=members,
