@@ -51,7 +51,7 @@ class Split:
         """Check types and shapes."""
         check_labels(self.labels)
         _check_array("task", self.task, np.int64, "(images,)")
-        if getattr(self.images, "dtype", None) == np.float32:
+        if self.images is not None and self.images.dtype == np.float32:
             _check_array("features", self.images, np.float32, "(images, width)")
         elif self.images is not None:
             shape = "(images, height, width, channels)"

@@ -95,7 +95,7 @@ def class_probability(delta, counts, authors):
 
     The authors take the softmax over all classes in memory.
     """
-    # above 0 only where one delta_i is
+    # where a delta_i is above 0, those above 0 are allowed, else the largest
     bound = min(largest(delta, counts), 2 * TOLERANCE) - TOLERANCE
     return softmax(delta, (counts > 0) & (authors | (delta >= bound)))
 

@@ -11,9 +11,8 @@ import numpy as np
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
 
-TOLERANCE = (
-    1e-9  # below this a surplus is none and two distances are equal: rounding, not data
-)
+# below this a surplus is none and two distances are equal: rounding, not data
+TOLERANCE = 1e-9
 
 
 class ReferencePRS(Sampler):
@@ -112,9 +111,8 @@ class ReferencePRS(Sampler):
 
     def distances(self, k: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
-        counts = self.state.class_counts - self.labels_of(
-            k
-        )  # (K, C): C_ki, the memory without k
+        # (K, C): C_ki, the memory without k
+        counts = self.state.class_counts - self.labels_of(k)
         return np.abs(counts - p * counts.sum(axis=1, keepdims=True)).sum(axis=1)
 
     def leaving(self, k: np.ndarray, distances: np.ndarray) -> np.ndarray:
