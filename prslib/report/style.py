@@ -80,6 +80,12 @@ def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict
     return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
 
 
+def write_above(ax: Axes, x: float, text: str) -> None:
+    """Write above the axes, over a place on the horizontal one."""
+    where = {"ha": "center", "va": "bottom", "transform": ax.get_xaxis_transform()}
+    ax.text(x, 1.0, text, **where)
+
+
 def join_panels(figure: Figure, title: str) -> None:
     """Give a figure a title and one legend below, and one range to the axes of each unit."""
     figure.suptitle(title)
@@ -188,9 +194,13 @@ def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     return ax
 
 
-def plot_variations(frame: pd.DataFrame, ax: Axes, x: str, metric: str) -> Axes:
+def plot_variations(
+    frame: pd.DataFrame, ax: Axes, x: str, metric: str, hue: str = "method"
+) -> Axes:
     """Draw one metric of one data set by setting and method, as `draw_marks` does."""
-    draw_marks(frame, ax, x, values_of(frame, x), "method", looks_of(frame["method"]))
+    hues = frame[hue].unique()
+    looks = looks_of(hues) if hue == "method" else looks_like(hues)
+    draw_marks(frame, ax, x, values_of(frame, x), hue, looks)
     ax.set_ylabel(f"{metric} (%)")
     return ax
 

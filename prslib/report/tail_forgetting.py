@@ -12,7 +12,7 @@ from prslib.metrics import forgetting
 from prslib.report import notebook
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import several
-from prslib.report.style import COLOURS, in_order
+from prslib.report.style import COLOURS, in_order, write_above
 from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs_of
@@ -158,11 +158,7 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
     rows = _placed(frame, ax).drop_duplicates("x")
     ax.plot(rows["x"], rows["images"], ".", color="0.2")
     for task, classes in rows.groupby("task", sort=False):
-        ax.text(
-            classes["x"].mean(), 1.0, f"task {task}, {len(classes)} classes",
-            ha="center", va="bottom",
-            transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
+        write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
     ax.set(ylabel="training\nimages, log", yscale="log")
     ax.yaxis.set_major_formatter("{x:g}")
     return ax
