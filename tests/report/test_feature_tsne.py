@@ -84,24 +84,8 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     near = values["kNN accuracy"]
     assert near["majority"] == 100
     assert near["minority"] < 75
-    assert values["silhouette", "minority"] < 20
+    assert values["silhouette", "minority"] < 20 < 90 < values["silhouette", "majority"]
     assert near["overall"] == pytest.approx((24 * 100 + 36 * near["minority"]) / 60)
-
-
-def test_silhouette_is_its_definition():
-    one = with_features(blobs(40))
-    points, classes = one.features.astype(float), classes_of(one)
-    far = np.linalg.norm(points[:, None] - points, axis=2)
-    values = []
-    for i, own in enumerate(classes):
-        a = far[i, classes == own].sum() / 5
-        b = min(far[i, classes == c].mean() for c in range(10) if c != own)
-        values.append(100 * (b - a) / max(a, b))
-    values, silhouette = np.array(values), separated(one)["silhouette"]
-    assert silhouette["overall"] == pytest.approx(values.mean(), abs=1e-3)
-    assert silhouette["minority"] == pytest.approx(
-        values[classes >= 4].mean(), abs=1e-3
-    )
 
 
 def test_neighbours_agree_with_leaving_one_out():
