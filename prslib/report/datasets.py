@@ -75,27 +75,15 @@ def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataF
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     """Describe each merge of the clustering, and the share of images kept (Algorithm 2)."""
     settings = (clustering.n_groups, clustering.beta, clustering.min_classes)
-    groups = len(clustering.class_names)
-
-    def listed(classes: tuple[int, ...]) -> str:
-        return ", ".join(clustering.class_names[c] for c in sorted(classes))
-
-    kept = int((clustering.labels.sum(axis=1) == 1).sum())
-    rows = []
-    for merge in class_merges(clustering.labels, *settings):
-        groups, kept = groups - 1, kept + merge.together
-        row = {
-            "groups": groups,  # after the merge
-            "first": listed(merge.first),
-            "second": listed(merge.second),
-            "together": merge.together,  # images that only both groups cover
-            "apart": merge.apart,  # images that one of the groups covers
-            "score": merge.score,
-            # share of images within one group, percent
-            "kept": 100 * kept / len(clustering.labels),
-        }
-        rows.append(row)
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(class_merges(clustering.labels, *settings))
+    names = np.array(clustering.class_names)
+    for group in ("first", "second"):
+        frame[group] = [", ".join(names[sorted(classes)]) for classes in frame[group]]
+    # images within one group, before and after each merge
+    before = (clustering.labels.sum(axis=1) == 1).sum()
+    kept = before + frame["together"].cumsum()
+    frame.insert(0, "groups", len(names) - 1 - frame.index)  # after the merge
+    return frame.assign(kept=100 * kept / len(clustering.labels))
 
 
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
