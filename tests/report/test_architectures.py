@@ -17,8 +17,7 @@ SETS = ["balanced", "imbalanced"]
 
 
 def finished(score, **fields):
-    config = RunConfig(dataset="digits70tiny", **fields)
-    return fake_run(config, lambda cells: np.full(len(cells), score))
+    return fake_run(RunConfig(dataset="digits70tiny", **fields), score)
 
 
 def test_costly_networks_take_few_epochs_and_the_plain_one_is_frozen_among_networks():
@@ -48,12 +47,10 @@ def test_costly_networks_take_few_epochs_and_the_plain_one_is_frozen_among_netwo
 
 
 def test_each_table_takes_the_plain_network_as_it_asks_for_it():
-    runs = [
-        finished(
-            0.6 - 0.1 * frozen, method="Multitask", model=name, frozen_stages=frozen
-        )
-        for name, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
-    ]
+    runs = []
+    for name, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1)):
+        fields = {"method": "Multitask", "model": name, "frozen_stages": frozen}
+        runs.append(finished(0.6 - 0.1 * frozen, **fields))
     rows = architectures.rows_of(runs)
     plain = {architectures.beside_offline: 50, architectures.beside_methods: 60}
     for beside, expected in plain.items():
@@ -126,13 +123,11 @@ def test_networks_are_compared_in_the_same_setting(rows):
 
 
 def test_networks_are_drawn_by_setting_of_which_there_are_colours(ax):
-    frame = pd.DataFrame(
-        {"network": ["plain"] * 3 + ["other"], "value": [40, 44, 60, 30]}
-    )
+    frame = pd.DataFrame({"network": ["plain"] * 3 + ["other"]})
     frame = frame.assign(setting=["1 epoch"] * 2 + ["2 epochs"] * 2)
-    drawn = {
-        line.get_label(): line for line in plot_architectures(frame, ax, "mAP").lines
-    }
+    frame = frame.assign(value=[40, 44, 60, 30])
+    plot_architectures(frame, ax, "mAP")
+    drawn = {line.get_label(): line for line in ax.lines}
     assert list(drawn["1 epoch"].get_ydata()) == [42]
     assert list(drawn["2 epochs"].get_ydata()) == [60, 30]
     many = pd.concat([frame.assign(setting=str(number)) for number in range(6)])

@@ -61,9 +61,8 @@ def test_scenes_show_their_labels_and_all_classes_alike():
         pixels = scenes[row].reshape(-1, 3).astype(int)
         brightest = pixels[pixels.sum(axis=1).argmax()]
         nearest = abs(colours - brightest).sum(axis=1).argmin()
-        assert (
-            list(OTHER_COLOURS)[nearest] == CLASS_NAMES[labels[row].argmax()].split()[0]
-        )
+        colour = CLASS_NAMES[labels[row].argmax()].split()[0]
+        assert list(OTHER_COLOURS)[nearest] == colour
 
 
 def test_turned_scenes_are_the_same_digits_turned():
@@ -74,9 +73,8 @@ def test_turned_scenes_are_the_same_digits_turned():
         for name in TURNS:
             drawn[name] = draw_scenes(name, 3, np.random.default_rng(0))[0]
     np.testing.assert_array_equal(drawn["digits"], pictures)
-    np.testing.assert_array_equal(
-        drawn["turned_digits"][:, 0], pictures[:, :, -1]
-    )  # top: right
+    top, right = drawn["turned_digits"][:, 0], pictures[:, :, -1]
+    np.testing.assert_array_equal(top, right)
 
 
 # the weights
@@ -125,10 +123,8 @@ def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
         assert RunConfig(dataset=dataset, model=model).resolved["weights"] == weights
     for single in ("imbal-digits", "imbal-colour-digits"):  # as the paper's
         assert RunConfig(dataset=single).resolved["weights"] == NONE
-    for weights, stages in (
-        (None, 3),
-        (NONE, 0),
-    ):  # EWC freezes what has learned before
+    # EWC freezes what has learned before
+    for weights, stages in ((None, 3), (NONE, 0)):
         ewc = RunConfig(dataset=dataset, method="EWC", weights=weights)
         assert ewc.resolved["pretrained_stages"] == stages
 
@@ -230,7 +226,7 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     def score(config):
         lead = (-0.05 if config.weights == NONE else 0.03) * (config.method == "PRS")
         level = 0.5 + 0.2 * (config.weights != NONE) + lead + 0.001 * config.seed
-        return fake_run(config, lambda rows: np.full(len(rows), level))
+        return fake_run(config, level)
 
     some = {name: CLAIMS[name] for name in ("above_crs", "schedules_crs", "tail_crs")}
     decide = partial(pretraining.ledger.decide, claims=some)
@@ -257,7 +253,7 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
 
 def test_rows_tell_weights_apart_and_examples_their_labels():
     wanted = configs(dataset=TINY, method=["CRS"], weights=[NONE, "digits"])
-    runs = [fake_run(config, lambda rows: np.full(len(rows), 0.5)) for config in wanted]
+    runs = [fake_run(config, 0.5) for config in wanted]
     found = pretraining.rows_of(runs)
     assert found["weights"].unique().tolist() == ["random", "digits"]
     overall = average(found.drop(columns=["stands_for", "published"]))
