@@ -42,9 +42,8 @@ def blobs(spread, seed=0):
 
 def test_a_test_set_without_single_labels_is_refused():
     pairs = Split(None, np.ones((3, 2), bool), np.zeros(3, np.int64))
-    with pytest.raises(
-        ValueError, match="features_per_class: expected test images with a single"
-    ):
+    message = "features_per_class: expected test images with a single"
+    with pytest.raises(ValueError, match=message):
         feature_rows(pairs, 5)
 
 
@@ -119,9 +118,8 @@ def test_classes_are_picked_by_frequency():
     middle = images.assign(group="moderate")
     assert tsne.typical_classes(middle, freq, 1, few=6) == ["d"]
     assert tsne.typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
-    assert tsne.shown_classes(
-        RunConfig(dataset=ONE_LABEL, features_per_class=1), 1
-    ) == list("0123456789")
+    config = RunConfig(dataset=ONE_LABEL, features_per_class=1)
+    assert tsne.shown_classes(config, 1) == list("0123456789")
 
 
 def test_features_show_classes_by_colour_and_groups_by_marker(ax):

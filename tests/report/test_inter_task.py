@@ -14,9 +14,8 @@ def scores(method="CRS", seed=0, dataset="digits49tiny"):
                 rows.append((trained, task, "overall", metric, value))
                 rows.append((trained, task, "minority", metric, 0.0))
         rows.append((trained, "seen", "overall", "mAP", 0.9))
-    frame = pd.DataFrame(
-        rows, columns=["trained_tasks", "task", "group", "metric", "value"]
-    )
+    cells = ["trained_tasks", "task", "group", "metric", "value"]
+    frame = pd.DataFrame(rows, columns=cells)
     columns = {"dataset": dataset, "method": method, "rho": np.nan, "memory_size": 33}
     return frame.assign(**columns, schedule="3,1", seed=seed)
 

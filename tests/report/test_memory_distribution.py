@@ -25,19 +25,16 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
         store.save(runs[method])
     kept = sorted(tmp_path.iterdir())
     found = shares.memory_shares(wanted, store)
-    assert (
-        sorted(tmp_path.iterdir()) == kept
-    )  # nothing was trained again, nor for the others
+    # nothing was trained again, nor for the others
+    assert sorted(tmp_path.iterdir()) == kept
     dataset = load_dataset(TINY, images=False)
     for method, finished in runs.items():
         counts = finished.memory_labels.sum(0)
         rows = found[found["method"] == method].set_index("class")["share"]
-        np.testing.assert_allclose(
-            rows[list(dataset.class_names)], 100 * counts / counts.sum()
-        )
-    with pytest.raises(
-        ValueError, match=r"expected methods with a memory .* got EWC, Finetune"
-    ):
+        expected = 100 * counts / counts.sum()
+        np.testing.assert_allclose(rows[list(dataset.class_names)], expected)
+    message = r"expected methods with a memory .* got EWC, Finetune"
+    with pytest.raises(ValueError, match=message):
         shares.memory_shares(configs(method=["Finetune", "PRS", "EWC"], **FAST), store)
 
 

@@ -14,10 +14,8 @@ def scores_of(dataset, method, value, schedule=None, memory=None, seed=0):
     config = RunConfig(dataset=dataset, method=method, **fields)
 
     def scores(cells):
-        left = np.where(
-            cells["trained_tasks"] == cells["trained_tasks"].max(), 0.6, 0.8
-        )
-        return np.where(cells["task"] == "seen", value, left)
+        end = cells["trained_tasks"] == cells["trained_tasks"].max()
+        return np.where(cells["task"] == "seen", value, np.where(end, 0.6, 0.8))
 
     return fake_run(config, scores).scores
 
@@ -59,10 +57,8 @@ def test_each_setting_stands_beside_its_own_numbers():
     ]
     runs += [scores_of("digits70seq", "PRS", 0.4, memory=250)]
     runs += [scores_of("digits70seq", "Finetune", 0.5)]  # has no size to vary
-    schedules, sizes = (
-        f(pd.concat(runs))
-        for f in (settings.scores_by_schedule, settings.scores_by_memory)
-    )
+    schedules = settings.scores_by_schedule(pd.concat(runs))
+    sizes = settings.scores_by_memory(pd.concat(runs))
     standard = cell(schedules, schedule="0,3,1,2")
     assert (standard["published"], standard["table_2"]) == (55.0, 55.3)
     assert cell(schedules, measure="forget", schedule="0,3,1,2")["published"] == 10.2
