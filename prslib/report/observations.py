@@ -143,13 +143,9 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     # Multitask has no earlier tasks to forget
     online = rows[rows["schedule"] != ""]
     if len(online):
-        lost = [forgetting(online, f).assign(measure=m) for m, f in FORGETTING.items()]
-        never = lost[-1].assign(value=lost[-1]["unlearned"], measure="unlearned")
-        lost.append(never.drop(columns="draws", errors="ignore"))
-        ends = pd.concat(lost, ignore_index=True)
-        frames.append(
-            ends.assign(last=True, task="seen", trained_tasks=ends["run"].map(trained))
-        )
+        both = [forgetting(online, f).assign(measure=m) for m, f in FORGETTING.items()]
+        lost = pd.concat(both, ignore_index=True).assign(last=True, task="seen")
+        frames.append(lost.assign(trained_tasks=lost["run"].map(trained)))
     rows = pd.concat(frames, ignore_index=True)
     return rows[["run", *CELL]].join(100 * rows[values])
 
@@ -206,15 +202,16 @@ def _features(run: Run) -> pd.DataFrame | None:
     classes = images["class"].to_numpy()
     neighbours = min(5, len(run.features) - 1)
     hits = 100.0 * neighbour_hits(run.features, classes, neighbours)
+    weights = _weights(run)
     rows = []
     for group in [*GROUPS, "overall"]:
         used = (images["group"] == group).to_numpy() | (group == "overall")
         if not used.any():
             continue
         row = {"group": group, "value": hits[used].mean()}
-        if (weights := _weights(run)) is not None:
-            weights = weights.to_numpy()[:, classes[used]]  # (draws, images)
-            row["draws"] = weights @ hits[used] / weights.sum(axis=1)
+        if weights is not None:
+            of_images = weights.to_numpy()[:, classes[used]]  # (draws, images)
+            row["draws"] = of_images @ hits[used] / of_images.sum(axis=1)
         rows.append(row)
     return pd.DataFrame(rows).assign(metric="kNN accuracy", measure="features")
 

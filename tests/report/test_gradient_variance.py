@@ -22,6 +22,18 @@ def test_a_method_without_a_memory_is_refused():
         variances_of([finetune])
 
 
+def test_some_methods_are_for_single_labels_alone():
+    settings = gradient_variance.Settings(
+        dataset=[ONE_LABEL, "digits70tiny"],
+        method=["GSS", "PRS"],
+        single_label_only=["GSS"],
+        seeds=[0],
+    )
+    made = gradient_variance.runs(settings)
+    runs = [(config.dataset, config.method) for config in made]
+    assert runs == [(ONE_LABEL, "GSS"), (ONE_LABEL, "PRS"), ("digits70tiny", "PRS")]
+
+
 def frame(values):
     rows = [
         ("imbal-digits-tiny", method, seed, 10.0 * (i + 1), value)

@@ -85,3 +85,13 @@ def test_distances_put_each_memory_where_it_belongs():
     assert stream["Stream"] == pytest.approx(0)
     assert equal["PRS"] < 0.5 * equal["CRS"]
     assert stream["CRS"] < 0.5 * stream["PRS"]
+
+
+def test_costly_data_sets_take_the_first_seed_and_training_where_methods_look():
+    settings = shares.Settings(
+        dataset=["digits70tiny", "digits49tiny"], costly=["digits49tiny"], seeds=[3, 4]
+    )
+    made = shares.memories(settings)
+    seeds = {(config.dataset, config.seed) for config in made}
+    assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
+    assert {config.method for config in shares.runs(settings)} == set(LOOKING)
