@@ -70,8 +70,8 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
     q = prs.scarce(observed, delta)
     weight, s = np.zeros(len(n)), 0.0
     if len(classes) > 0:
-        weight[classes] = prs.weights(classes, n)
-        s = prs.acceptance(classes, n, p, size, authors) if full else 1.0
+        weight = prs.weights(y, n)
+        s = prs.acceptance(y, n, p, size, authors) if full else 1.0
     chance = np.zeros(len(n))
     if full:
         chance = prs.class_probability(delta, counts, authors)

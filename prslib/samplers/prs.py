@@ -56,24 +56,23 @@ def partition(p, log_power, observed):
 
 
 @compiled
-def weights(classes, n):
-    """Return w_i = e^(-n_i) / sum_j e^(-n_j) of a sample's classes, Eq. (2)."""
-    w = np.exp(n[classes].min() - n[classes])  # e^(-n) alone is 0 from n = 746
-    return w / w.sum()
+def weights(y, n):
+    """Return w_i = y_i e^(-n_i) / sum_j y_j e^(-n_j), Eq. (2)."""
+    return softmax(-n, y)
 
 
 @compiled
-def acceptance(classes, n, p, size, authors):
+def acceptance(y, n, p, size, authors):
     """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i.
 
     The authors cut each m_i / n_i at 1, which it is for a class met for the first time.
     """
-    w = weights(classes, n)
+    w = weights(y, n)
     s = 0.0
-    for k in range(len(classes)):
-        i = classes[k]
-        quota = size * np.float64(p[i])
-        s += w[k] * (1.0 if authors and n[i] <= quota else quota / n[i])
+    for i in range(len(y)):
+        if y[i]:
+            quota = size * np.float64(p[i])
+            s += w[i] * (1.0 if authors and n[i] <= quota else quota / n[i])
     return min(1.0, s)
 
 
@@ -190,7 +189,7 @@ def leaving(k, gaps, size, authors):
 
 
 @compiled
-def choose(state, target, classes, u, authors):
+def choose(state, target, y, u, authors):
     """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
     p, log_power, appearance = target
     size, counts = len(state.classes), state.class_counts
@@ -199,7 +198,7 @@ def choose(state, target, classes, u, authors):
     n = state.class_freq
     observed = counts if authors else n
     partition(p, log_power, observed)  # line 12
-    if u[0] >= acceptance(classes, n, p, size, authors):  # lines 14 and 15: sample-in
+    if u[0] >= acceptance(y, n, p, size, authors):  # lines 14 and 15: sample-in
         return -1
     delta = surplus(counts, p, authors)  # line 16: sample-out
     c = draw_class(class_probability(delta, counts, authors), u[1])
@@ -232,7 +231,7 @@ def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
                 return b
             if not authors:
                 observe(state, target, classes, rho)  # line 5
-            slots[b] = choose(state, target, classes, uniforms[b], authors)
+            slots[b] = choose(state, target, labels[b], uniforms[b], authors)
             if slots[b] >= 0:
                 books.store(state, classes, slots[b])  # lines 9 and 18
             if authors:
