@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from prslib.models import MODELS
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.style import draw_marks, looks_like
+from prslib.report.style import plot_variations
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
@@ -37,7 +37,10 @@ class Settings(notebook.Settings):
 
 
 def runs(settings: Settings) -> list[RunConfig]:
-    """List runs of methods one epoch long, and of Multitask on both test sets."""
+    """List runs of methods one epoch long, and of Multitask on both test sets.
+
+    Costly models take the fewest epochs alone.
+    """
     networks = paired(
         model=settings.model,
         frozen_stages=settings.frozen_stages,
@@ -45,38 +48,23 @@ def runs(settings: Settings) -> list[RunConfig]:
     )
     fixed = {"dataset": settings.dataset, "weights": settings.weights}
     fixed["seed"] = settings.seeds
-    online = online_configs(networks, settings.method, rho=settings.rho, **fixed)
-    sets, costly = ["balanced", "imbalanced"], settings.costly_models
-    return online + offline_configs(networks, settings.epochs, sets, costly, **fixed)
-
-
-def online_configs(
-    networks: Sequence[dict], methods: Sequence[str], **fixed: object
-) -> list[RunConfig]:
-    """Make the runs of the tables of methods, the plain network not frozen (Appendix)."""
     plain, *others = networks
-    # the other table has it frozen alone
+    # the tables of methods have the plain network not frozen, that of networks frozen
     also = [OFFLINE] if plain["frozen_stages"] else []
-    made = configs(method=[*methods, *also], **plain | {"frozen_stages": 0}, **fixed)
+    made = configs(
+        method=[*settings.method, *also],
+        rho=settings.rho,
+        **plain | {"frozen_stages": 0},
+        **fixed,
+    )
     for network in others:
-        made += configs(method=list(methods), **network, **fixed)
-    return made
-
-
-def offline_configs(
-    networks: Sequence[dict],
-    epochs: Sequence[int],
-    test_sets: Sequence[str],
-    costly_models: Sequence[str] = (),
-    **fixed: object,
-) -> list[RunConfig]:
-    """Make the runs of the table of base architectures; costly models take the fewest epochs."""
-    made = []
-    for count in sorted(epochs, reverse=True):
-        for test_set, network in product(test_sets, networks):
-            if count == min(epochs) or network["model"] not in costly_models:
-                fields = {"epochs": count, "test_set": test_set} | network
-                made += configs(method=OFFLINE, **fields, **fixed)
+        made += configs(method=settings.method, rho=settings.rho, **network, **fixed)
+    for epochs in sorted(settings.epochs, reverse=True):
+        cheap = [n for n in networks if n["model"] not in settings.costly_models]
+        trained = networks if epochs == min(settings.epochs) else cheap
+        for test_set, network in product(["balanced", "imbalanced"], trained):
+            fields = {"epochs": epochs, "test_set": test_set} | network
+            made += configs(method=OFFLINE, **fields, **fixed)
     return made
 
 
@@ -161,8 +149,4 @@ def between_architectures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def plot_architectures(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric by network and setting, as `style.draw_marks` does."""
-    networks = frame["network"].unique()
-    settings = frame["setting"].unique()
-    draw_marks(frame, ax, "network", networks, "setting", looks_like(settings))
-    ax.set_ylabel(f"{metric} (%)")
-    return ax
+    return plot_variations(frame, ax, "network", metric, hue="setting")

@@ -16,7 +16,7 @@ from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES
+from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, write_above
 from prslib.training.config import RunConfig
 
 LAST_TASK = 5  # has the last of the colours, which are the same on every data set
@@ -47,8 +47,8 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
         "group": dataset.class_group,
         "images": dataset.class_freq,
     }
-    order = {"by": ["task", "images"], "ascending": [True, False], "kind": "stable"}
-    return pd.DataFrame(columns).sort_values(**order, ignore_index=True)
+    order = np.lexsort([-dataset.class_freq, dataset.class_task])
+    return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
 def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
@@ -58,9 +58,8 @@ def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
     counts = images.groupby(["task", "labels"]).size()
     frame = counts.rename("images").reset_index()
     of_task = frame.groupby("task")["images"].transform("sum")
-    frame = frame.assign(share=100 * frame["images"] / of_task)
     frame.insert(0, "dataset", dataset.name)
-    return frame
+    return frame.assign(share=100 * frame["images"] / of_task)
 
 
 def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataFrame:
@@ -76,27 +75,15 @@ def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataF
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     """Describe each merge of the clustering, and the share of images kept (Algorithm 2)."""
     settings = (clustering.n_groups, clustering.beta, clustering.min_classes)
-    groups = len(clustering.class_names)
-    kept = int((clustering.labels.sum(axis=1) == 1).sum())
-    rows = []
-    for merge in class_merges(clustering.labels, *settings):
-        groups, kept = groups - 1, kept + merge.together
-        row = {
-            "groups": groups,  # after the merge
-            "first": _listed(merge.first, clustering),
-            "second": _listed(merge.second, clustering),
-            "together": merge.together,  # images that only both groups cover
-            "apart": merge.apart,  # images that one of the groups covers
-            "score": merge.score,
-            # share of images within one group, percent
-            "kept": 100 * kept / len(clustering.labels),
-        }
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _listed(classes: tuple[int, ...], clustering: Clustering) -> str:
-    return ", ".join(clustering.class_names[c] for c in sorted(classes))
+    frame = pd.DataFrame(class_merges(clustering.labels, *settings))
+    names = np.array(clustering.class_names)
+    for group in ("first", "second"):
+        frame[group] = [", ".join(names[sorted(classes)]) for classes in frame[group]]
+    # images within one group, before and after each merge
+    before = (clustering.labels.sum(axis=1) == 1).sum()
+    kept = before + frame["together"].cumsum()
+    frame.insert(0, "groups", len(names) - 1 - frame.index)  # after the merge
+    return frame.assign(kept=100 * kept / len(clustering.labels))
 
 
 def sample_images(dataset: SequentialDataset, count: int, seed: int) -> pd.DataFrame:
@@ -135,10 +122,7 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(rows["place"], rows["images"], **look)
     ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
     for task, positions in frame.groupby("task")["place"]:
-        ax.text(
-            positions.mean(), 1.0, f"task {task}", ha="center", va="bottom",
-            transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
+        write_above(ax, positions.mean(), f"task {task}")
     ax.set(xlabel="class", ylabel="training images, log scale", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")

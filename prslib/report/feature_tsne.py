@@ -43,15 +43,13 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List runs that keep the features of their test images."""
-    made = []
-    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
-        made += configs(
-            **pair,
-            method=settings.method,
-            features_per_class=settings.per_class,
-            seed=settings.seeds,
-        )
-    return made
+    fields = {
+        "method": settings.method,
+        "features_per_class": settings.per_class,
+        "seed": settings.seeds,
+    }
+    pairs = paired(dataset=settings.dataset, rho=settings.rhos)
+    return [config for pair in pairs for config in configs(**pair, **fields)]
 
 
 def labelled_images(config: RunConfig) -> pd.DataFrame:
@@ -97,8 +95,8 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
             "silhouette": silhouette_samples(features, images["class"]),
         }
         for metric, value in values.items():
-            rows = images.assign(metric=metric, value=100 * value)
-            rows = rows.assign(stands_for=stands_for)
+            cells = {"stands_for": stands_for, "metric": metric, "value": 100 * value}
+            rows = images.assign(**cells)
             frames += [rows, rows.assign(group="overall")]
     keys = ["dataset", "stands_for", "method", "seed", "group", "metric"]
     means = pd.concat(frames).groupby(keys, sort=False, dropna=False)["value"].mean()

@@ -10,6 +10,7 @@ from prslib.report.main_results import every_method
 from prslib.report.notebook import several
 from prslib.report.tables import METRICS, labels_of, run_columns
 from prslib.training.config import RunConfig
+from prslib.training.methods import METHODS
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed."""
-    return every_method(settings, [settings.rho] * len(settings.dataset))
+    rhos = [settings.rho] * len(settings.dataset)
+    return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
 
 
 def task_scores(scores: pd.DataFrame) -> pd.DataFrame:

@@ -44,21 +44,21 @@ def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
-    return every_method(settings, _powers(settings))
+    rhos = _powers(settings)
+    return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
 
 
-def every_method(settings: notebook.Settings, rhos: Sequence[float]) -> list[RunConfig]:
+def every_method(
+    settings: notebook.Settings,
+    rhos: Sequence[float],
+    methods: Sequence[str],
+    costly_seeds: Sequence[int],
+) -> list[RunConfig]:
     """List a run of every method and seed on each data set, which has its own rho."""
+    seeds = settings.seeds, settings.costly, costly_seeds
     made = []
     for pair in paired(dataset=settings.dataset, rho=rhos):
-        made += configs_of(
-            list(METHODS),
-            settings.seeds,
-            settings.costly,
-            settings.costly_seeds,
-            memory_size=settings.memory_size,
-            **pair,
-        )
+        made += configs_of(methods, *seeds, memory_size=settings.memory_size, **pair)
     return made
 
 

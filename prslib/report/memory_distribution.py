@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.datasets import GROUPS, SequentialDataset, load_dataset
+from prslib.datasets import GROUPS, SequentialDataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report import notebook
+from prslib.report.main_results import every_method
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, HUES, draw_marks, in_order, looks_of
+from prslib.report.tables import labels_of
 from prslib.training.config import RunConfig
-from prslib.training.grids import configs_of, paired
 from prslib.training.methods import METHODS
 from prslib.training.replay import without_training
 
@@ -39,17 +41,7 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def memories(settings: Settings) -> list[RunConfig]:
     """List a memory of every method and seed; the costly have the first seed alone."""
-    made = []
-    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
-        made += configs_of(
-            settings.method,
-            settings.seeds,
-            settings.costly,
-            settings.seeds[:1],
-            memory_size=settings.memory_size,
-            **pair,
-        )
-    return made
+    return every_method(settings, settings.rhos, settings.method, settings.seeds[:1])
 
 
 def memory_shares(
@@ -66,18 +58,16 @@ def memory_shares(
     need_model = [config for config in configs if METHODS[config.method].looks_at_model]
     runs = run_all(need_model, store, device=device)
     trained = {run.config.hash: run.memory_labels.sum(axis=0) for run in runs}
-    frames = []
-    for name in dict.fromkeys(config.dataset for config in configs):
-        dataset = load_dataset(name, images=False)
-        frames.append(_shares(dataset, dataset.class_freq, "Stream", seed=0))
-        for config in configs:
-            if config.dataset != name:
-                continue
-            counts = trained.get(config.hash)
-            if counts is None:
-                counts = without_training(config, dataset).sampler.class_counts
-            frames.append(_shares(dataset, counts, config.method, config.seed))
-    return pd.concat(frames, ignore_index=True)
+    frames = {}  # of each data set, the stream's first
+    for config in configs:
+        dataset = labels_of(config.dataset)
+        stream = dataset.class_freq, "Stream", 0
+        shares = frames.setdefault(dataset.name, [_shares(dataset, *stream)])
+        counts = trained.get(config.hash)
+        if counts is None:
+            counts = without_training(config, dataset).sampler.class_counts
+        shares.append(_shares(dataset, counts, config.method, config.seed))
+    return pd.concat(chain.from_iterable(frames.values()), ignore_index=True)
 
 
 def _shares(
@@ -111,10 +101,8 @@ def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
     memories = ["dataset", "method", "seed"]
     if target == "equal":
         aim = 100 / shares.groupby(memories)["share"].transform("count")
-    else:
-        stream = shares[shares["method"] == "Stream"]
-        aim = stream.set_index(["dataset", "class"])["share"]
-        aim = aim.reindex(pd.MultiIndex.from_frame(shares[aim.index.names])).to_numpy()
+    else:  # the stream's rows come first
+        aim = shares.groupby(["dataset", "class"])["share"].transform("first")
     gaps = shares.assign(total_variation=(shares["share"] - aim).abs() / 2)
     distances = gaps.groupby(memories, sort=False)["total_variation"].sum()
     return distances.reset_index()

@@ -32,7 +32,7 @@ from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.report.feature_tsne import labelled_images, neighbour_hits
 from prslib.report.tables import labels_of, with_draws
-from prslib.report.tail_forgetting import forgetting_of_each, size_correlations
+from prslib.report.tail_forgetting import run_forgetting, size_correlations
 from prslib.resamples import class_weights
 from prslib.training.config import Run, RunConfig
 from prslib.training.methods import METHODS
@@ -116,9 +116,9 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
-    frames, orders = [_scores(by_hash)], _orders(by_hash)
+    frames = [_scores(by_hash)]
     for name, run in by_hash.items():
-        more = [_memory(run), orders.get(name), _features(run), _variance(run)]
+        more = [_memory(run), _order(run), _features(run), _variance(run)]
         trained = run.scores["trained_tasks"].max()
         end = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
         frames += [rows.assign(**end) for rows in more if rows is not None]
@@ -142,13 +142,10 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     frames = [scores[last | rows["task"].isin(["seen", "all"])]]
     # Multitask has no earlier tasks to forget
     online = rows[rows["schedule"] != ""]
-    for measure, normalised in FORGETTING.items() if len(online) else ():
-        lost = forgetting(online, normalised)
-        lost = lost.assign(measure=measure, last=True, task="seen")
-        frames.append(lost.assign(trained_tasks=lost["run"].map(trained)))
     if len(online):
-        never = frames[-1].assign(value=frames[-1]["unlearned"], measure="unlearned")
-        frames.append(never.drop(columns="draws", errors="ignore"))
+        both = [forgetting(online, f).assign(measure=m) for m, f in FORGETTING.items()]
+        lost = pd.concat(both, ignore_index=True).assign(last=True, task="seen")
+        frames.append(lost.assign(trained_tasks=lost["run"].map(trained)))
     rows = pd.concat(frames, ignore_index=True)
     return rows[["run", *CELL]].join(100 * rows[values])
 
@@ -174,22 +171,13 @@ def _memory(run: Run) -> pd.DataFrame | None:
     return table.assign(measure="share")
 
 
-def _orders(runs: dict[str, Run]) -> dict[str, pd.DataFrame]:
-    """Correlate forgetting with class size for the methods of Figure 1, run by run."""
-    chosen = {
-        name: run
-        for name, run in runs.items()
-        if run.config.method in FIGURE_1 and run.config.resolved["tasks_at_once"] == 1
-    }
-    if not chosen:
-        return {}
-    pairs = zip(chosen, forgetting_of_each([*chosen.values()]), strict=True)
-    return {name: _order(rows, _weights(runs[name])) for name, rows in pairs}
-
-
-def _order(rows: pd.DataFrame, weights: pd.DataFrame | None) -> pd.DataFrame:
-    """Average the correlations of a run over its tasks."""
-    rows, keys = size_correlations(rows, weights), ["measure", "metric"]
+def _order(run: Run) -> pd.DataFrame | None:
+    """Correlate forgetting with class size over tasks, for the methods of Figure 1."""
+    several = run.config.resolved["tasks_at_once"] > 1
+    if run.config.method not in FIGURE_1 or several:
+        return None
+    weights, keys = _weights(run), ["measure", "metric"]
+    rows = size_correlations(run_forgetting(run), weights)
     table = rows.groupby(keys)["correlation"].mean().to_frame("value")
     if weights is not None:
         draws = rows.dropna(subset="correlation").groupby(keys)["draws"]
@@ -214,15 +202,16 @@ def _features(run: Run) -> pd.DataFrame | None:
     classes = images["class"].to_numpy()
     neighbours = min(5, len(run.features) - 1)
     hits = 100.0 * neighbour_hits(run.features, classes, neighbours)
+    weights = _weights(run)
     rows = []
     for group in [*GROUPS, "overall"]:
         used = (images["group"] == group).to_numpy() | (group == "overall")
         if not used.any():
             continue
         row = {"group": group, "value": hits[used].mean()}
-        if (weights := _weights(run)) is not None:
-            weights = weights.to_numpy()[:, classes[used]]  # (draws, images)
-            row["draws"] = weights @ hits[used] / weights.sum(axis=1)
+        if weights is not None:
+            of_images = weights.to_numpy()[:, classes[used]]  # (draws, images)
+            row["draws"] = of_images @ hits[used] / of_images.sum(axis=1)
         rows.append(row)
     return pd.DataFrame(rows).assign(metric="kNN accuracy", measure="features")
 

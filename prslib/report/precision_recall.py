@@ -11,6 +11,7 @@ from prslib.report.main_results import every_method
 from prslib.report.notebook import several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
 from prslib.training.config import RunConfig
+from prslib.training.methods import METHODS
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
@@ -32,7 +33,8 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
-    return every_method(settings, settings.rhos)
+    rhos = settings.rhos
+    return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:

@@ -64,12 +64,11 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
 def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
-    looks = {
-        name: {"color": COLOURS[name], "marker": MARKERS[name], "zorder": 3}
-        for name in in_order(methods)
-    }
-    if OURS in looks:
-        looks[OURS]["zorder"] = 4
+    looks = {}
+    for name in in_order(methods):
+        height = 4 if name == OURS else 3
+        looks[name] = {"color": COLOURS[name], "marker": MARKERS[name]}
+        looks[name]["zorder"] = height
     return looks
 
 
@@ -79,6 +78,12 @@ def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict
         raise ValueError(f"expected at most {len(colours)} settings, got {len(names)}")
     looks = zip(names, colours, "osD^v"[: len(colours)], strict=False)
     return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
+
+
+def write_above(ax: Axes, x: float, text: str) -> None:
+    """Write above the axes, over a place on the horizontal one."""
+    where = {"ha": "center", "va": "bottom", "transform": ax.get_xaxis_transform()}
+    ax.text(x, 1.0, text, **where)
 
 
 def join_panels(figure: Figure, title: str) -> None:
@@ -162,17 +167,21 @@ def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
     ax.legend(handles, names)
 
 
+def values_of(frame: pd.DataFrame, column: str) -> list:
+    """Return the values of a column, class groups in their order, others as they come."""
+    values = list(frame[column].unique())
+    return [group for group in GROUPS if group in values] or values
+
+
 def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric of one data set by class group and method, as `draw_marks` does."""
-    order = [group for group in GROUPS if group in set(frame["group"])]
-    return plot_variations(frame, ax, "group", metric, order)
+    return plot_variations(frame, ax, "group", metric)
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
-    groups = [group for group in GROUPS if group in set(frame["group"])]
-    weights = list(dict.fromkeys(frame["weights"]))
-    looks = looks_like(weights, GREYS)
+    groups = values_of(frame, "group")
+    looks = looks_like(frame["weights"].unique(), GREYS)
     ours = frame.drop(columns="published", errors="ignore")
     draw_marks(ours, ax, "group", groups, "weights", looks)
     if "published" in frame:  # one number for all weights
@@ -186,11 +195,12 @@ def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 
 def plot_variations(
-    frame: pd.DataFrame, ax: Axes, x: str, metric: str, order: Sequence | None = None
+    frame: pd.DataFrame, ax: Axes, x: str, metric: str, hue: str = "method"
 ) -> Axes:
     """Draw one metric of one data set by setting and method, as `draw_marks` does."""
-    order = list(dict.fromkeys(frame[x])) if order is None else order
-    draw_marks(frame, ax, x, order, "method", looks_of(frame["method"]))
+    hues = frame[hue].unique()
+    looks = looks_of(hues) if hue == "method" else looks_like(hues)
+    draw_marks(frame, ax, x, values_of(frame, x), hue, looks)
     ax.set_ylabel(f"{metric} (%)")
     return ax
 
@@ -212,11 +222,14 @@ def draw_curves(
         cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"]
         mean, sd = cells.mean(), cells.std().fillna(0)
         if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
-            _draw_level(ax, back(mean.iloc[0]), look, linestyle="--", label=name)
+            level = {"color": look["color"], "linewidth": 1.2, "zorder": 1}
+            level["linestyle"] = look.get("linestyle", "--")
+            level["label"] = look.get("label", name)
+            ax.axhline(float(back(mean.iloc[0])), **level)
             continue
         low, high = back(mean - sd), back(mean + sd)
         at = mean.index + dodge * _side(number, looks)
-        ax.plot(at, back(mean), label=name, **look)
+        ax.plot(at, back(mean), **{"label": name} | look)
         if dodge:
             ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
         else:
@@ -228,26 +241,15 @@ def draw_curves(
         ax.fill_between([], [], [], color="0.3", alpha=0.3, linewidth=0, label=SD)
 
 
-def _draw_level(ax: Axes, value: float, look: dict, **line: str) -> None:
-    """Draw a number that holds for every task as a line across."""
-    style = {"color": look["color"], "linewidth": 1.2, "zorder": 1}
-    ax.axhline(float(value), **style, **line)
-
-
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw one metric after every task, with strokes of one s.d.; the paper is dotted."""
     frame, looks = without_far_numbers(frame), looks_of(frame["method"])
     draw_curves(frame, ax, "trained_tasks", "method", looks, dodge=DODGE)
-    for number, (method, look) in enumerate(looks.items()):
-        if "published" not in frame:
-            break
-        cells = frame[frame["method"] == method].groupby("trained_tasks")
-        theirs = cells["published"].first()
-        if theirs.count() == 1 and frame["trained_tasks"].nunique() > 1:
-            _draw_level(ax, theirs.dropna().iloc[0], look, linestyle=":")
-            continue
-        at = theirs.index + DODGE * _side(number, looks)
-        ax.plot(at, theirs, **look | HOLLOW, linewidth=1.2)
+    if "published" in frame:
+        theirs = frame.assign(value=frame["published"]).dropna(subset="value")
+        hollow = HOLLOW | {"linewidth": 1.2, "label": "_paper"}
+        looks = {name: look | hollow for name, look in looks.items()}
+        draw_curves(theirs, ax, "trained_tasks", "method", looks, dodge=DODGE)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set(xlabel="tasks trained", ylabel=f"{metric} (%)")
     draw_legend(frame, ax, ":")
@@ -256,7 +258,7 @@ def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
 
 def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
-    rows = [g for g in GROUPS if g in set(frame[y])] or list(dict.fromkeys(frame[y]))
+    rows = values_of(frame, y)
     frame = frame.assign(place=frame[y].map(rows.index))
     clear = frame["clearly"] != ""
     look = {"color": "0.35", "linewidth": 1.8}

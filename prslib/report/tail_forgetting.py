@@ -12,7 +12,7 @@ from prslib.metrics import forgetting
 from prslib.report import notebook
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import several
-from prslib.report.style import COLOURS, in_order
+from prslib.report.style import COLOURS, in_order, write_above
 from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs_of
@@ -28,47 +28,29 @@ def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
 
     In percent of the best score, or in points; NaN where a class was never learned.
     """
-    return pd.concat(forgetting_of_each(runs), ignore_index=True)
+    return pd.concat(map(run_forgetting, runs), ignore_index=True)
 
 
-def forgetting_of_each(runs: Sequence[Run]) -> list[pd.DataFrame]:
-    """Measure runs; tasks in the order of the schedule, classes from large to small."""
-    scores = [_class_scores(run).assign(run=number) for number, run in enumerate(runs)]
-    rows = pd.concat(scores, ignore_index=True)
-    both = [
-        forgetting(rows, flag).assign(measure=name) for name, flag in MEASURES.items()
-    ]
-    measured = pd.concat(both).dropna(subset="unlearned")
-    measured = measured.rename(columns={"group": "class"})
-    measured = measured.assign(value=100 * measured["value"])
-    by_run = dict(list(measured.groupby("run")))
-    return [
-        _beside_sizes(run, by_run[number].drop(columns="run"))
-        for number, run in enumerate(runs)
-    ]
-
-
-def _class_scores(run: Run) -> pd.DataFrame:
-    """Return the scores of a run that tell what each class lost."""
-    scores = run.scores
+def run_forgetting(run: Run) -> pd.DataFrame:
+    """Measure one run; tasks in the order of the schedule, classes from large to small."""
+    scores, dataset = run.scores, labels_of(run.config.dataset)
     if (scores["schedule"] == "").any():
         raise ValueError(
             "expected runs that see one task after the other, got "
             f"{run.config.method}; leave it out"
         )
-    of_classes = scores["group"].isin(labels_of(run.config.dataset).class_names)
-    return scores[scores["metric"].isin(METRICS) & of_classes]
-
-
-def _beside_sizes(run: Run, measured: pd.DataFrame) -> pd.DataFrame:
-    """Add the size and place of each class to its forgetting."""
+    of_classes = scores["group"].isin(dataset.class_names)
+    scores = scores[scores["metric"].isin(METRICS) & of_classes]
+    both = [forgetting(scores, f).assign(measure=name) for name, f in MEASURES.items()]
+    measured = pd.concat(both).dropna(subset="unlearned")
+    measured = measured.assign(value=100 * measured["value"])
     turn = run.config.resolved["schedule"].index
-    sizes = class_statistics(labels_of(run.config.dataset)).drop(columns="dataset")
+    sizes = class_statistics(dataset).drop(columns="dataset")
     sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
-    in_order = sizes["class"].tolist()
     sizes = sizes.rename(columns={"group": "class_group"})
-    rows = sizes.merge(measured, on="class", sort=False)
-    return rows.assign(place=rows["class"].map(in_order.index))
+    sizes["place"] = range(len(sizes))
+    rows = sizes.merge(measured.rename(columns={"group": "class"}), on="class")
+    return rows[[*rows.columns.drop("place"), "place"]]
 
 
 def size_correlations(
@@ -158,11 +140,7 @@ def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
     rows = _placed(frame, ax).drop_duplicates("x")
     ax.plot(rows["x"], rows["images"], ".", color="0.2")
     for task, classes in rows.groupby("task", sort=False):
-        ax.text(
-            classes["x"].mean(), 1.0, f"task {task}, {len(classes)} classes",
-            ha="center", va="bottom",
-            transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
+        write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
     ax.set(ylabel="training\nimages, log", yscale="log")
     ax.yaxis.set_major_formatter("{x:g}")
     return ax

@@ -40,7 +40,7 @@ def cells_of(groups, offline, single):
 
 
 def fake_run(config: RunConfig, value) -> Run:
-    """Return a run whose scores are ``value(rows)`` in [0, 1], rows without values."""
+    """Return a run whose scores are one number or ``value(rows)``, in [0, 1]."""
     settings, identity = config.resolved, config.identity
     groups = tuple(tasks_together(settings["schedule"], settings["tasks_at_once"]))
     offline = METHODS[config.method].offline
@@ -54,7 +54,7 @@ def fake_run(config: RunConfig, value) -> Run:
         cells = pd.concat([cells[cells["metric"] != "AP"], *rows], ignore_index=True)
     scores = cells.assign(
         schedule="" if offline else ",".join(map(task_name, groups)),
-        value=value(cells),
+        value=value(cells) if callable(value) else value,
         seed=config.seed,
         dataset=config.dataset,
         method=config.method,

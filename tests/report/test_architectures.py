@@ -13,48 +13,44 @@ from prslib.report.tables import average, main_table
 from prslib.training.config import RunConfig
 
 CONSISTENCY, RECURRENT = "convnet_attention_consistency", "convnet_rnn_attention"
-NETWORKS = [
-    {"model": name, "frozen_stages": 0} for name in ("convnet", CONSISTENCY, RECURRENT)
-]
 SETS = ["balanced", "imbalanced"]
 
 
 def finished(score, **fields):
-    config = RunConfig(dataset="digits70tiny", **fields)
-    return fake_run(config, lambda cells: np.full(len(cells), score))
+    return fake_run(RunConfig(dataset="digits70tiny", **fields), score)
 
 
-def test_costly_networks_take_the_fewest_epochs_and_the_others_all():
-    fixed = {"dataset": "digits70tiny", "seed": [0, 1]}
-    made = architectures.offline_configs(NETWORKS, [3, 1], SETS, [CONSISTENCY], **fixed)
-    assert {config.method for config in made} == {"Multitask"}
-    settings = {}
-    for config in made:
-        row = config.epochs, config.test_set, config.seed
-        settings.setdefault(config.model, []).append(row)
-    every = set(product((1, 3), SETS, (0, 1)))
-    assert set(settings["convnet"]) == set(settings[RECURRENT]) == every
-    assert set(settings[CONSISTENCY]) == set(product((1,), SETS, (0, 1)))
-    assert len({config.hash for config in made}) == len(made) == 20
-
-
-def test_the_plain_network_is_frozen_in_the_table_of_networks_alone():
-    names = ("convnet", CONSISTENCY)
-    networks = [{"model": name, "frozen_stages": 1} for name in names]
-    fixed = {"dataset": "digits70tiny", "seed": [0]}
-    online = architectures.online_configs(networks, ["CRS", "PRS"], **fixed)
+def test_costly_networks_take_few_epochs_and_the_plain_one_is_frozen_among_networks():
+    settings = architectures.Settings(
+        dataset=["digits70tiny"],
+        model=["convnet", CONSISTENCY],
+        frozen_stages=[1, 1],
+        learning_rates=[None, None],
+        costly_models=[CONSISTENCY],
+        epochs=[1, 3],
+        seeds=[0, 1],
+    )
+    made = architectures.runs(settings)
+    online = [config for config in made[:10] if config.seed == 0]
     assert [(config.model, config.method, config.frozen_stages) for config in online] == [
         ("convnet", "CRS", 0), ("convnet", "PRS", 0), ("convnet", "Multitask", 0),
         (CONSISTENCY, "CRS", 1), (CONSISTENCY, "PRS", 1),
     ]  # fmt: skip
     # Table 1's
     assert online[0].hash == RunConfig(dataset="digits70tiny", method="CRS").hash
-    runs = [
-        finished(
-            0.6 - 0.1 * frozen, method="Multitask", model=name, frozen_stages=frozen
-        )
-        for name, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1))
-    ]
+    offline = {"convnet": set(), CONSISTENCY: set()}
+    for config in made[10:]:
+        assert (config.method, config.frozen_stages) == ("Multitask", 1)
+        offline[config.model].add((config.epochs, config.test_set, config.seed))
+    assert offline["convnet"] == set(product((1, 3), SETS, (0, 1)))
+    assert offline[CONSISTENCY] == set(product((1,), SETS, (0, 1)))
+
+
+def test_each_table_takes_the_plain_network_as_it_asks_for_it():
+    runs = []
+    for name, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1)):
+        fields = {"method": "Multitask", "model": name, "frozen_stages": frozen}
+        runs.append(finished(0.6 - 0.1 * frozen, **fields))
     rows = architectures.rows_of(runs)
     plain = {architectures.beside_offline: 50, architectures.beside_methods: 60}
     for beside, expected in plain.items():
@@ -80,21 +76,24 @@ def rows():
     return architectures.rows_of(runs)
 
 
-def test_every_network_stands_beside_its_own_numbers(rows):
+def test_the_table_of_networks_has_their_numbers_the_plain_one_and_one_epoch_first(
+    rows,
+):
     offline = architectures.beside_offline(rows)
-    found = offline[offline["metric"] == "C-F1"].set_index(["architecture", "setting"])
-    expected = {  # from the paper's table, COCOseq
-        ("ResNet101", "1 epoch, balanced"): 55.3,
-        ("ResNet101", "2 epochs (paper 10), imbalanced"): 61.7,
-        ("Attention Consistency", "1 epoch, balanced"): 42.5,
-        ("Attention Consistency", "2 epochs (paper 10), imbalanced"): 65.8,
-        ("RNN-Attention", "1 epoch, balanced"): 39.2,
-        ("RNN-Attention", "2 epochs (paper 10), imbalanced"): 70.2,
+    long = offline[offline["setting"].str.startswith("2 epochs (paper 10)")]
+    assert set(long["epochs"]) == {2}  # ours
+    table = architectures.offline_table(offline)
+    assert table["C-F1", "paper"].to_dict() == {  # from the paper's table, COCOseq
+        ("convnet [ResNet101]", "1 epoch, balanced"): 55.3,
+        ("convnet [ResNet101]", "2 epochs (paper 10), imbalanced"): 61.7,
+        ("convnet with Attention Consistency", "1 epoch, balanced"): 42.5,
+        ("convnet with Attention Consistency", "2 epochs (paper 10), imbalanced"): 65.8,
+        ("convnet with RNN-Attention", "1 epoch, balanced"): 39.2,
+        ("convnet with RNN-Attention", "2 epochs (paper 10), imbalanced"): 70.2,
     }
-    assert found["published"].to_dict() == expected
-    assert (
-        found.loc[("ResNet101", "2 epochs (paper 10), imbalanced"), "epochs"] == 2
-    )  # ours
+    assert list(table.columns[:2]) == [("C-F1", "ours"), ("C-F1", "paper")]
+    assert list(table.index)[1][1] == "2 epochs (paper 10), imbalanced"
+    assert table.iloc[0].tolist() == [50.0, 55.3, 50.0, 54.7, 50.0, 56.8]
 
 
 def test_methods_stand_beside_their_network_s_table(rows):
@@ -114,17 +113,6 @@ def test_methods_stand_beside_their_network_s_table(rows):
     assert cell.startswith("60.0")
 
 
-def test_the_table_begins_with_the_plain_network_and_one_epoch(rows):
-    table = architectures.offline_table(architectures.beside_offline(rows))
-    assert list(table.index[:3]) == [
-        ("convnet [ResNet101]", "1 epoch, balanced"),
-        ("convnet [ResNet101]", "2 epochs (paper 10), imbalanced"),
-        ("convnet with Attention Consistency", "1 epoch, balanced"),
-    ]
-    assert list(table.columns[:2]) == [("C-F1", "ours"), ("C-F1", "paper")]
-    assert table.iloc[0].tolist() == [50.0, 55.3, 50.0, 54.7, 50.0, 56.8]
-
-
 def test_networks_are_compared_in_the_same_setting(rows):
     gaps = architectures.between_architectures(architectures.beside_offline(rows))
     one = gaps[(gaps["setting"] == "1 epoch, balanced") & (gaps["metric"] == "C-F1")]
@@ -135,13 +123,11 @@ def test_networks_are_compared_in_the_same_setting(rows):
 
 
 def test_networks_are_drawn_by_setting_of_which_there_are_colours(ax):
-    frame = pd.DataFrame(
-        {"network": ["plain"] * 3 + ["other"], "value": [40, 44, 60, 30]}
-    )
+    frame = pd.DataFrame({"network": ["plain"] * 3 + ["other"]})
     frame = frame.assign(setting=["1 epoch"] * 2 + ["2 epochs"] * 2)
-    drawn = {
-        line.get_label(): line for line in plot_architectures(frame, ax, "mAP").lines
-    }
+    frame = frame.assign(value=[40, 44, 60, 30])
+    plot_architectures(frame, ax, "mAP")
+    drawn = {line.get_label(): line for line in ax.lines}
     assert list(drawn["1 epoch"].get_ydata()) == [42]
     assert list(drawn["2 epochs"].get_ydata()) == [60, 30]
     many = pd.concat([frame.assign(setting=str(number)) for number in range(6)])

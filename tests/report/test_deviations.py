@@ -51,18 +51,14 @@ def test_each_deviation_departs_in_its_step_alone():
 
 def test_the_contest_does_what_the_published_codes_do():
     stream = rows(*[A] * 800, *[(A, B)] * 3, *[B] * 40)
-
-    def slots(name):
-        sampler = deviations.CONTEST[name](6, 3, 0, rho=0.5)
-        return sampler, sampler.place(stream)
-
-    assert slots("Macro-AUC-CL")[1].max(initial=-1, where=np.arange(843) > 5) == -1
-    sampler, placed = slots("CUTER")
+    made = {name: one(6, 3, 0, rho=0.5) for name, one in deviations.CONTEST.items()}
+    assert (made["Macro-AUC-CL"].place(stream)[6:] == -1).all()
+    placed = made["CUTER"].place(stream)
     assert (placed[700:800] >= 0).sum() < 5 < (placed[803:] >= 0).sum() < 40
-    assert sampler.acceptance(rows(B)[0], None) == pytest.approx(np.exp(-0.44))
-    sampler = deviations.CONTEST["EmoGrowth"](6, 3, 0, rho=0.5)
-    assert sampler.rho == 0
-    chance = sampler.class_probability(np.array([1.0, 2.0, -1.0]))
+    acceptance = made["CUTER"].acceptance(rows(B)[0], None)
+    assert acceptance == pytest.approx(np.exp(-0.44))
+    assert made["EmoGrowth"].rho == 0
+    chance = made["EmoGrowth"].class_probability(np.array([1.0, 2.0, -1.0]))
     assert chance.tolist() == [0, 1, 0]
 
 
@@ -70,10 +66,7 @@ def test_the_contest_is_scored_beside_prs_and_crs():
     made = deviation_configs([TINY], range(2), 0.0, DEVIATIONS | deviations.CONTEST)
     worth = {"PRS": 0.5, "CUTER": 0.4}
     values = [worth.get(deviations.name_of(config), 0.3) for config in made]
-    runs = [
-        fake_run(config, lambda cells, value=value: np.full(len(cells), value))
-        for config, value in zip(made, values, strict=True)
-    ]
+    runs = list(map(fake_run, made, values))
     table = deviations.contest(runs).set_index(["method", "metric"])
     assert list(table.index.unique("method")) == list(deviations.SOURCES)
     assert table.loc[("CUTER", "O-F1"), "difference"] == pytest.approx(-10)
@@ -108,8 +101,12 @@ def test_deviations_are_runs_of_their_own_that_any_process_can_train(tmp_path):
 
 
 def test_the_mix_is_that_of_the_samplers():
-    mix = deviations.memory_mix([TINY], [0], 0.0, points=4)
-    last = mix[mix["images"] == 100].set_index(["deviation", "measure"])["value"]
+    mix = deviations.memory_mix([TINY], [0, 1, 2], 0.0, points=2)
+    # of a reservoir half the stream
+    ages = mix[mix["measure"] == "age"].groupby("deviation")["value"].mean()
+    assert ages["CRS"] == pytest.approx(50, abs=5)
+    last = mix[(mix["images"] == 100) & (mix["seed"] == 0)]
+    last = last.set_index(["deviation", "measure"])["value"]
     data = load_dataset(TINY, images=False)
     config = RunConfig(dataset=TINY, method="PRS")
     counts = without_training(config, data).sampler.class_counts
@@ -120,12 +117,6 @@ def test_the_mix_is_that_of_the_samplers():
     assert last["PRS", "distance"] == pytest.approx(gap)
     assert last["class from p", "distance"] > last["PRS", "distance"]
     assert set(mix["deviation"]) == set(ALL) and mix["value"].between(0, 100).all()
-
-
-def test_the_age_of_a_reservoir_is_half_the_stream():
-    mix = deviations.memory_mix([TINY], [0, 1, 2], 0.0, points=2)
-    ages = mix[mix["measure"] == "age"].groupby("deviation")["value"].mean()
-    assert ages["CRS"] == pytest.approx(50, abs=5)
 
 
 def test_verdicts_say_what_matters():

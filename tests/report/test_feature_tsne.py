@@ -42,9 +42,8 @@ def blobs(spread, seed=0):
 
 def test_a_test_set_without_single_labels_is_refused():
     pairs = Split(None, np.ones((3, 2), bool), np.zeros(3, np.int64))
-    with pytest.raises(
-        ValueError, match="features_per_class: expected test images with a single"
-    ):
+    message = "features_per_class: expected test images with a single"
+    with pytest.raises(ValueError, match=message):
         feature_rows(pairs, 5)
 
 
@@ -84,24 +83,8 @@ def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
     near = values["kNN accuracy"]
     assert near["majority"] == 100
     assert near["minority"] < 75
-    assert values["silhouette", "minority"] < 20
+    assert values["silhouette", "minority"] < 20 < 90 < values["silhouette", "majority"]
     assert near["overall"] == pytest.approx((24 * 100 + 36 * near["minority"]) / 60)
-
-
-def test_silhouette_is_its_definition():
-    one = with_features(blobs(40))
-    points, classes = one.features.astype(float), classes_of(one)
-    far = np.linalg.norm(points[:, None] - points, axis=2)
-    values = []
-    for i, own in enumerate(classes):
-        a = far[i, classes == own].sum() / 5
-        b = min(far[i, classes == c].mean() for c in range(10) if c != own)
-        values.append(100 * (b - a) / max(a, b))
-    values, silhouette = np.array(values), separated(one)["silhouette"]
-    assert silhouette["overall"] == pytest.approx(values.mean(), abs=1e-3)
-    assert silhouette["minority"] == pytest.approx(
-        values[classes >= 4].mean(), abs=1e-3
-    )
 
 
 def test_neighbours_agree_with_leaving_one_out():
@@ -135,9 +118,8 @@ def test_classes_are_picked_by_frequency():
     middle = images.assign(group="moderate")
     assert tsne.typical_classes(middle, freq, 1, few=6) == ["d"]
     assert tsne.typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
-    assert tsne.shown_classes(
-        RunConfig(dataset=ONE_LABEL, features_per_class=1), 1
-    ) == list("0123456789")
+    config = RunConfig(dataset=ONE_LABEL, features_per_class=1)
+    assert tsne.shown_classes(config, 1) == list("0123456789")
 
 
 def test_features_show_classes_by_colour_and_groups_by_marker(ax):

@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prslib.report.gradient_variance import (
-    plot_gradient_variance,
-    variance_contrasts,
-    variances_of,
-)
+from prslib.report import gradient_variance
+from prslib.report.gradient_variance import variance_contrasts, variances_of
 from prslib.report.style import COLOURS
 from prslib.training.config import RunConfig
 from prslib.training.run import run
@@ -23,6 +20,18 @@ def test_a_method_without_a_memory_is_refused():
     message = "got Finetune on imbal-digits-tiny without; ask for var"
     with pytest.raises(ValueError, match=message):
         variances_of([finetune])
+
+
+def test_some_methods_are_for_single_labels_alone():
+    settings = gradient_variance.Settings(
+        dataset=[ONE_LABEL, "digits70tiny"],
+        method=["GSS", "PRS"],
+        single_label_only=["GSS"],
+        seeds=[0],
+    )
+    made = gradient_variance.runs(settings)
+    runs = [(config.dataset, config.method) for config in made]
+    assert runs == [(ONE_LABEL, "GSS"), (ONE_LABEL, "PRS"), ("digits70tiny", "PRS")]
 
 
 def frame(values):
@@ -62,34 +71,28 @@ def test_contrasts_compare_logarithms_seed_by_seed():
     sentence = table.loc["CRS", "sentence"]
     assert "PRS is above that of CRS, 12.59 times as large" in sentence
     assert "the paper says above, which holds here" in sentence
-    assert (
-        "not clearly above or below that of ExStream"
-        in table.loc["ExStream", "sentence"]
-    )
-    assert "does not compare the two" in table.loc["ExStream", "sentence"]
+    sentence = table.loc["ExStream", "sentence"]
+    assert "not clearly above or below that of ExStream" in sentence
+    assert "does not compare the two" in sentence
 
 
 def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown():
-    level = {"PRS": [1.0, 1.0], "CRS": [2.0, 2.0]}
-    below = frame({(name, s): level[name] for name in level for s in range(5)})
-    (sentence,) = variance_contrasts(below, "PRS")["sentence"]
-    assert "PRS is below that of CRS, 0.50 times" in sentence
-    assert "which does not hold here" in sentence
-    values = {
-        ("PRS", 0): [1.0],
-        ("CRS", 0): [2.0],
-        ("PRS", 1): [2.0],
-        ("CRS", 1): [1.0],
-    }
-    (sentence,) = variance_contrasts(frame(values), "PRS")["sentence"]
-    assert "not clearly above or below" in sentence
-    assert "which is not shown here" in sentence
+    for crs, said in (
+        ([2.0] * 5, "PRS is below that of CRS, 0.50 times"),
+        ([2.0] * 5, "which does not hold here"),
+        ([2.0, 0.5], "not clearly above or below"),
+        ([2.0, 0.5], "which is not shown here"),
+    ):
+        values = {("CRS", seed): [value] for seed, value in enumerate(crs)}
+        values |= {("PRS", seed): [1.0] for seed in range(len(crs))}
+        (sentence,) = variance_contrasts(frame(values), "PRS")["sentence"]
+        assert said in sentence
 
 
 def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
     frame = pd.DataFrame({"seed": [0, 1] * 2, "seen": [50, 50, 100, 100]})
     frame = frame.assign(method="PRS", value=[1, 100, 4, 4.0])
-    plot_gradient_variance(frame, ax)
+    gradient_variance.plot_gradient_variance(frame, ax)
     (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
     np.testing.assert_allclose(line.get_ydata(), [10, 4])
     assert line.get_color() == COLOURS["PRS"]
@@ -100,6 +103,6 @@ def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
     ends = heights.min(), heights.max()
     np.testing.assert_allclose(ends, [10 / factor, 10 * factor], rtol=1e-6)
     ax.clear()
-    plot_gradient_variance(frame[frame["seed"] == 0], ax)
+    gradient_variance.plot_gradient_variance(frame[frame["seed"] == 0], ax)
     lines = [list(line.get_ydata()) for line in ax.lines if len(line.get_ydata())]
     assert lines == [[1, 4]]

@@ -14,15 +14,16 @@ def scores(method="CRS", seed=0, dataset="digits49tiny"):
                 rows.append((trained, task, "overall", metric, value))
                 rows.append((trained, task, "minority", metric, 0.0))
         rows.append((trained, "seen", "overall", "mAP", 0.9))
-    frame = pd.DataFrame(
-        rows, columns=["trained_tasks", "task", "group", "metric", "value"]
-    )
+    cells = ["trained_tasks", "task", "group", "metric", "value"]
+    frame = pd.DataFrame(rows, columns=cells)
     columns = {"dataset": dataset, "method": method, "rho": np.nan, "memory_size": 33}
     return frame.assign(**columns, schedule="3,1", seed=seed)
 
 
 def test_scores_of_single_tasks_in_percent_the_largest_first():
-    rows = task_scores(pd.concat([scores(), scores("PRS")]))
+    multitask = scores("Multitask").query("trained_tasks == 2").assign(schedule="")
+    multitask = multitask.assign(trained_tasks=1)  # is scored once
+    rows = task_scores(pd.concat([scores(), scores("PRS"), multitask]))
     assert rows["task"].unique().tolist() == ["1", "3"]
     assert set(rows["metric"]) == set(METRICS)
     assert set(rows["group"]) == {"overall"}
@@ -33,14 +34,5 @@ def test_scores_of_single_tasks_in_percent_the_largest_first():
     assert by_turn["value"].to_dict() == pytest.approx({1: 30, 2: 10})
     assert by_turn["last"].to_dict() == {1: False, 2: True}
     assert rows["published"].isna().all()
-
-
-def test_the_end_is_each_runs_own():
-    """A method that sees all tasks at once is scored once."""
-    multitask = scores("Multitask").query("trained_tasks == 2").assign(schedule="")
-    multitask = multitask.assign(trained_tasks=1)
-    rows = task_scores(pd.concat([scores(), multitask], ignore_index=True))
-    assert rows[rows["last"]].groupby("method").size().to_dict() == {
-        "CRS": 6,
-        "Multitask": 6,
-    }
+    ends = rows[rows["last"]].groupby("method").size()
+    assert ends.to_dict() == {"CRS": 6, "Multitask": 6, "PRS": 6}

@@ -13,15 +13,11 @@ NAMES = ["cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini"]
 
 def test_the_gap_is_drawn_by_images_and_the_papers_at_all_of_them():
     leads = dict(zip(NAMES, (0.01, 0.02, 0.03), strict=True))
-    wanted = configs(
-        dataset=NAMES[::-1], method=["CRS", "PRS", "EWC"], seed=[0, 1, 2, 3, 4]
-    )
-
-    def made(config):
-        value = 0.5 + leads[config.dataset] * (config.method == "PRS")
-        return fake_run(config, lambda rows: np.full(len(rows), value))
-
-    runs = [made(config) for config in wanted]
+    methods = ["CRS", "PRS", "EWC"]
+    runs = [
+        fake_run(config, 0.5 + leads[config.dataset] * (config.method == "PRS"))
+        for config in configs(dataset=NAMES[::-1], method=methods, seed=range(5))
+    ]
     table = by_images(runs, NAMES)
     shown = table[table["metric"] == "mAP"]
     assert shown["dataset"].tolist() == NAMES
@@ -30,9 +26,6 @@ def test_the_gap_is_drawn_by_images_and_the_papers_at_all_of_them():
     ax = plot_by_images(shown, plt.figure().add_subplot())
     (theirs,) = (line for line in ax.lines if line.get_label() == "paper, all images")
     assert theirs.get_xdata() == [35072]
-    assert (
-        max(max(line.get_ydata()) for line in ax.lines) < 6
-    )  # no trend beyond the data
     plt.close("all")
 
 

@@ -25,19 +25,16 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
         store.save(runs[method])
     kept = sorted(tmp_path.iterdir())
     found = shares.memory_shares(wanted, store)
-    assert (
-        sorted(tmp_path.iterdir()) == kept
-    )  # nothing was trained again, nor for the others
+    # nothing was trained again, nor for the others
+    assert sorted(tmp_path.iterdir()) == kept
     dataset = load_dataset(TINY, images=False)
     for method, finished in runs.items():
         counts = finished.memory_labels.sum(0)
         rows = found[found["method"] == method].set_index("class")["share"]
-        np.testing.assert_allclose(
-            rows[list(dataset.class_names)], 100 * counts / counts.sum()
-        )
-    with pytest.raises(
-        ValueError, match=r"expected methods with a memory .* got EWC, Finetune"
-    ):
+        expected = 100 * counts / counts.sum()
+        np.testing.assert_allclose(rows[list(dataset.class_names)], expected)
+    message = r"expected methods with a memory .* got EWC, Finetune"
+    with pytest.raises(ValueError, match=message):
         shares.memory_shares(configs(method=["Finetune", "PRS", "EWC"], **FAST), store)
 
 
@@ -73,34 +70,28 @@ def test_panels_that_share_a_scale_show_the_highest_share():
     plt.close(figure)
 
 
-def test_memory_shares_are_those_of_memory_and_stream():
-    names = ["digits70tiny", "digits49tiny"]
-    found = shares.memory_shares(
-        configs(dataset=names, method=["CRS", "PRS"], seed=[0, 1])
-    )
-    for rows in (found, shares.group_shares(found)):
-        totals = rows.groupby(["dataset", "method", "seed"])["share"].sum()
-        assert len(totals) == 2 * 5
-        np.testing.assert_allclose(totals, 100)
-    for name in names:
-        dataset = load_dataset(name, images=False)
-        stream = found[(found["method"] == "Stream") & (found["dataset"] == name)]
-        expected = 100 * dataset.class_freq / dataset.class_freq.sum()
-        assert stream.set_index("class")["share"].to_dict() == pytest.approx(
-            dict(zip(dataset.class_names, expected, strict=True))
-        )
-        assert (stream.sort_values("class_rank")["share"].diff().dropna() <= 0).all()
-    assert shares.distance_to(found, "stream").groupby("dataset").size().tolist() == [
-        5,
-        5,
-    ]
-
-
 def test_distances_put_each_memory_where_it_belongs():
     wanted = configs(dataset="digits70seq", method=["CRS", "PRS"], seed=[0])
     found = shares.memory_shares(wanted)
+    dataset = load_dataset("digits70seq", images=False)
+    of_stream = found[found["method"] == "Stream"].set_index("class")["share"]
+    expected = 100 * dataset.class_freq / dataset.class_freq.sum()
+    np.testing.assert_allclose(of_stream[list(dataset.class_names)], expected)
+    assert (of_stream.diff().dropna() <= 0).all()  # groups from frequent to rare
+    totals = shares.group_shares(found).groupby("method")["share"].sum()
+    np.testing.assert_allclose(totals, [100] * 3)
     equal = shares.distance_to(found, "equal").set_index("method")["total_variation"]
     stream = shares.distance_to(found, "stream").set_index("method")["total_variation"]
     assert stream["Stream"] == pytest.approx(0)
     assert equal["PRS"] < 0.5 * equal["CRS"]
     assert stream["CRS"] < 0.5 * stream["PRS"]
+
+
+def test_costly_data_sets_take_the_first_seed_and_training_where_methods_look():
+    settings = shares.Settings(
+        dataset=["digits70tiny", "digits49tiny"], costly=["digits49tiny"], seeds=[3, 4]
+    )
+    made = shares.memories(settings)
+    seeds = {(config.dataset, config.seed) for config in made}
+    assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
+    assert {config.method for config in shares.runs(settings)} == set(LOOKING)

@@ -7,25 +7,20 @@ from prslib.training.replay import without_training
 
 
 def test_the_best_rho_is_that_of_the_mean_over_seeds():
-    rhos, values = [-1.0, 0.0, 0.4, 1.0], [10.0, 30.0, 31.0, 20.0]
-    rows = pd.DataFrame(
-        {"dataset": "d", "metric": "mAP", "rho": rhos * 2, "seed": [0] * 4 + [1] * 4}
-    )
+    values = [10.0, 30.0, 31.0, 20.0]
+    rows = pd.DataFrame({"rho": [-1.0, 0.0, 0.4, 1.0] * 2, "seed": [0] * 4 + [1] * 4})
+    rows = rows.assign(dataset="d", metric="mAP")
     best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
-    assert (
-        "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1"
-        in best["sentence"]
-    )
+    said = "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1"
+    assert said in best["sentence"]
 
 
 def test_the_plot_rings_the_best_rho(ax):
     rows = {"rho": [-1, 0, 1] * 2, "metric": "mAP", "seed": [0] * 3 + [1] * 3}
     plot_sweep(pd.DataFrame(rows).assign(value=[10, 30, 20, 12, 32, 22]), ax)
-    rings = [line for line in ax.lines if line.get_markersize() == 13]
-    assert [(list(r.get_xdata()), list(r.get_ydata())) for r in rings][:1] == [
-        ([0], [31])
-    ]
+    ring = next(line for line in ax.lines if line.get_markersize() == 13)
+    assert (list(ring.get_xdata()), list(ring.get_ydata())) == ([0], [31])
 
 
 def test_the_memory_beside_crs_is_that_of_a_run():

@@ -35,18 +35,19 @@ def test_the_search_is_the_one_that_the_paper_profile_shows(monkeypatch):
     monkeypatch.setattr(single_label, "load_dataset", lambda *_, **__: None)
     monkeypatch.setattr(single_label, "published_row", lambda _: theirs)
     second, third = single_label.searched_orders("imbal-mnistseq", [400, 10])
-    drawn = pd.read_csv(
-        project_root() / "figures/paper/single_label_imbal-mnistseq_search.csv"
-    )
+    folder = project_root() / "figures/paper"
+    drawn = pd.read_csv(folder / "single_label_imbal-mnistseq_search.csv")
     pd.testing.assert_frame_equal(third.round(6), drawn.fillna({"variant": ""}))
     assert set(third["schedule"]) <= set(second["schedule"])
 
 
 def test_distances_by_hand():
-    rows = pd.DataFrame(
-        {"schedule": list("aaaabb"), "trained_tasks": [1, 1, 2, 2, 1, 2]}
+    rows = pd.DataFrame({"schedule": list("aaaabb")})
+    rows = rows.assign(
+        trained_tasks=[1, 1, 2, 2, 1, 2],
+        method="CRS",
+        value=[10.0, 14.0, 20.0, 20.0, 15.0, 24.0],
     )
-    rows = rows.assign(method="CRS", value=[10.0, 14.0, 20.0, 20.0, 15.0, 24.0])
     rows["published"] = rows["trained_tasks"].map({1: 15.0, 2: 24.0})
     table = single_label.distances(rows)
     assert table["schedule"].tolist() == ["b", "a"]

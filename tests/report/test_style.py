@@ -22,22 +22,16 @@ def strokes(ax):
 
 
 def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
-    frame = pd.DataFrame(
-        {"method": ["CRS", "CRS", "PRS", "PRS"] * 2, "seed": [0, 1] * 4}
-    )
+    methods = ["CRS", "CRS", "PRS", "PRS"] * 2
+    frame = pd.DataFrame({"method": methods, "seed": [0, 1] * 4})
     frame["group"] = ["minority"] * 4 + ["majority"] * 4
     frame["value"] = [20, 24, 40, 44, 70, 72, 68, 70]
     frame["published"] = [np.nan] * 2 + [39.7] * 2 + [67.9] * 2 + [67.5] * 2
     assert style.plot_groups(frame, ax, "mAP") is ax
-    assert [label.get_text() for label in ax.get_xticklabels()] == [
-        "majority",
-        "minority",
-    ]
-    drawn = [
-        line
-        for line in ax.lines
-        if len(line.get_ydata()) and line.get_linestyle() == "None"
-    ]
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert names == ["majority", "minority"]
+    drawn = [line for line in ax.lines if line.get_linestyle() == "None"]
+    drawn = [line for line in drawn if len(line.get_ydata())]
     ours = {line.get_label(): list(line.get_ydata()) for line in drawn[::2]}
     assert ours == {"CRS": [71, 22], "PRS": [69, 42]}
     assert [list(line.get_ydata()) for line in drawn[1::2]] == [[67.9], [67.5, 39.7]]
@@ -47,11 +41,8 @@ def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
     assert marks["PRS"].get_zorder() > marks["CRS"].get_zorder()
     ax.clear()
     style.plot_groups(frame.drop(columns="published"), ax, "mAP")
-    assert [text.get_text() for text in ax.get_legend().texts] == [
-        "CRS",
-        "PRS",
-        style.STROKE,
-    ]
+    names = [text.get_text() for text in ax.get_legend().texts]
+    assert names == ["CRS", "PRS", style.STROKE]
 
 
 def test_distances_are_marks_by_weights_with_a_line_at_zero(ax):
@@ -61,16 +52,12 @@ def test_distances_are_marks_by_weights_with_a_line_at_zero(ax):
     frame["published"] = [-0.4, -0.4, 5.1, 5.1] * 2
     style.plot_gaps(frame, ax, "mAP")
     drawn = {line.get_label(): line for line in ax.lines}
-    assert [list(drawn[name].get_ydata()) for name in ("none", "digits")] == [
-        [-7, 4],
-        [-2, 5],
-    ]
+    means = [list(drawn[name].get_ydata()) for name in ("none", "digits")]
+    assert means == [[-7, 4], [-2, 5]]
     assert any(list(line.get_ydata()) == [0, 0] for line in ax.lines)
     theirs = next(c for c in ax.collections if c.get_label() == "paper")  # drawn once
-    assert [list(ends[:, 1]) for ends in theirs.get_segments()] == [
-        [-0.4] * 2,
-        [5.1] * 2,
-    ]
+    heights = [list(ends[:, 1]) for ends in theirs.get_segments()]
+    assert heights == [[-0.4] * 2, [5.1] * 2]
 
 
 def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
@@ -81,14 +68,10 @@ def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
 
 
 def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line(ax):
-    frame = pd.DataFrame(
-        {
-            "method": ["Multitask"] + ["PRS"] * 4 + ["OCDM"] * 4,
-            "seed": [0] + [0, 0, 1, 1] * 2,
-        }
-    ).assign(
-        trained_tasks=[2] + [1, 2] * 4, value=[80.0] + [50.0, 60.0, 52.0, 62.0] * 2
-    )
+    frame = pd.DataFrame({"method": ["Multitask"] + ["PRS"] * 4 + ["OCDM"] * 4})
+    frame["seed"] = [0] + [0, 0, 1, 1] * 2
+    frame["trained_tasks"] = [2] + [1, 2] * 4
+    frame["value"] = [80.0] + [50.0, 60.0, 52.0, 62.0] * 2
     frame["published"] = [np.nan] + [63.4, 58.6] * 2 + [np.nan] * 4
     style.plot_progression(frame, ax, "mAP")
     drawn = {line.get_label(): line for line in ax.lines}
@@ -100,12 +83,9 @@ def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line
 
 
 def test_differences_are_filled_where_clear_and_panels_share_their_range():
-    frame = pd.DataFrame(
-        {"group": ["minority", "majority"] * 2, "difference": [1, -3, 9, 0.5]}
-    )
-    frame = frame.assign(
-        dataset="d", metric=["C-F1"] * 2 + ["mAP"] * 2, published=[2, -1, 4, 3]
-    )
+    frame = pd.DataFrame({"group": ["minority", "majority"] * 2, "dataset": "d"})
+    frame["metric"] = ["C-F1"] * 2 + ["mAP"] * 2
+    frame = frame.assign(difference=[1, -3, 9, 0.5], published=[2, -1, 4, 3])
     frame = frame.assign(low=frame["difference"] - 2, high=frame["difference"] + 2)
     frame = frame.assign(clearly=["", "below", "above", ""], seeds=[10, 5] * 2)
     with plt.style.context(style.STYLE):  # whatever another test has set
@@ -123,9 +103,8 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
 
 
 def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
-    frame = pd.DataFrame(
-        {"method": ["CRS", "CRS", "OCDM", "OCDM"], "metric": ["C-P", "C-R"] * 2}
-    )
+    frame = pd.DataFrame({"method": ["CRS", "CRS", "OCDM", "OCDM"]})
+    frame["metric"] = ["C-P", "C-R"] * 2
     frame = frame.assign(mean=[40.0, 10, 70, 20], published=[38.9, 9.1, np.nan, np.nan])
     assert plot_precision_recall(frame, ax, "C") is ax
     points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
@@ -146,10 +125,9 @@ def test_joined_panels_share_a_legend_and_the_range_of_a_unit():
     assert [ax.get_ylim() for ax in axes] == [(10, 70), (10, 70), (0, 9)]
     assert [ax.get_legend() for ax in axes] == [None] * 3
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.texts] == ["CRS", "PRS", "GSS"]
-    assert [line.get_color() for line in legend.get_lines()] == [
-        COLOURS[name] for name in ("CRS", "PRS", "GSS")
-    ]
+    entries = zip(legend.texts, legend.get_lines(), strict=True)
+    colours = {text.get_text(): line.get_color() for text, line in entries}
+    assert colours == {name: COLOURS[name] for name in ("CRS", "PRS", "GSS")}
     plt.close(figure)
 
 
@@ -158,8 +136,5 @@ def test_a_method_without_a_look_gets_one_of_its_own(monkeypatch):
         monkeypatch.setattr(style, table, dict(getattr(style, table)))
     assert in_order(["MIR", "PRS", "iCaRL"]) == ["PRS", "MIR", "iCaRL"]
     assert in_order(["iCaRL"]) == ["iCaRL"]
-    assert (
-        len(set(style.COLOURS.values()))
-        == len(set(style.MARKERS.values()))
-        == len(LOOKS) + 2
-    )
+    for looks in (style.COLOURS, style.MARKERS):
+        assert len(set(looks.values())) == len(LOOKS) + 2

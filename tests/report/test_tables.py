@@ -162,32 +162,3 @@ def test_tables_and_contrasts_keep_settings_apart(scores):
     assert gap == pytest.approx({"1,0": 5.5, "0,1": 11})
     start = "digits70tiny, 1,0, minority mAP: PRS is 5.5 points ahead"
     assert gaps["sentence"].iloc[0].startswith(start)
-
-
-def test_contrasts_say_the_place_and_the_papers_number_as_asked(scores):
-    rows = tables.beside(tables.final(scores), "main")
-    rows = rows[(rows["group"] == "overall") & (rows["metric"] == "mAP")]
-    rows = rows.drop_duplicates(["method", "seed"])
-    rows = rows.drop(columns=["stands_for", "measure", "group", "metric"])
-    place = "{dataset}, order {schedule}"
-    words = {"place": place, "paper": "in the paper by {published:+.1f}"}
-    (said,) = tables.contrasts(rows, "PRS", "CRS", by=["schedule"], **words)["sentence"]
-    start = "digits70tiny, order 0,1: PRS is 11.0 points ahead of CRS (95 %"
-    assert said.startswith(start)
-    assert said.endswith(", 3 seeds); in the paper by +5.1.")
-    (said,) = tables.contrasts(rows.drop(columns="published"), "PRS", "CRS")["sentence"]
-    assert said.startswith("digits70tiny: PRS is 11.0 points ahead of CRS")
-
-
-def test_contrasts_average_over_the_points_that_both_have():
-    points = {("PRS", 0): [3.0, 5.0, 9.0], ("CRS", 0): [1.0, 2.0, np.nan]}
-    points |= {("PRS", 1): [7.0], ("CRS", 1): [3.0]}
-    rows = [
-        {"dataset": "one", "method": method, "seed": seed, "seen": seen, "value": value}
-        for (method, seed), values in points.items()
-        for seen, value in enumerate(values)
-    ]
-    gaps = tables.contrasts(pd.DataFrame(rows), "PRS", "CRS", over=["seen"])
-    assert gaps["difference"].tolist() == [np.mean([2.5, 4.0])]
-    assert gaps["seeds"].tolist() == [2]
-    assert "published" not in gaps
