@@ -180,11 +180,8 @@ class Sampler:
             raise ValueError(f"{type(self).__name__}: {text}")
         if len(classes) == 0:
             return
-        if not books.has_room(self.state, classes):
+        while not books.follow(tuple(self.state), classes, slot):
             self.state = books.enlarged(self.state, len(classes))
-        books.count(self.state, classes)
-        if slot >= 0:
-            books.store(self.state, classes, slot)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""

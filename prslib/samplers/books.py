@@ -1,14 +1,14 @@
 """The books that all samplers keep: counts, labels and slots, in Python and compiled.
 
 Numba keeps compiled functions beside their source and does not see a change in another
-file: after one here, delete ``prslib/samplers/__pycache__``.
+file: after one here or in loops.py, delete ``prslib/samplers/__pycache__``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from prslib.samplers.compiling import compiled
+from prslib.samplers.compiling import compiled, entry
 
 
 class State(NamedTuple):
@@ -89,6 +89,18 @@ def store(state, classes, slot):
         state.members[state.start[c] + state.class_counts[c]] = slot
         state.class_counts[c] += 1
     state.filled[0] = max(state.filled[0], slot + 1)
+
+
+@entry
+def follow(arrays, classes, slot):
+    """Count and store a sample; return False, and change nothing, if it has no room."""
+    state = State(*arrays)
+    if not has_room(state, classes):
+        return False
+    count(state, classes)
+    if slot >= 0:
+        store(state, classes, slot)
+    return True
 
 
 @compiled

@@ -7,7 +7,7 @@ import numpy as np
 from prslib.checks import Seed
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
-from prslib.samplers.compiling import compiled
+from prslib.samplers.compiling import compiled, entry
 from prslib.samplers.states import expect
 
 
@@ -94,7 +94,7 @@ class CBRS(Sampler):
         self._run(place, labels, uniforms, slots, mine)
 
 
-@compiled
+@entry
 def place(arrays, begin, labels, uniforms, slots, mine):
     """Write the slots from ``begin`` on; return where a class has no room, else -1."""
     state = books.State(*arrays)

@@ -8,10 +8,19 @@ from typing import Any
 
 import numba
 from numba.core.errors import NumbaError
+from numba.extending import register_jitable
 
-# a call that is not inlined counts the users of each of State's arrays, which costs
-# more than most functions here do
-compiled = numba.njit(cache=True, error_model="numpy", forceinline=True)
+# A function that compiled code calls; from Python it runs as it stands. A call that is
+# not inlined counts the users of each of State's arrays, which costs more than most
+# functions here do. Without wrappers for Python it compiles in less time.
+compiled = register_jitable(
+    error_model="numpy",
+    forceinline=True,
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
+# a compiled function that Python calls
+entry = numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
 # the terms of a sum may be added in any order, so that several are added at once
 in_any_order = numba.njit(cache=True, fastmath={"reassoc", "nsz"})
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
-from prslib.samplers.compiling import compiled
+from prslib.samplers.compiling import compiled, entry
 
 
 class CRS(Sampler):
@@ -37,7 +37,7 @@ class CRS(Sampler):
         self._run(place, labels, uniforms, slots)
 
 
-@compiled
+@entry
 def place(arrays, begin, labels, uniforms, slots):
     """Write the slots from ``begin`` on; return where a class has no room, else -1."""
     state = books.State(*arrays)

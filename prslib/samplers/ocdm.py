@@ -14,7 +14,7 @@ import numpy as np
 from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
 from prslib.samplers.books import lists_of
-from prslib.samplers.compiling import compiled
+from prslib.samplers.compiling import compiled, entry
 
 TOLERANCE = (
     1e-9  # distances, times L, that differ by less are equal: rounding, not data
@@ -114,7 +114,7 @@ def term(count, n, rho):
     return count * (math.log(count) - rho * math.log(n)) if count > 0 else 0.0
 
 
-@compiled
+@entry
 def delete(joined, stays, freq, size, rho, uniforms):
     """Delete samples one at a time, the closest first, until only ``size`` stay."""
     counts = np.zeros(len(freq), np.int64)

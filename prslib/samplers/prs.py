@@ -3,8 +3,10 @@
 Each function that has the name of a method of `ReferencePRS` computes the same in plain
 loops: one equation a function, in the order of Algorithm 1. ``authors`` is True where
 the released code is to be followed, ``variant="authors"`` of `PRS`; its p is float32.
+What has nothing to do with PRS, such as sums and the softmax, is in loops.py.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import numpy as np
 from prslib.checks import VARIANTS, Seed, bool_labels, one_of, power
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
-from prslib.samplers.compiling import compiled, in_any_order
+from prslib.samplers.compiling import compiled, entry, in_any_order
+from prslib.samplers.loops import at_most, draw_class, least, softmax, total
 from prslib.samplers.reference import TOLERANCE
 from prslib.samplers.states import expect
 
@@ -21,35 +24,15 @@ if TYPE_CHECKING:
 
 
 @compiled
-def largest(x, allowed):
-    """Return the largest x_i of those that are allowed."""
-    top = -np.inf
-    for i in range(len(x)):
-        if allowed[i]:
-            top = max(top, x[i])
-    return top
-
-
-@compiled
-def softmax(x, allowed):
-    """Return e^(x_i) / sum_j e^(x_j) over what is allowed, 0 for the rest."""
-    top = largest(x, allowed)
-    share = np.zeros(len(x))
-    total = 0.0
-    for i in range(len(x)):
-        if allowed[i]:
-            share[i] = np.exp(x[i] - top)  # neither overflows nor is 0 throughout
-            total += share[i]
-    return share / total
-
-
-@compiled
 def partition(p, log_power, observed):
     """Write p_i = n_i^rho / sum_j n_j^rho, Eq. (1), of the observed classes.
 
     For the authors these are the classes in memory; one that left keeps its p_i.
     """
-    share = softmax(log_power, observed)
+    x = np.empty(len(p))
+    for i in range(len(p)):
+        x[i] = log_power[i] if observed[i] else -np.inf
+    share = softmax(x)
     for i in range(len(p)):
         if observed[i]:
             p[i] = share[i]
@@ -58,7 +41,10 @@ def partition(p, log_power, observed):
 @compiled
 def weights(y, n):
     """Return w_i = y_i e^(-n_i) / sum_j y_j e^(-n_j), Eq. (2)."""
-    return softmax(-n, y)
+    x = np.empty(len(n))
+    for i in range(len(n)):
+        x[i] = -n[i] if y[i] else -np.inf
+    return softmax(x)
 
 
 @compiled
@@ -79,11 +65,11 @@ def acceptance(y, n, p, size, authors):
 @compiled
 def surplus(counts, p, authors):
     """Return delta_i = l_i - p_i sum_j l_j, Eq. (3); the authors: if in memory."""
-    real = p.dtype.type  # float64, and float32 for the authors
-    total = real(counts.sum())
-    delta = np.zeros_like(p)
+    dtype = p.dtype.type  # float64, and float32 for the authors
+    labels = dtype(total(counts))
+    delta = np.zeros(len(p), p.dtype)
     for i in range(len(p)):
-        gap = real(counts[i]) - p[i] * total
+        gap = dtype(counts[i]) - p[i] * labels
         if abs(gap) > TOLERANCE and (counts[i] > 0 or not authors):
             delta[i] = gap
     return delta
@@ -95,44 +81,44 @@ def class_probability(delta, counts, authors):
 
     The authors take the softmax over all classes in memory.
     """
-    # where a delta_i is above 0, those above 0 are allowed, else the largest
-    bound = min(largest(delta, counts), 2 * TOLERANCE) - TOLERANCE
-    return softmax(delta, (counts > 0) & (authors | (delta >= bound)))
-
-
-@compiled
-def draw_class(chance, u):
-    """Return the class at u in the cumulated chances."""
-    drawn, reached = -1, 0.0
-    for c in range(len(chance)):
-        if chance[c] > 0.0 and reached <= u:
-            reached += chance[c]
-            drawn = c
-    return drawn
+    largest = -np.inf
+    for i in range(len(delta)):
+        if counts[i] > 0:
+            largest = max(largest, delta[i])
+    # what is not 0 is above the tolerance
+    bound = TOLERANCE if largest > 0.0 else largest - TOLERANCE
+    x = np.full(len(delta), -np.inf)
+    for i in range(len(delta)):
+        if counts[i] > 0 and (authors or delta[i] >= bound):
+            x[i] = delta[i]
+    return softmax(x)
 
 
 @compiled
 def scarce(observed, delta):
     """Return q_i, the observed classes that are not above their target (Sec. 3.4)."""
-    return (delta <= 0.0) & (observed > 0)
+    q = np.empty(len(delta), np.bool_)
+    for i in range(len(delta)):
+        q[i] = observed[i] > 0 and delta[i] <= 0.0
+    return q
 
 
 @compiled
 def candidates(state, c, q):
     """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
     members = books.members_of(state, c)
-    number = np.zeros_like(members)  # y.q, least where (not y).q is largest
+    number = np.zeros(len(members))  # y.q, least where (not y).q is largest
     for j in range(len(members)):
         for i in books.classes_of(state, members[j]):
             number[j] += q[i]
-    return members[number == number.min()]
+    return at_most(members, number, least(number))
 
 
 @compiled
 def distances(state, k, p, appearance, authors):
     """Return sum_i abs(C_ki - p_i sum_l C_kl) for each k of K, Eq. (5)."""
     counts = state.class_counts
-    total = counts.sum()
+    labels = total(counts)
     result = np.empty(len(k))
     # over all classes with b labels less, once for each b; the classes of k itself
     # then have one sample less
@@ -140,7 +126,7 @@ def distances(state, k, p, appearance, authors):
     for j in range(len(k)):
         classes = books.classes_of(state, k[j])
         b = len(classes)
-        rest = total - b
+        rest = labels - b
         if authors:
             result[j] = authors_distance(counts, p, rest, classes, appearance)
             continue
@@ -156,23 +142,23 @@ def distances(state, k, p, appearance, authors):
 @in_any_order
 def distance(counts, p, rest):
     """Return sum_i abs(l_i - p_i rest), several terms added at once."""
-    total = 0.0
+    result = 0.0
     for i in range(len(p)):
-        total += abs(counts[i] - p[i] * rest)
-    return total
+        result += abs(counts[i] - p[i] * rest)
+    return result
 
 
 @compiled
 def authors_distance(counts, p, rest, classes, appearance):
     """Return the distance in float32, oldest class first, without emptied classes."""
-    counts = counts.copy()
-    for i in classes:
-        counts[i] -= 1
-    total = np.float32(0.0)
+    result = np.float32(0.0)
     for i in appearance:
-        if i >= 0 and counts[i] > 0:
-            total += abs(np.float32(counts[i]) - p[i] * np.float32(rest))
-    return total
+        count = counts[i]
+        for c in classes:
+            count -= c == i
+        if i >= 0 and count > 0:
+            result += abs(np.float32(count) - p[i] * np.float32(rest))
+    return result
 
 
 @compiled
@@ -182,10 +168,13 @@ def leaving(k, gaps, size, authors):
     The authors take the lowest. A distance of m or more never wins, and where all are
     that far the lowest slot of K goes.
     """
+    bound = least(gaps) + TOLERANCE
     if not authors:
-        return k[gaps <= gaps.min() + TOLERANCE]
-    nearest = k[(gaps <= gaps.min() + TOLERANCE) | (gaps.min() + TOLERANCE >= size)]
-    return np.array([nearest.min()])
+        return at_most(k, gaps, bound)
+    nearest = at_most(k, gaps, bound if bound < size else np.inf)
+    for slot in nearest:
+        nearest[0] = min(nearest[0], slot)
+    return nearest[:1]
 
 
 @compiled
@@ -214,12 +203,15 @@ def observe(state, target, classes, rho):
     _, log_power, appearance = target
     books.count(state, classes)
     for i in classes:
-        log_power[i] = rho * np.log(state.class_freq[i])
+        log_power[i] = rho * math.log(state.class_freq[i])
         if state.class_freq[i] == 1:
-            appearance[appearance.argmin()] = i  # the first of those that are -1
+            last = 0  # the first place that is free
+            while appearance[last] >= 0:
+                last += 1
+            appearance[last] = i
 
 
-@compiled
+@entry
 def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
     """Write the slots from ``begin`` on; return where there is no room, else -1."""
     state = books.State(*arrays)
@@ -305,8 +297,8 @@ class PRS(Sampler):
         super().__init__(size, num_classes, seed)
         self.rho = power("rho", rho)
         self.variant = one_of("variant", variant, VARIANTS)
-        number = np.float32 if variant == "authors" else np.float64
-        self.partition = np.zeros(self.num_classes, number)  # p_i of the last sample
+        dtype = np.float32 if variant == "authors" else np.float64
+        self.partition = np.zeros(self.num_classes, dtype)  # p_i of the last sample
         self.log_power = np.zeros(self.num_classes)  # log n_i^rho
         self.appearance = np.full(self.num_classes, -1)  # classes as they came, then -1
 
