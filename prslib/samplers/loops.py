@@ -46,11 +46,12 @@ def softmax(x):
     top = -np.inf
     for value in x:
         top = max(top, value)
-    share = np.empty(len(x))
+    share = np.zeros(len(x))
     norm = 0.0
     for i in range(len(x)):
-        share[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
-        norm += share[i]
+        if x[i] > -np.inf:
+            share[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
+            norm += share[i]
     for i in range(len(x)):
         share[i] /= norm
     return share
