@@ -87,7 +87,7 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
         quota=size * p,
         weight=weight,
         acceptance=s,
-        surplus=delta.astype(np.float64),
+        surplus=delta,
         scarce=q,
         class_probability=chance,
         candidates=k,

@@ -1,4 +1,4 @@
-"""Sums, least values, softmax and draws in plain loops, for compiled samplers.
+"""Sums, least values and the softmax in plain loops, for compiled samplers.
 
 Numba compiles these in a fraction of the time that it takes for numpy's own.
 """
@@ -41,28 +41,19 @@ def at_most(slots, x, bound):
 
 
 @compiled
-def softmax(x):
-    """Return e^(x_i) / sum_j e^(x_j); where x_i is -inf, 0."""
+def softmax(x, allowed, sign):
+    """Return e^(x_i) / sum_j e^(x_j) over what is allowed, else 0; e^(-x_i) for sign -1."""
     top = -np.inf
-    for value in x:
-        top = max(top, value)
+    for i in range(len(x)):
+        if allowed[i]:
+            top = max(top, sign * x[i])
     share = np.zeros(len(x))
     norm = 0.0
     for i in range(len(x)):
-        if x[i] > -np.inf:
-            share[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
+        if allowed[i]:
+            # neither overflows nor is 0 throughout
+            share[i] = math.exp(sign * x[i] - top)
             norm += share[i]
     for i in range(len(x)):
         share[i] /= norm
     return share
-
-
-@compiled
-def draw_class(chance, u):
-    """Return the class at u in the cumulated chances."""
-    drawn, reached = -1, 0.0
-    for c in range(len(chance)):
-        if chance[c] > 0.0 and reached <= u:
-            reached += chance[c]
-            drawn = c
-    return drawn

@@ -15,7 +15,7 @@ from prslib.checks import VARIANTS, Seed, bool_labels, one_of, power
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled, entry, in_any_order
-from prslib.samplers.loops import at_most, draw_class, least, softmax, total
+from prslib.samplers.loops import at_most, least, softmax, total
 from prslib.samplers.reference import TOLERANCE
 from prslib.samplers.states import expect
 
@@ -29,10 +29,7 @@ def partition(p, log_power, observed):
 
     For the authors these are the classes in memory; one that left keeps its p_i.
     """
-    x = np.empty(len(p))
-    for i in range(len(p)):
-        x[i] = log_power[i] if observed[i] else -np.inf
-    share = softmax(x)
+    share = softmax(log_power, observed, 1.0)
     for i in range(len(p)):
         if observed[i]:
             p[i] = share[i]
@@ -41,10 +38,7 @@ def partition(p, log_power, observed):
 @compiled
 def weights(y, n):
     """Return w_i = y_i e^(-n_i) / sum_j y_j e^(-n_j), Eq. (2)."""
-    x = np.empty(len(n))
-    for i in range(len(n)):
-        x[i] = -n[i] if y[i] else -np.inf
-    return softmax(x)
+    return softmax(n, y, -1.0)
 
 
 @compiled
@@ -67,7 +61,7 @@ def surplus(counts, p, authors):
     """Return delta_i = l_i - p_i sum_j l_j, Eq. (3); the authors: if in memory."""
     dtype = p.dtype.type  # float64, and float32 for the authors
     labels = dtype(total(counts))
-    delta = np.zeros(len(p), p.dtype)
+    delta = np.zeros(len(p))
     for i in range(len(p)):
         gap = dtype(counts[i]) - p[i] * labels
         if abs(gap) > TOLERANCE and (counts[i] > 0 or not authors):
@@ -87,11 +81,21 @@ def class_probability(delta, counts, authors):
             largest = max(largest, delta[i])
     # what is not 0 is above the tolerance
     bound = TOLERANCE if largest > 0.0 else largest - TOLERANCE
-    x = np.full(len(delta), -np.inf)
+    allowed = np.empty(len(delta), np.bool_)
     for i in range(len(delta)):
-        if counts[i] > 0 and (authors or delta[i] >= bound):
-            x[i] = delta[i]
-    return softmax(x)
+        allowed[i] = counts[i] > 0 and (authors or delta[i] >= bound)
+    return softmax(delta, allowed, 1.0)
+
+
+@compiled
+def draw_class(chance, u):
+    """Return the class at u in the cumulated chances."""
+    drawn, reached = -1, 0.0
+    for c in range(len(chance)):
+        if chance[c] > 0.0 and reached <= u:
+            reached += chance[c]
+            drawn = c
+    return drawn
 
 
 @compiled
