@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib.checks import expected
 from prslib.datasets import load_dataset
 from prslib.report import notebook
 from prslib.report.notebook import several
@@ -43,6 +44,7 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     """Find the best rho of each data set and metric, and the score at both ends of the sweep."""
+    one_method(rows)
     table = []
     for (dataset, metric), sweep in rows.groupby(["dataset", "metric"], sort=False):
         means = sweep.groupby("rho")["value"].mean()
@@ -67,8 +69,17 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
+def one_method(rows: pd.DataFrame) -> None:
+    """Raise ValueError for the rows of several methods, which would be averaged."""
+    methods = rows["method"].unique()
+    if len(methods) > 1:
+        what, advice = "rows of one method", "select them by rows[rows.method == name]"
+        raise ValueError(expected(what, ", ".join(methods), advice))
+
+
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
+    one_method(frame)
     shown = set(frame["metric"])
     looks = {metric: look for metric, look in LOOKS.items() if metric in shown}
     draw_curves(frame, ax, "rho", "metric", looks)

@@ -28,7 +28,7 @@ TEST_SETS = ("balanced", "imbalanced", "full")
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
 # A hash leaves fields out at these values: runs kept theirs when the fields were added.
-PLAIN = {
+UNHASHED_DEFAULTS = {
     "precision": "fp32",
     "features_per_class": 0,
     "variance_points": 0,
@@ -163,10 +163,10 @@ class RunConfig:
             "model": MODELS,
         }
         for field, values in names.items():
-            if not self._takes_recipe(field):
+            if not self._left_to_recipe(field):
                 one_of(field, getattr(self, field), values)
         for field, check in NUMBERS.items():  # 1, 1.0 and numpy's are one configuration
-            if not self._takes_recipe(field):
+            if not self._left_to_recipe(field):
                 self._set(field, check(field, getattr(self, field)) + 0)  # no -0.0
         if self.ewc_lambda is not None and self.ewc_lambda < 0:
             raise ValueError(expected("ewc_lambda of 0 or above", self.ewc_lambda))
@@ -178,7 +178,7 @@ class RunConfig:
         self._set("options", self._checked_options())
         self._check_model()
 
-    def _takes_recipe(self, field: str) -> bool:
+    def _left_to_recipe(self, field: str) -> bool:
         is_none = getattr(self, field) is None
         return is_none and getattr(RunConfig, field) is None  # the field's default
 
@@ -254,12 +254,13 @@ class RunConfig:
     @property
     def identity(self) -> dict:
         """The resolved fields that change this run's result, and no others."""
+        # fields that other methods read and this one does not
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
         fields = {
             name: value
             for name, value in self.resolved.items()
-            if name not in unread and (name, value) not in PLAIN.items()
+            if name not in unread and (name, value) not in UNHASHED_DEFAULTS.items()
         }
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
         if self.options:

@@ -94,9 +94,9 @@ def run_at_once(
         )
     for config in configs:
         config.check(dataset)
-    saved = Checkpoint(checkpoint, configs, save_every)
+    progress_file = Checkpoint(checkpoint, configs, save_every)
     with conditions(configs[0]):
-        return train(configs, dataset, device, saved)
+        return train(configs, dataset, device, progress_file)
 
 
 @contextmanager
@@ -117,24 +117,28 @@ def train(
     configs: Sequence[RunConfig],
     dataset: SequentialDataset,
     device: str,
-    saved: Checkpoint,
+    checkpoint: Checkpoint,
 ) -> list[Run]:
     """Train a network on a stream, with replay, and score it after each task."""
     config, settings = configs[0], configs[0].resolved  # they differ in measurements
     inputs = Inputs(dataset.train.images, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
-    names = dict.fromkeys(config.resolved["test_set"] for config in configs)
-    test_inputs = {name: Inputs(dataset.tests[name].images, device) for name in names}
-    feature_rows = [rows_of_features(config, dataset) for config in configs]
+    test_sets = dict.fromkeys(config.resolved["test_set"] for config in configs)
+    test_inputs = {
+        name: Inputs(dataset.tests[name].images, device) for name in test_sets
+    }
+    kept_rows = [rows_of_features(config, dataset) for config in configs]
     segments = stream(config, dataset)
     ends = np.cumsum([len(segment.batches) for segment in segments])
-    marks = set().union(*(variance_steps(config, ends[-1]) for config in configs))
+    measured_steps = set().union(
+        *(variance_steps(config, ends[-1]) for config in configs)
+    )
 
     def start() -> Progress:
         learner = make_learner(config, dataset, device)
         return Progress(learner, make_replay(config, dataset))
 
-    progress = saved.resume(start, ends)
+    progress = checkpoint.resume(start, ends)
     learner, replay = progress.learner, progress.replay
     step = 0
     for number, segment in enumerate(segments):
@@ -149,7 +153,7 @@ def train(
                 context = context_of(replay, learner, inputs, labels, batch)
                 replay.place(batch, dataset.train.labels[batch], **context)
 
-            if replay and step in marks:
+            if replay and step in measured_steps:
                 row = {
                     "images": step * settings["batch_size"],
                     "samples": len(replay.memory),
@@ -158,20 +162,22 @@ def train(
                 progress.variances.append(row)
 
             progress.step = step
-            saved.save_if_due(progress)
+            checkpoint.save_if_due(progress)
 
-        if number == len(progress.scores):  # else scored before an interruption
-            groups = tasks_together(segment.seen, settings["tasks_at_once"])
-            draws = settings["test_resamples"]
-            scores = {}
-            for name in names:
-                test = dataset.tests[name], dataset, groups, draws
-                scores[name] = score_tasks(learner, test_inputs[name], *test)
-            progress.scores.append(scores)
-            saved.save_if_due(progress)
+        already_scored = number < len(progress.scores)  # before an interruption
+        if already_scored:
+            continue
+        groups = tasks_together(segment.seen, settings["tasks_at_once"])
+        draws = settings["test_resamples"]
+        scores = {}
+        for name, test in test_inputs.items():
+            split = dataset.tests[name]
+            scores[name] = score_tasks(learner, test, split, dataset, groups, draws)
+        progress.scores.append(scores)
+        checkpoint.save_if_due(progress)
     return [
         result_of(config, dataset, progress, test_inputs, rows)
-        for config, rows in zip(configs, feature_rows, strict=True)
+        for config, rows in zip(configs, kept_rows, strict=True)
     ]
 
 
@@ -196,24 +202,25 @@ def result_of(
     dataset: SequentialDataset,
     progress: Progress,
     test_inputs: dict[str, Inputs],
-    feature_rows: np.ndarray | None,
+    kept_rows: np.ndarray | None,
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
     measurements, test_set = {}, config.resolved["test_set"]
-    scores = pd.concat([by[test_set] for by in progress.scores], ignore_index=True)
+    frames = [scores[test_set] for scores in progress.scores]
+    scores = pd.concat(frames, ignore_index=True)
     if "draws" in scores:
         rows = scores[RESAMPLED].dropna().reset_index(drop=True)
         draws = list(np.array(rows["draws"].tolist(), np.float32))
         measurements["resampled"] = rows.assign(draws=draws)
         scores = scores.drop(columns="draws")
-    if feature_rows is not None:
-        features = progress.learner.features(test_inputs[test_set], feature_rows)
+    if kept_rows is not None:
+        features = progress.learner.features(test_inputs[test_set], kept_rows)
         measurements["features"] = features
-    images = {
+    image_counts = {
         step * config.resolved["batch_size"]
         for step in variance_steps(config, progress.step)
     }
-    variances = [row for row in progress.variances if row["images"] in images]
+    variances = [row for row in progress.variances if row["images"] in image_counts]
     if variances:
         frame = with_run_columns(config, pd.DataFrame(variances))
         measurements["gradient_variance"] = frame

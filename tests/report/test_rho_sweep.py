@@ -1,4 +1,5 @@
 import pandas as pd
+import pytest
 
 from prslib.datasets import load_dataset
 from prslib.report.rho_sweep import beside_crs, best_rho, plot_sweep
@@ -9,7 +10,7 @@ from prslib.training.replay import without_training
 def test_the_best_rho_is_that_of_the_mean_over_seeds():
     values = [10.0, 30.0, 31.0, 20.0]
     rows = pd.DataFrame({"rho": [-1.0, 0.0, 0.4, 1.0] * 2, "seed": [0] * 4 + [1] * 4})
-    rows = rows.assign(dataset="d", metric="mAP")
+    rows = rows.assign(dataset="d", method="PRS", metric="mAP")
     best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
     said = "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1"
@@ -17,10 +18,23 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
 
 
 def test_the_plot_rings_the_best_rho(ax):
-    rows = {"rho": [-1, 0, 1] * 2, "metric": "mAP", "seed": [0] * 3 + [1] * 3}
+    rows = {
+        "method": "PRS",
+        "rho": [-1, 0, 1] * 2,
+        "metric": "mAP",
+        "seed": [0] * 3 + [1] * 3,
+    }
     plot_sweep(pd.DataFrame(rows).assign(value=[10, 30, 20, 12, 32, 22]), ax)
     ring = next(line for line in ax.lines if line.get_markersize() == 13)
     assert (list(ring.get_xdata()), list(ring.get_ydata())) == ([0], [31])
+
+
+def test_two_methods_are_not_averaged(ax):
+    rows = pd.DataFrame({"method": ["PRS", "OCDM"], "rho": 0.0, "seed": 0})
+    rows = rows.assign(dataset="d", metric="mAP", value=10.0)
+    for use in (best_rho, lambda frame: plot_sweep(frame, ax)):
+        with pytest.raises(ValueError, match="one method, got PRS, OCDM"):
+            use(rows)
 
 
 def test_the_memory_beside_crs_is_that_of_a_run():
