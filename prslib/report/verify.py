@@ -3,7 +3,6 @@
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -101,7 +100,8 @@ def run_faults(run: Run, tables: dict[str, pd.DataFrame], allowed: float) -> lis
             continue
         keys = [key for key in (*KEYS, *CELL) if key in table and key in rows]
         both = rows.merge(table, on=keys, suffixes=("", "_then"))
-        gaps = _as_saved(both["value"]) - both["value_then"]
+        values = both["value"].map("{:.6g}".format).astype(float)  # as saved
+        gaps = values - both["value_then"]
         compared += len(both)
         if len(both) and np.sqrt((gaps**2).mean()) > allowed:
             faults.append(f"{label}: up to {gaps.abs().max():.3g} points from {name}")
@@ -116,10 +116,6 @@ def _rows(run: Run) -> pd.DataFrame:
     whole = whole.assign(measure="score", value=100 * whole["value"])
     rows = pd.concat([rows, whole], ignore_index=True)
     return rows.assign(seed=rows["seed"].astype(int))
-
-
-def _as_saved(values: Sequence[float]) -> np.ndarray:
-    return np.array([float(f"{value:.6g}") for value in values])
 
 
 def _table(text: str) -> pd.DataFrame:
