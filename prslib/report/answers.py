@@ -78,11 +78,8 @@ def _sentence(row: dict, texts: dict[str, str]) -> str:
 
 def _by_sign(row: dict, above: str, below: str, unclear: str) -> str:
     """Fill a number and its interval into the sentence for its sign."""
-    effect, low, high = (
-        row.get("difference", row.get("effect")),
-        row["low"],
-        row["high"],
-    )
+    effect = row.get("difference", row.get("effect"))
+    low, high = row["low"], row["high"]
     if not (low > 0 or high < 0):
         return unclear.format(f"{effect:+.1f}", _interval(low, high, "+"))
     text = above if effect > 0 else below

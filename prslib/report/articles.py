@@ -45,33 +45,28 @@ def profile_of(name: str) -> str:
     return REPORTED if has_parameters else EVERYWHERE
 
 
-def articles_dir() -> Path:
-    """Return ``docs/report``, or ``report`` in ``PRSLIB_FIGURES`` if that is set."""
-    if os.environ.get("PRSLIB_FIGURES"):
-        return figures_dir("report")
-    return project_root() / "docs" / "report"
-
-
 def article_file(name: str) -> Path:
-    """Return where a notebook's article is kept."""
-    return articles_dir() / f"{name}.md"
+    """Return a file in ``docs/report``, or ``report`` in ``PRSLIB_FIGURES`` if that is set."""
+    elsewhere = bool(os.environ.get("PRSLIB_FIGURES"))
+    docs = project_root() / "docs" / "report"
+    return (figures_dir("report") if elsewhere else docs) / f"{name}.md"
 
 
-def write(profile: str, name: str, folder: Path | None = None) -> Path:
+def write(profile: str, name: str) -> Path:
     """Write the article of an executed notebook; return its file."""
     import nbformat  # slow to load, and not needed to tell what is up to date
 
-    file = (folder or articles_dir()) / f"{name}.md"
+    file = article_file(name)
     notebook = nbformat.read(executed_file(profile, name), as_version=4)
-    text = article(notebook, profile, name, file.parent)
+    text = article(notebook, profile, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     return file
 
 
-def article(notebook: "NotebookNode", profile: str, name: str, folder: Path) -> str:
+def article(notebook: "NotebookNode", profile: str, name: str) -> str:
     """Return the text, tables and links to pictures of an executed notebook."""
-    saved = figures_dir(profile)
+    folder, saved = article_file(name).parent, figures_dir(profile)
     pictures = {file.read_bytes(): file for file in saved.glob(f"{name}_*.png")}
     blocks = []
     for cell in notebook.cells:

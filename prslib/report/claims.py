@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from prslib.datasets import GROUPS
-from prslib.report.statistics import SMALL, Interval, interval
+from prslib.report.statistics import SMALL, interval
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
 
@@ -40,8 +40,9 @@ COLUMNS = ["method", "trained_tasks", "last", "task", "group", "measure", "metri
 COLUMNS += ["varied", "memory", "schedule", "power", "architecture", "rho"]
 COLUMNS += ["seed", "value", "draws"]
 
-Pairs = list[tuple[str, dict, dict]]  # a name, and two places: keywords of `Scores`
-Cells = dict[tuple[str, str], np.ndarray]  # (name, metric): (seeds, 1 + draws)
+Place = dict[str, str | int]  # keywords of `Scores`
+Places = dict[str, Place]
+Cells = dict[str, np.ndarray]  # of one metric, by name: (seeds, 1 + draws)
 
 
 class Scores:
@@ -104,16 +105,25 @@ class Scores:
         standard = {key[2] for key in self.cells if key[:2] == (method, "")}
         return sorted(standard - {"end"})
 
-    def evaluate(self, cells: Callable[["Scores"], Cells]) -> tuple[Cells, int]:
+    def evaluate(
+        self, of: Callable[["Scores", str], Cells], metrics: Sequence[str]
+    ) -> tuple[dict[tuple[str, str], np.ndarray], int]:
         """Return the cells of seeds that have all, and how many dropped out as NaN."""
+
+        def cells() -> dict[tuple[str, str], np.ndarray]:
+            of_metrics = {metric: of(self, metric) for metric in metrics}
+            return {(n, m): v for m, c in of_metrics.items() for n, v in c.items()}
+
         self.seeds, self.asked, self.drawn = self.every_seed, [], False
-        cells(self)
-        run = [seed for seed in self.seeds if all(seed in cell for cell in self.asked)]
+        try:
+            cells()
+        except LookupError:  # it was not run
+            return {}, 0
         asked = self.asked
+        run = [seed for seed in self.seeds if all(seed in cell for cell in asked)]
         self.seeds = [s for s in run if not any(np.isnan(cell[s][0]) for cell in asked)]
         self.drawn = all(len(cell[s]) > 1 for cell in asked for s in self.seeds)
-        dropped = len(run) - len(self.seeds)
-        return (cells(self) if self.seeds else {}), dropped
+        return (cells() if self.seeds else {}), len(run) - len(self.seeds)
 
 
 def _setting(row: tuple) -> str:
@@ -130,7 +140,7 @@ def _setting(row: tuple) -> str:
 class Claim:
     """A claim, its place in the paper, and the numbers that decide it."""
 
-    cells: Callable[[Scores, Sequence[str]], Cells]
+    of: Callable[[Scores, str], Cells]  # a metric
     on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
     over: str = "every"  # cell, of which the weakest counts, or their "mean"
     metrics: tuple[str, ...] = METRICS
@@ -143,7 +153,8 @@ class Claim:
 
     def decide(self, scores: Scores, level: float = 0.95) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
-        whole, cells, dropped = self._of(scores, self.metrics, level)
+        cells, dropped = scores.evaluate(self.of, self.metrics)
+        whole = interval(list(cells.values()), self.over, level)
         row = vars(whole) | {"alone": whole.verdict_within(MARGINS.get(self.unit, 0))}
         row |= {"dropped": dropped, "cells": len(cells)}
         if dropped:  # those seeds were not like the others
@@ -152,137 +163,102 @@ class Claim:
         clear = [interval([values], level=level).verdict for values in cells.values()]
         row |= {"above": clear.count("holds"), "below": clear.count("does not hold")}
         several = self.over == "every" and len(cells) > 1
-        weakest = min(means, key=means.get) if several else ("", "")
+        weakest = min(means, key=means.get) if several else ()
         row["weakest"] = " ".join(filter(None, weakest))
         scored = set(self.metrics) <= set(METRICS)
         for metric in METRICS:
-            one, _, gone = self._of(scores, [metric] if scored else [], level)
-            for name in ("effect", "low", "high"):
-                row[f"{metric} {name}"] = np.nan if gone else getattr(one, name)
+            cells, dropped = scores.evaluate(self.of, [metric] if scored else [])
+            usable = [] if dropped else list(cells.values())
+            one = interval(usable, self.over, level)
+            row |= {f"{metric} {n}": getattr(one, n) for n in ("effect", "low", "high")}
         return row
 
-    def _of(
-        self, scores: Scores, metrics: Sequence[str], level: float
-    ) -> tuple[Interval, Cells, int]:
-        try:
-            cells, dropped = scores.evaluate(lambda s: self.cells(s, metrics))
-        except LookupError:  # it was not run
-            cells, dropped = {}, 0
-        return interval(list(cells.values()), self.over, level), cells, dropped
 
-
-# Places: what a claim about several looks at, a name and the keywords of `Scores`
-# for each.
-
-
-def _schedules(scores: Scores, *methods: str) -> list[tuple[str, dict]]:
-    levels = scores.levels("schedule", *methods)
-    return [
-        (f"schedule {n or 'of Table 1'}", {"setting": s}) for n, s in levels.items()
-    ]
-
-
-def _later(scores: Scores, first: str, *_others: str) -> list[tuple[str, dict]]:
-    # all methods keep the same of a first task that fits into the memory
-    return [
-        (f"after {time} tasks", {"after": time}) for time in scores.times(first)[1:]
-    ]
-
-
-def _settings(settings: dict[str, str]) -> Callable:
-    return lambda *_: [(name, {"setting": s}) for name, s in settings.items()]
-
-
-def _at(**place: str) -> Callable:
-    return lambda *_: [("", place)]
-
-
-def _in(*groups: str) -> Callable:
-    return lambda *_: [(group, {"group": group}) for group in groups]
-
-
-OVERALL = _at()
-
-
-def above(pairs: Callable[[Scores], Pairs], **fields: object) -> Claim:
+def above(pairs: dict[str, tuple[Place, Place]], **fields: object) -> Claim:
     """Return the claim that the first place scores above the second in every pair."""
 
-    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
+    def of(s: Scores, metric: str) -> Cells:
         return {
-            (name, metric): s(metric=metric, **first) - s(metric=metric, **second)
-            for name, first, second in pairs(s)
-            for metric in metrics
+            name: s(**{"metric": metric} | first) - s(**{"metric": metric} | second)
+            for name, (first, second) in pairs.items()
         }
 
-    return Claim(cells, **fields)
+    return Claim(of, **fields)
 
 
-def leads(first: str, *others: str, at: Callable = OVERALL, **fields: object) -> Claim:
+def leads(
+    first: str,
+    *others: str,
+    at: Places | Callable[..., Places] = {"": {}},  # noqa: B006
+    **fields: object,
+) -> Claim:
     """Return the claim that one method is above others in every cell that counts."""
 
-    def pairs(s: Scores) -> Pairs:
-        return [
-            (
-                " ".join(filter(None, [f"over {other}", name])),
-                place | {"method": first},
-                place | {"method": other},
+    def of(s: Scores, metric: str) -> Cells:
+        places = at(s, first, *others) if callable(at) else at
+        return {
+            f"over {other} {name}".strip(): (
+                s(first, metric, **place) - s(other, metric, **place)
             )
-            for name, place in at(s, first, *others)
+            for name, place in places.items()
             for other in others
-        ]
+        }
 
-    return above(pairs, **fields)
+    return Claim(of, **fields)
+
+
+def _schedules(scores: Scores, *methods: str) -> Places:
+    levels = scores.levels("schedule", *methods)
+    return {f"schedule {n or 'of Table 1'}": {"setting": s} for n, s in levels.items()}
+
+
+def _later(scores: Scores, first: str, *_others: str) -> Places:
+    # all methods keep the same of a first task that fits into the memory
+    return {f"after {time} tasks": {"after": time} for time in scores.times(first)[1:]}
+
+
+def _settings(settings: dict[str, str]) -> Places:
+    return {name: {"setting": setting} for name, setting in settings.items()}
 
 
 def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
     """Return the claim that one number a metric, averaged over metrics, is above 0."""
-
-    def cells(s: Scores, metrics: Sequence[str]) -> Cells:
-        return {("", metric): of(s, metric) for metric in metrics}
-
-    return Claim(cells, **{"over": "mean"} | fields)
+    return Claim(lambda s, metric: {"": of(s, metric)}, **{"over": "mean"} | fields)
 
 
 def tail(method: str, measure: str) -> Claim:
     """Return the claim that a method forgets the rare classes more, in mAP."""
-
-    def of(s: Scores, metric: str) -> np.ndarray:
-        groups = "minority", "majority"
-        lost = [s(method, metric, group, measure=measure) for group in groups]
-        return lost[0] - lost[1]
-
-    return number(of, metrics=("mAP",))
+    lost = {"method": method, "measure": measure}
+    pair = lost | {"group": "minority"}, lost | {"group": "majority"}
+    return above({"": pair}, over="mean", metrics=("mAP",))
 
 
 def small(method: str, metric: str, measure: str) -> Claim:
     """Return the claim that a method forgets small classes more, task by task."""
     setting = HALF if METHODS[method].sampler else ""
-
-    def of(s: Scores, metric: str) -> np.ndarray:
-        return -s(method, metric, measure=measure, setting=setting)
-
-    return number(of, on=(COCO,), metrics=(metric,), unit="rank correlation")
+    place = {"measure": measure, "setting": setting}
+    fields = {"on": (COCO,), "metrics": (metric,), "unit": "rank correlation"}
+    return number(lambda s, metric: -s(method, metric, **place), **fields)
 
 
 def shares(first: tuple[str, str], second: tuple[str, str], **fields: object) -> Claim:
     """Return the claim that a share of a memory, (method, name), is above another."""
-    return number(
-        lambda s, _: _share(s, *first) - _share(s, *second), **MEMORY | fields
-    )
+    pair = _share(*first), _share(*second)
+    return above({"": pair}, **{"over": "mean"} | MEMORY | fields)
 
 
-def _share(s: Scores, method: str, name: str, setting: str = "") -> np.ndarray:
-    """Return the share of a group, or a number of all classes by name."""
-    metric, group = ("memory", name) if name in GROUPS else (name, "overall")
-    return s(method, metric, group, measure="share", setting=setting)
+def _share(method: str, name: str, setting: str = "") -> Place:
+    """Return where the share of a group is, or a number of all classes by name."""
+    place = {"method": method, "measure": "share", "setting": setting}
+    return place | ({"group": name} if name in GROUPS else {"metric": name})
 
 
 def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
     """Return the claim that PRS has a higher gradient variance, in percent."""
 
     def of(s: Scores, metric: str) -> np.ndarray:
-        pair = [s(name, metric, measure="variance") for name in ("PRS", method)]
-        return 100 * (pair[0] / pair[1] - 1)
+        ours = s("PRS", metric, measure="variance")
+        return 100 * (ours / s(method, metric, measure="variance") - 1)
 
     return number(of, on=on, metrics=("gradient variance",), unit="%")
 
@@ -292,11 +268,12 @@ def steadier(method: str) -> Claim:
 
     def of(s: Scores, metric: str) -> np.ndarray:
         settings = s.levels("schedule", "PRS", method).values()
-        both = [
-            np.stack([s(name, metric, setting=setting) for setting in settings], axis=1)
-            for name in (method, "PRS")
-        ]
-        return by_seed(schedule_variance, both[0]) - by_seed(schedule_variance, both[1])
+
+        def variance(name: str) -> np.ndarray:
+            scores = [s(name, metric, setting=setting) for setting in settings]
+            return by_seed(schedule_variance, np.stack(scores, axis=1))
+
+        return variance(method) - variance("PRS")
 
     return number(of, unit="square points")
 
@@ -327,64 +304,66 @@ def _rhos(s: Scores) -> dict[float, str]:
     return {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
 
 
-def rho_steps(s: Scores) -> Pairs:
-    """Pair every rho with the next on the way from 0 to both ends."""
+def rho_steps(s: Scores, metric: str) -> Cells:
+    """Return the leads of every rho over the next on the way from 0 to both ends."""
     settings = _rhos(s)
     up = sorted(rho for rho in settings if rho >= 0)
     down = sorted((rho for rho in settings if rho <= 0), reverse=True)
-    place = {rho: {"method": "PRS", "setting": settings[rho]} for rho in settings}
-    return [
-        (f"rho {a:g} to {b:g}", place[a], place[b])
+    scores = {rho: s("PRS", metric, setting=settings[rho]) for rho in settings}
+    return {
+        f"rho {a:g} to {b:g}": scores[a] - scores[b]
         for a, b in [*pairwise(up), *pairwise(down)]
-    ]
+    }
 
 
-def rho_ends(s: Scores, metrics: Sequence[str]) -> Cells:
+def rho_ends(s: Scores, metric: str) -> Cells:
     """Return the leads of rho near 0, on average, over the lowest and the highest rho."""
     settings = _rhos(s)
     near = [setting for rho, setting in settings.items() if abs(rho) <= BALANCED]
     far = [rho for rho in (min(settings), max(settings)) if abs(rho) > BALANCED]
     if not near or not far:
         raise LookupError("no rho near 0, or none far from it")
+    mean = np.mean([s("PRS", metric, setting=setting) for setting in near], axis=0)
     return {
-        (f"over rho {rho:g}", metric): (
-            np.mean([s("PRS", metric, setting=setting) for setting in near], axis=0)
-            - s("PRS", metric, setting=settings[rho])
-        )
+        f"over rho {rho:g}": mean - s("PRS", metric, setting=settings[rho])
         for rho in far
-        for metric in metrics
     }
 
 
-def same_memory(s: Scores, metrics: Sequence[str]) -> Cells:
+def same_memory(s: Scores, _metric: str) -> Cells:
     """Return how far inside `ALIKE` the memories of CRS and of PRS with rho 1 differ."""
-    gap = _share(s, "PRS", "to stream", "rho=1") - _share(s, "CRS", "to stream")
-    sides = {"no more": ALIKE - gap, "no less": ALIKE + gap}
-    return {(name, metric): sides[name] for metric in metrics for name in sides}
+    gap = s(**_share("PRS", "to stream", "rho=1")) - s(**_share("CRS", "to stream"))
+    return {"no more": ALIKE - gap, "no less": ALIKE + gap}
 
 
 def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
     """Return the claim that the plain network is above both attention nets."""
     plain = {"method": method, "setting": setting}
     others = {name: plain | {"setting": net} for name, net in ATTENTION.items()}
-    pairs = [(f"over {name}", plain, place) for name, place in others.items()]
-    return above(lambda _: pairs, on=on)
+    return above({f"over {name}": (plain, net) for name, net in others.items()}, on=on)
 
 
 def harder_when_balanced(networks: dict[str, str]) -> Claim:
     """Claim that Multitask is above its balanced score on the other test set."""
     place = {"method": "Multitask"}
-    pairs = [
-        (name, place | {"setting": f"{net};test_set"}, place | {"setting": net})
+    pairs = {
+        name: (place | {"setting": f"{net};test_set"}, place | {"setting": net})
         for name, net in networks.items()
-    ]
-    return above(lambda _: pairs)
+    }
+    return above(pairs)
 
 
 def above_floor() -> Claim:
     """Return the claim that all other methods are above Finetune."""
     floor, others = {"method": "Finetune"}, (*ALL[1:], "PRS")
-    return above(lambda _: [(f"of {name}", {"method": name}, floor) for name in others])
+    return above({f"of {name}": ({"method": name}, floor) for name in others})
+
+
+def ewc_frozen() -> Claim:
+    """Return the claim that EWC gains from frozen stages."""
+    free = {"method": "EWC", "setting": "pretrained_stages"}
+    frozen = free | {"setting": "frozen_stages;pretrained_stages"}
+    return above({"": (frozen, free)}, on=(COCO,))
 
 
 def _head_and_tail(s: Scores, metric: str) -> np.ndarray:
@@ -413,28 +392,24 @@ def _flattens(s: Scores, metric: str) -> np.ndarray:
 
 
 def _separates(s: Scores, metric: str) -> np.ndarray:
-    pair = [s(name, metric, "minority", measure="features") for name in ("PRS", "CRS")]
-    return pair[0] - pair[1]
-
-
-def _freezing(s: Scores) -> Pairs:
-    place = {"method": "EWC", "setting": "pretrained_stages"}
-    return [("", place | {"setting": "frozen_stages;pretrained_stages"}, place)]
+    place = {"metric": metric, "group": "minority", "measure": "features"}
+    return s("PRS", **place) - s("CRS", **place)
 
 
 MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
 LABELS = {"metrics": ("memory",), "unit": "points of the labels"}
 ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
 MEMORIES = {"half memory": HALF, "whole memory": "", "one and a half memory": MORE}
-TAIL = {"at": _in("moderate", "minority")}
-SMALLEST = {"at": _at(task="3"), "on": (NUS,)}
+TAIL = {"at": {group: {"group": group} for group in ("moderate", "minority")}}
+MAJORITY = {"at": {"majority": {"group": "majority"}}}
+SMALLEST = {"at": {"": {"task": "3"}}, "on": (NUS,)}
 NETWORKS = {"at": _settings({"plain net": ""} | ATTENTION), "on": (COCO,)}
 IMBALANCED = {"setting": "test_set", "power": "0.5"}
-UNBALANCED = {"at": _at(**IMBALANCED), "on": (COCO,)}
-UNBALANCED_MAJORITY = {"at": _at(**IMBALANCED, group="majority"), "on": (COCO,)}
-WITH_AC = {"at": _at(setting=ATTENTION["Attention Consistency"]), "on": (COCO,)}
-WHOLE_TEST_SET = ACCURACY | {"at": _at(task="all")}
-AFTER_FOUR = ACCURACY | {"at": _at(task="all", after=4)}
+UNBALANCED = {"at": {"": IMBALANCED}, "on": (COCO,)}
+UNBALANCED_MAJORITY = {"at": {"": IMBALANCED | {"group": "majority"}}, "on": (COCO,)}
+WITH_AC = {"at": _settings({"": ATTENTION["Attention Consistency"]}), "on": (COCO,)}
+WHOLE_TEST_SET = ACCURACY | {"at": {"": {"task": "all"}}}
+AFTER_FOUR = ACCURACY | {"at": {"": {"task": "all", "after": 4}}}
 NEAREST = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST)}
 
 _CLAIMS: dict[str, Claim] = {
@@ -453,7 +428,7 @@ _CLAIMS: dict[str, Claim] = {
     "crs_follows": shares(("CRS", "to equal"), ("CRS", "to stream"), on=(COCO, NUS)),
     "crs_head": shares(("CRS", "majority"), ("CRS", "minority")),
     "largest_fifth": number(
-        lambda s, _: _share(s, "CRS", "largest fifth of stream") - 50, **LABELS
+        lambda s, _: s(**_share("CRS", "largest fifth of stream")) - 50, **LABELS
     ),
     "largest_fifth_memory": shares(("CRS", "largest fifth"), ("PRS", "largest fifth")),
     "rho_one": Claim(same_memory, **MEMORY),
@@ -466,10 +441,10 @@ _CLAIMS: dict[str, Claim] = {
     "above_gss": leads("PRS", "GSS"),
     "above_exstream": leads("PRS", "ExStream"),
     "lower_bound": above_floor(),
-    "ewc_frozen": above(_freezing, on=(COCO,)),
+    "ewc_frozen": ewc_frozen(),
     "upper_bound": leads("Multitask", "PRS"),
-    "majority": leads("PRS", "EWC", "GSS", "ExStream", at=_in("majority")),
-    "crs_majority": leads("CRS", "PRS", at=_in("majority"), over="mean"),
+    "majority": leads("PRS", "EWC", "GSS", "ExStream", **MAJORITY),
+    "crs_majority": leads("CRS", "PRS", **MAJORITY, over="mean"),
     "crs_sacrifices": leads("PRS", "CRS", **TAIL),
     "best_on_tail": leads("PRS", *ALL, **TAIL),
     "head_and_tail": number(_head_and_tail),
@@ -485,7 +460,7 @@ _CLAIMS: dict[str, Claim] = {
     "memory_jump": number(_grows, on=(NUS,)),
     "memory_flattens": number(_flattens, on=(NUS,)),
     "rho_ends": Claim(rho_ends, on=(COCO,)),
-    "rho_declines": above(rho_steps, on=(COCO,)),
+    "rho_declines": Claim(rho_steps, on=(COCO,)),
     "features": number(_separates, **NEAREST),
     "variance_crs": varied("CRS"),
     "variance_gss": varied("GSS"),

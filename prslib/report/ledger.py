@@ -220,11 +220,9 @@ def _describe(row: dict) -> dict:
     if row["alone"] == "not run":
         words["effect"] = ""
     for metric in METRICS:
-        effect, low, high = (
-            row[f"{metric} {end}"] for end in ("effect", "low", "high")
-        )
-        alone = f"{effect:+.1f} [{low:+.1f}, {high:+.1f}]"
-        words[metric] = "" if np.isnan(effect) else alone
+        ends = [row[f"{metric} {end}"] for end in ("effect", "low", "high")]
+        alone = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*ends)
+        words[metric] = "" if np.isnan(ends[0]) else alone
     return words
 
 

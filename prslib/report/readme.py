@@ -286,8 +286,8 @@ def files() -> list[Path]:
     return [*pages, *sorted(root.glob("docs/**/*.md"))]
 
 
-def renewed() -> dict[Path, str]:
-    """Return the files of `files` with all of `WRITTEN` between their markers."""
+def stale() -> dict[Path, str]:
+    """Return the files that differ from `WRITTEN` between their markers, and their texts."""
     texts = {file: file.read_text(encoding="utf-8") for file in files()}
     blocks = {name for text in texts.values() for _, name, _ in BLOCK.findall(text)}
     if wrong := sorted(blocks ^ WRITTEN.keys()):
@@ -298,19 +298,11 @@ def renewed() -> dict[Path, str]:
         )
     written = {name: write() for name, write in WRITTEN.items()}
     fill = lambda block: f"{block[1]}{written[block[2]]}\n{block[3]}"  # noqa: E731
-    return {file: BLOCK.sub(fill, text) for file, text in texts.items()}
+    renewed = {file: BLOCK.sub(fill, text) for file, text in texts.items()}
+    return {file: text for file, text in renewed.items() if text != texts[file]}
 
 
 def renew() -> None:
-    """Write `renewed`; on an error nothing."""
-    for file, text in renewed().items():
+    """Write the files of `stale`; on an error nothing."""
+    for file, text in stale().items():
         file.write_text(text, encoding="utf-8")
-
-
-def stale() -> list[str]:
-    """Name the files that `renew` would change."""
-    return [
-        str(file.relative_to(project_root()))
-        for file, text in renewed().items()
-        if file.read_text(encoding="utf-8") != text
-    ]

@@ -66,9 +66,8 @@ def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
     looks = {}
     for name in in_order(methods):
-        height = 4 if name == OURS else 3
-        looks[name] = {"color": COLOURS[name], "marker": MARKERS[name]}
-        looks[name]["zorder"] = height
+        look = {"color": COLOURS[name], "marker": MARKERS[name]}
+        looks[name] = look | {"zorder": 4 if name == OURS else 3}
     return looks
 
 
@@ -76,7 +75,7 @@ def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict
     """Return colour and marker of what is no method."""
     if len(names) > len(colours):
         raise ValueError(f"expected at most {len(colours)} settings, got {len(names)}")
-    looks = zip(names, colours, "osD^v"[: len(colours)], strict=False)
+    looks = zip(names, colours, "osD^v", strict=False)
     return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
 
 

@@ -22,8 +22,7 @@ def settings_of(profile: str, topic: str) -> Settings:
 
 def runs_of(profile: str, topic: str) -> list[RunConfig]:
     """Return the runs of a topic under a profile."""
-    module = import_module(f"prslib.report.{topic}")
-    return module.runs(module.Settings.of(profile))
+    return import_module(f"prslib.report.{topic}").runs(settings_of(profile, topic))
 
 
 def device_of(profile: str, topic: str) -> str:

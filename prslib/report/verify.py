@@ -3,7 +3,6 @@
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Sequence
 from io import BytesIO, StringIO
 from pathlib import Path
 
@@ -15,9 +14,7 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.paths import figures_dir, known_notebooks, project_root
 from prslib.report import articles, readme
-from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.ledger import corrected
-from prslib.report.tables import METRICS, final, scores_of
+from prslib.report.tables import final, scores_of
 from prslib.report.topics import runs_of
 from prslib.training import versions
 from prslib.training.config import Run, RunConfig
@@ -33,7 +30,7 @@ LIMIT = 2.0  # points, root mean square: as far as other versions may move a run
 
 
 def verify(profile: str) -> tuple[list[str], bool]:
-    """Check tables, runs, claims and README; the last line sums up."""
+    """Check tables, articles, runs and README; the last line sums up."""
     drawn = figures_dir(profile)
     committed = _committed(f"figures/{profile}", ".csv")
     texts = committed or {file.stem: file.read_text() for file in drawn.glob("*.csv")}
@@ -52,10 +49,9 @@ def verify(profile: str) -> tuple[list[str], bool]:
         runs = run_all(configs, Store(folder))
     for run in runs:
         faults += run_faults(run, tables, LIMIT if other else 0.0)
-    if "ledger_claims" in tables:
-        faults += claim_faults(tables)
     if profile == readme.REPORTED:
-        faults += [f"{name}: `prslib readme` changes it" for name in readme.stale()]
+        names = [file.relative_to(project_root()) for file in readme.stale()]
+        faults += [f"{name}: `prslib readme` changes it" for name in names]
     lines += [f"- {fault}" for fault in faults]
     checked = f"{len(runs)} runs trained anew and {len(committed)} tables"
     verdict = f"{len(faults)} faults" if faults else "all as committed"
@@ -104,45 +100,12 @@ def run_faults(run: Run, tables: dict[str, pd.DataFrame], allowed: float) -> lis
             continue
         keys = [key for key in (*KEYS, *CELL) if key in table and key in rows]
         both = rows.merge(table, on=keys, suffixes=("", "_then"))
-        gaps = _as_saved(both["value"]) - both["value_then"]
+        values = both["value"].map("{:.6g}".format).astype(float)  # as saved
+        gaps = values - both["value_then"]
         compared += len(both)
         if len(both) and np.sqrt((gaps**2).mean()) > allowed:
             faults.append(f"{label}: up to {gaps.abs().max():.3g} points from {name}")
     return faults if compared else [f"{label}: no table has its scores"]
-
-
-def claim_faults(tables: dict[str, pd.DataFrame]) -> list[str]:
-    """Decide the claims again from the tables, and say which come out otherwise."""
-    decided = tables["ledger_claims"]
-    again = corrected(decided, decided["level"].iloc[0])
-    faults = [
-        f"claim {row.claim} on {row.dataset}: {row.verdict}, decided again {new}"
-        for row, new in zip(decided.itertuples(), again, strict=True)
-        if row.verdict != new
-    ]
-    for row in decided.itertuples():
-        table = tables.get(f"main_results_groups_{row.dataset}")
-        effect = None if table is None else _effect(table, CLAIMS[row.claim])
-        if effect is not None and abs(effect - row.effect) > 0.001:
-            head = f"claim {row.claim} on {row.dataset}: {row.effect:.3f}"
-            faults.append(f"{head}, from its scores {effect:.3f}")
-    return faults
-
-
-def _effect(table: pd.DataFrame, claim: Claim) -> float | None:
-    """Compute a claim's effect from scores of Table 1, None if it is about others."""
-    # its setting, in the shape of observations
-    usual = {"varied": "", "memory": 1.0, "power": "own", "architecture": ""}
-    usual |= {"last": True, "trained_tasks": 0, "task": "seen"}
-    scores = Scores(table[table["metric"].isin(METRICS)].assign(**usual))
-    try:
-        cells, _ = scores.evaluate(lambda scores: claim.cells(scores, METRICS))
-    except LookupError:  # other runs
-        return None
-    means = [values[:, 0].mean() for values in cells.values()]
-    if not means:  # about classes or orders, which Table 1 does not have
-        return None
-    return np.mean(means) if claim.over == "mean" else min(means)
 
 
 def _rows(run: Run) -> pd.DataFrame:
@@ -153,10 +116,6 @@ def _rows(run: Run) -> pd.DataFrame:
     whole = whole.assign(measure="score", value=100 * whole["value"])
     rows = pd.concat([rows, whole], ignore_index=True)
     return rows.assign(seed=rows["seed"].astype(int))
-
-
-def _as_saved(values: Sequence[float]) -> np.ndarray:
-    return np.array([float(f"{value:.6g}") for value in values])
 
 
 def _table(text: str) -> pd.DataFrame:

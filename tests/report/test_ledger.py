@@ -6,8 +6,9 @@ import pytest
 from fake_runs import fake_run, with_variance
 
 from prslib.experiments.store import Store
+from prslib.paths import project_root
 from prslib.report import ledger, topics
-from prslib.report.claims import CLAIMS
+from prslib.report.claims import CLAIMS, Scores
 from prslib.report.observations import observe, published_observations, settings_of
 from prslib.report.statistics import DECIDING, VERDICTS
 from prslib.training.grids import configs
@@ -329,6 +330,30 @@ def test_holm_takes_verdicts_back():
     )
     verdicts = ["undecided", "holds", "no difference"]
     assert ledger.corrected(rows, 0.95).tolist() == verdicts
+
+
+def test_the_committed_claims_come_out_as_committed():
+    """From the committed scores of Table 1, and Holm's correction from all rows."""
+    folder = project_root() / "figures" / "seeds"
+    decided = pd.read_csv(folder / "ledger_claims.csv")
+    again = ledger.corrected(decided, decided["level"].iloc[0])
+    assert again.tolist() == decided["verdict"].tolist()
+    usual = {"varied": "", "memory": 1.0, "power": "own", "architecture": ""}
+    usual |= {"last": True, "trained_tasks": 0, "task": "seen"}
+    compared = 0
+    for dataset, claims in decided.groupby("dataset"):
+        file = folder / f"main_results_groups_{dataset}.csv"
+        if not file.is_file():
+            continue
+        table = pd.read_csv(file, keep_default_na=False, na_values=["nan"])
+        table["rho"] = pd.to_numeric(table["rho"])
+        scores = Scores(table.assign(**usual))
+        for row in claims.to_dict("records"):
+            new = CLAIMS[row["claim"]].decide(scores)
+            if new["alone"] != "not run":
+                assert new["effect"] == pytest.approx(row["effect"], abs=0.001)
+                compared += 1
+    assert compared > 20
 
 
 def test_real_images_are_counted_first_and_apart():

@@ -1,16 +1,9 @@
-from io import StringIO
-
 import numpy as np
-import pandas as pd
 import pytest
 from fake_runs import fake_run
 
 from prslib.cli import main
-from prslib.paths import project_root
 from prslib.report import verify
-from prslib.report.claims import CLAIMS
-from prslib.report.ledger import decide
-from prslib.report.observations import observe
 from prslib.report.tables import final, scores_of
 from prslib.training import versions
 from prslib.training.grids import configs
@@ -37,10 +30,7 @@ def profile(tmp_path, monkeypatch):
     """A profile whose committed tables are the drawn ones, with runs that repeat them."""
     rows = final(scores_of([made(config) for config in CONFIGS]))
     rows = rows[rows["measure"] == "score"]
-    observations = observe([made(config) for config in CONFIGS], CONFIGS)
-    claims = decide(observations, claims={"above_crs": CLAIMS["above_crs"]})
-    claims = claims[claims["dataset"] == DATASET].assign(level=0.95)
-    tables = {TABLE: text(rows), "ledger_claims": text(claims)}
+    tables = {TABLE: text(rows)}
     committed = {"figures/smoke": tables, "docs/report": {}}
     tables["ledger_versions"] = versions().to_csv(index=False)
     folder = tmp_path / "smoke"
@@ -58,7 +48,7 @@ def test_the_same_is_said_in_one_sentence(profile, capsys):
     assert main(["verify", "--profile", "smoke"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("torch ") and "; processor " in said[0]
-    assert said[-1] == "Of 2 runs trained anew and 3 tables: all as committed."
+    assert said[-1] == "Of 2 runs trained anew and 2 tables: all as committed."
 
 
 def faults():
@@ -100,26 +90,8 @@ def test_a_table_without_schedules_has_them_as_text():
     assert schedule == ""
 
 
-def test_claims_are_decided_again_from_the_tables(profile):
-    _, tables = profile
-    claims = pd.read_csv(StringIO(tables["ledger_claims"]))
-    tables["ledger_claims"] = text(claims.assign(verdict="undecided"))
-    again = "claim above_crs on digits70tiny: undecided, decided again holds"
-    assert again in faults()
-    tables["ledger_claims"] = text(claims.assign(effect=15.0))
-    assert "15.000, from its scores 5.000" in faults()
-
-
 def test_every_method_and_every_data_set_is_trained():
     chosen = verify.chosen("seeds")
     every = [c for name in verify.TRAINED for c in verify.runs_of("seeds", name)]
     assert {c.method for c in chosen} == {c.method for c in every}
     assert {c.dataset for c in chosen} == {c.dataset for c in every}
-
-
-def test_the_committed_claims_of_the_readme_come_out_as_committed():
-    folder = project_root() / "figures" / "seeds"
-    texts = {file.stem: file.read_text() for file in folder.glob("*.csv")}
-    tables = {name: verify._table(text) for name, text in texts.items()}
-    assert "ledger_claims" in tables
-    assert verify.claim_faults(tables) == []
