@@ -42,6 +42,7 @@ COLUMNS += ["seed", "value", "draws"]
 
 Place = dict[str, str | int]  # keywords of `Scores`
 Places = dict[str, Place]
+ANYWHERE: Places = {"": {}}
 Cells = dict[str, np.ndarray]  # of one metric, by name: (seeds, 1 + draws)
 
 
@@ -189,7 +190,7 @@ def above(pairs: dict[str, tuple[Place, Place]], **fields: object) -> Claim:
 def leads(
     first: str,
     *others: str,
-    at: Places | Callable[..., Places] = {"": {}},  # noqa: B006
+    at: Places | Callable[..., Places] = ANYWHERE,
     **fields: object,
 ) -> Claim:
     """Return the claim that one method is above others in every cell that counts."""
