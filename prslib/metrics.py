@@ -257,6 +257,15 @@ def _class_scores(
     return dict(zip(CLASS_METRICS, absent_as_nan, strict=True))
 
 
+def group_values(
+    per_class: Sequence[ArrayLike], pooled: Sequence[ArrayLike], area: ArrayLike
+) -> np.ndarray:
+    """Stack `GROUP_METRICS` of two pairs of precision and recall, and the mAP."""
+    f1 = harmonic_mean(*per_class)
+    pooled_f1 = harmonic_mean(*pooled)
+    return np.stack([*per_class, f1, *pooled, pooled_f1, area])
+
+
 def group_scores(
     counts: np.ndarray, precision_area: np.ndarray, members: dict[str, np.ndarray]
 ) -> list[tuple[str, str, float]]:
@@ -273,15 +282,7 @@ def group_scores(
         ]
         pooled = [ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
         area = precision_area[..., used].sum(-1) / classes
-        values = np.stack(
-            [
-                *per_class,
-                harmonic_mean(*per_class),
-                *pooled,
-                harmonic_mean(*pooled),
-                area,
-            ]
-        )
+        values = group_values(per_class, pooled, area)
         values[...] = values if used.any() else np.nan
         rows += [
             (group, *pair) for pair in zip(GROUP_METRICS, values.tolist(), strict=True)

@@ -11,7 +11,7 @@ from prslib.metrics import (
     THRESHOLD,
     checked,
     group_scores,
-    harmonic_mean,
+    group_values,
     members_of_groups,
     ratio,
 )
@@ -182,12 +182,12 @@ def _class_draws(
     positives: np.ndarray,
     weights: np.ndarray,
     pooled_precision: float,
-) -> list[np.ndarray]:
+) -> np.ndarray:
     """Return `GROUP_METRICS` of some classes under weights (draws, classes)."""
     total = weights.sum(axis=1)
     mean = [weights @ values / total for values in (precision, recall, area)]
     hits = recall * positives
-    predicted = hits / np.where(precision > 0, precision, 1)
+    predicted = ratio(hits, precision)
     # alarms of classes without a hit, which only the group's precision shows
     false = 0.0
     if pooled_precision > 0:
@@ -197,10 +197,4 @@ def _class_draws(
         ratio(weights @ hits, weights @ predicted + scale * false),
         ratio(weights @ hits, weights @ positives),
     ]
-    return [
-        *mean[:2],
-        harmonic_mean(*mean[:2]),
-        *pooled,
-        harmonic_mean(*pooled),
-        mean[2],
-    ]
+    return group_values(mean[:2], pooled, mean[2])

@@ -23,11 +23,13 @@ PER_CLASS = 100  # images of each class in the balanced test set
 
 def read_annotations(folder: Path) -> Corpus:
     """Read the annotated images of both instances files of COCO; Sec. 4.1."""
-    train, test = (_read_half(folder, half) for half in HALVES)
+    files = [folder / FILE.format(half) for half in HALVES]
+    train, test = map(_read_half, files, HALVES)
     if np.isin(train.key, test.key).any() or train.names != test.names:
         raise ValueError(
-            f"expected no image twice and the same categories in {folder / FILE} of "
-            f"{' and '.join(HALVES)}, got others; download the annotations again"
+            "expected no image twice and the same categories in "
+            f"{' and '.join(map(str, files))}, got others; download the annotations "
+            "again"
         )
     columns = {
         name: np.concatenate([getattr(train, name), getattr(test, name)])
@@ -37,8 +39,7 @@ def read_annotations(folder: Path) -> Corpus:
     return corpus.keep(corpus.labels.any(axis=1), "without annotation")
 
 
-def _read_half(folder: Path, half: str) -> Corpus:
-    file = folder / FILE.format(half)
+def _read_half(file: Path, half: str) -> Corpus:
     if not file.is_file():
         raise FileNotFoundError(
             f"expected COCO's annotations in {file}, got none; --annotations names the "

@@ -359,7 +359,7 @@ BAD = {
         annotations(
             "val", lambda content: content["categories"][0].update(name="pear")
         ),
-        "the same categories in .* of train2014 and val2014, got others; download",
+        r"the same categories in .*_train2014.json and .*_val2014.json, got others; download",
     ),
     "id of nobody": (
         change_ids("train", 1, [3, 4, 4000]),
