@@ -235,7 +235,8 @@ def sampler_table() -> str:
     rows = []
     for name, (keeps, contestant) in KEEPS.items():
         row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": keeps}
-        row["µs a sample"] = f"{1e6 / rates[CONTESTANTS[contestant][0]]:.2g}"
+        time = 1e6 / rates[CONTESTANTS[contestant][0]]
+        row["µs a sample"] = f"{float(f'{time:.2g}'):g}"  # two digits, not 5.5e+02
         row |= {" ".join(key): f"{means[name, *key]:.1f}" for key in columns}
         rows.append(row)
     return as_markdown(pd.DataFrame(rows))
