@@ -28,7 +28,7 @@
 # digits, in seven colours that no stream has; there are five trainings, and each seed takes its
 # own. With *frozen* all layers but the head stay as they began. `turned digits`, in the seeds
 # profile, were trained on the same scenes with every digit turned by a quarter, so that the
-# stream's shapes are new to them. All are part of the package; `python -m prslib pretrain` trains
+# stream's shapes are new to them. All are part of the package; `studies/pretrain.py` trains
 # them again. The paper profile compares random weights with ImageNet's, on COCOseq.
 #
 # The paper freezes the network of EWC up to its last layer, as it works poorly otherwise. Here EWC

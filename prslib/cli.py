@@ -7,14 +7,12 @@ from argparse import ArgumentParser
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 
 import prslib
 from prslib import conformance
 from prslib.checks import expected, naming_extra, one_of, whole
 from prslib.datasets import prepare
-from prslib.models.weights import EMBEDDED
 from prslib.paths import known_notebooks, known_profiles, project_root
 from prslib.report.build import execute, stale
 from prslib.training import round_alike
@@ -42,8 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         "prslib",
-        description="Train what is missing, draw the report, and look after its runs, "
-        "data and weights.",
+        description="Train what is missing, draw the report, and look after its runs "
+        "and data.",
         epilog="example: prslib figures rho_sweep --profile smoke",
     )
     parser.add_argument(
@@ -105,10 +103,6 @@ def _parser() -> ArgumentParser:
         command.add_argument(
             "--profile", default="quick", help="a folder in params/ (%(default)s)"
         )
-    pretrain = add("pretrain", write_weights)
-    pretrain.add_argument(
-        "name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}"
-    )
     prepare.add_command(commands)
     conform = add("conformance", find_departures, "data")
     default = "prslib.samplers:PRS"
@@ -241,29 +235,6 @@ def verify_results(options: argparse.Namespace) -> int:
     lines, within = verify(options.profile)
     print("\n".join(lines))
     return 0 if within else 1
-
-
-def write_weights(options: argparse.Namespace) -> None:
-    """Learn again the weights that the small network can begin with.
-
-    Train the small network on scenes that no stream has, and store its weights in
-    prslib/models/embedded; about a minute each. Another version of PyTorch may give
-    other last digits; runs from these weights are other runs then.
-
-    Example: prslib pretrain digits-0
-    """
-    if unknown := [name for name in options.name if name not in EMBEDDED]:
-        raise ValueError(
-            f"unknown weights {unknown[0]!r}; known: {', '.join(EMBEDDED)}"
-        )
-    import torch
-    from tqdm import tqdm
-
-    from prslib.report.pretraining import embed
-
-    torch.set_num_threads(1)
-    for name in options.name or EMBEDDED:
-        print(embed(name, partial(tqdm, desc=name, unit="step")))
 
 
 def find_departures(options: argparse.Namespace) -> int:

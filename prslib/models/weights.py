@@ -17,7 +17,7 @@ NONE = "none"
 DIGEST = re.compile(r"-([0-9a-f]{8,})\.")
 # several pretrainings, one a seed in turn
 IN_TURN = {"digits": tuple(f"digits-{i}" for i in range(5))}
-EMBEDDED = {  # weights of the convnet, written by `python -m prslib pretrain`
+EMBEDDED = {  # weights of the convnet, made by studies/pretrain.py
     name: PACKAGE / "models" / "embedded" / f"convnet_{name}.pth"
     for name in (*IN_TURN["digits"], "turned_digits")
 }
@@ -125,7 +125,7 @@ def check_zip(path: Path) -> None:
 
 
 def _unpack(value: object) -> "Tensor":
-    """Return a tensor of real, finite numbers, also one that `packed` has rounded."""
+    """Return a tensor of real, finite numbers, of int8 with a scale a channel, too."""
     import torch
 
     factors = value if isinstance(value, tuple) and len(value) == 2 else (value,)
@@ -139,17 +139,6 @@ def _unpack(value: object) -> "Tensor":
                 continue
         raise ValueError(f"a value of {kind}, or one that is not finite")
     return factors[0] if len(factors) == 1 else factors[0] * factors[1]
-
-
-def packed(state: dict[str, "Tensor"]) -> dict:
-    """Round weights to int8 with a scale a channel; vectors stay as they are."""
-    small = {}
-    for name, value in state.items():
-        if value.dim() > 1:
-            scale = value.abs().amax(tuple(range(1, value.dim())), keepdim=True) / 127
-            value = (value / scale).round().char(), scale
-        small[name] = value
-    return small
 
 
 def published_file(name: str, weights: str) -> Path:

@@ -1,27 +1,20 @@
-"""Compare methods by the weights that the network starts from, and train the embedded weights."""
+"""Compare methods by the weights that the network starts from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from prslib.datasets import load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
-from prslib.models.weights import EMBEDDED, NONE, packed
+from prslib.models.weights import NONE
 from prslib.report import ledger, notebook
 from prslib.report.notebook import several
 from prslib.report.observations import observe
 from prslib.report.tables import beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs_of, paired
-
-# the training of the embedded weights
-IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
-PRETRAINING_SEED = 20090363
-TRAINING = {"optimizer": "adam", "learning_rate": 0.002, "clip_value": 5.0}
-TRAINING |= {"loss": "multilabel_soft_margin"}
 
 
 @dataclass(frozen=True)
@@ -140,37 +133,3 @@ def example_scenes(
 
 def _names(class_names: Sequence[str], labels: np.ndarray) -> list[str]:
     return [", ".join(np.array(class_names)[row]) for row in labels.astype(bool)]
-
-
-def pretrain(name: str, images: int = IMAGES, seen: Callable = iter) -> dict:
-    """Train the small network on scenes and return its state; "digits-3" has a seed of its own."""
-    # The same PyTorch gives the same bytes on every x86-64 processor. ``seen`` wraps
-    # the batches.
-    import torch
-
-    from prslib.models.networks import make_model
-    from prslib.training import round_alike
-    from prslib.training.learner import Learner
-
-    round_alike()
-    scenes_name, _, number = name.partition("-")
-    seed = PRETRAINING_SEED + int(number or 0)
-    rng = np.random.default_rng(seed)
-    scenes, labels = draw_scenes(scenes_name, images, rng)
-    network = make_model(
-        "convnet", scenes.shape[1:], labels.shape[1], seed=seed, weights=NONE
-    )
-    orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
-    batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
-    pixels, targets = torch.from_numpy(scenes), torch.from_numpy(labels).float()
-    Learner(network, **TRAINING).fit(pixels, targets, seen(batches))
-    return network.state_dict()
-
-
-def embed(name: str, seen: Callable = iter) -> Path:
-    """Train weights and write them where runs look for them; other bytes mean other hashes."""
-    import torch
-
-    EMBEDDED[name].parent.mkdir(exist_ok=True)
-    torch.save(packed(pretrain(name, seen=seen)), EMBEDDED[name])
-    return EMBEDDED[name]

@@ -10,12 +10,11 @@ import torch
 from fake_runs import fake_run
 from sklearn.metrics import average_precision_score
 
-from prslib.cli import main
 from prslib.datasets import load_dataset
 from prslib.datasets import scenes as glyphs
 from prslib.datasets.scenes import CLASS_NAMES, OTHER_COLOURS, TURNS, draw_scenes
 from prslib.models.networks import make_model
-from prslib.models.weights import EMBEDDED, IN_TURN, NONE, packed, read_state
+from prslib.models.weights import EMBEDDED, IN_TURN, NONE, read_state
 from prslib.report import pretraining
 from prslib.report.claims import CLAIMS
 from prslib.report.tables import average, seed_gaps
@@ -97,21 +96,6 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     assert max(precision.values()) < 0.6
 
 
-def test_pretraining_gives_the_same_bytes_and_learns():
-    first, second = (pretraining.pretrain("digits-0", images=100) for _ in range(2))
-    other = pretraining.pretrain("digits-1", images=100)
-    seed = pretraining.PRETRAINING_SEED
-    untrained = make_model("convnet", SHAPE, len(CLASS_NAMES), seed=seed).state_dict()
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
-    weight = "stages.0.0.weight"
-    for state in (untrained, other):
-        assert not torch.equal(first[weight], state[weight])
-    assert first.keys() == embedded("digits-0").keys()
-    small, scale = packed(first)[weight]
-    assert small.dtype == torch.int8 and scale.shape == (16, 1, 1, 1)
-    assert ((small * scale - first[weight]).abs() <= 0.501 * scale).all()
-
-
 @pytest.mark.parametrize("dataset", ["digits70seq", "digits49tiny"])
 def test_stand_ins_for_photographs_begin_with_learned_weights(dataset):
     plain = RunConfig(dataset=dataset)
@@ -163,20 +147,6 @@ def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
     torch.save({}, copy)
     monkeypatch.setitem(EMBEDDED, "digits-0", copy)
     assert config.hash != before
-
-
-def test_the_command_writes_what_runs_begin_with(monkeypatch, tmp_path, capsys):
-    quick = partial(pretraining.pretrain, images=40)
-    monkeypatch.setattr(pretraining, "pretrain", quick)
-    monkeypatch.setitem(EMBEDDED, "digits-0", tmp_path / "new" / "digits.pth")
-    assert main(["pretrain", "digits-0"]) == 0
-    assert str(tmp_path) in capsys.readouterr().out
-    first = make_model("convnet", SHAPE, 70, seed=0, weights="digits").stages[0][0]
-    assert torch.equal(first.weight, embedded("digits-0")["stages.0.0.weight"])
-    assert main(["pretrain", "letters"]) == 1
-    assert "known: digits-0, digits-1, " in capsys.readouterr().err
-    with pytest.raises(ValueError, match=r"\d+ tensors of convnet, but 1 are missing"):
-        make_model("convnet", (28, 28, 1), 10, seed=0, weights="digits")
 
 
 # the report

@@ -1,0 +1,78 @@
+"""Train again the weights that the small network can begin with.
+
+Run ``python studies/pretrain.py`` for all, or ``python studies/pretrain.py digits-0``.
+It trains the small network on scenes that no stream has, and stores its weights in
+prslib/models/embedded; about a minute each. The same PyTorch gives the same bytes on
+every x86-64 processor. Another version may give other last digits; runs from these
+weights are other runs then.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tqdm import tqdm
+
+from prslib.datasets.scenes import draw_scenes
+from prslib.models.networks import make_model
+from prslib.models.weights import EMBEDDED, NONE
+from prslib.training import round_alike
+from prslib.training.learner import Learner
+
+IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
+SEED = 20090363
+TRAINING = {
+    "optimizer": "adam",
+    "learning_rate": 0.002,
+    "clip_value": 5.0,
+    "loss": "multilabel_soft_margin",
+}
+
+
+def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
+    """Train the small network on scenes and return its state; "digits-3" has a seed of its own."""
+    round_alike()
+    scenes_name, _, number = name.partition("-")
+    seed = SEED + int(number or 0)
+    rng = np.random.default_rng(seed)
+    scenes, labels = draw_scenes(scenes_name, images, rng)
+    network = make_model(
+        "convnet", scenes.shape[1:], labels.shape[1], seed=seed, weights=NONE
+    )
+    orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
+    batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
+    pixels, targets = torch.from_numpy(scenes), torch.from_numpy(labels).float()
+    steps = tqdm(batches, desc=name, unit="step")
+    Learner(network, **TRAINING).fit(pixels, targets, steps)
+    return network.state_dict()
+
+
+def packed(state: dict[str, torch.Tensor]) -> dict:
+    """Round weights to int8 with a scale a channel; vectors stay as they are."""
+    small = {}
+    for name, value in state.items():
+        if value.dim() > 1:
+            scale = value.abs().amax(tuple(range(1, value.dim())), keepdim=True) / 127
+            value = (value / scale).round().char(), scale
+        small[name] = value
+    return small
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "name", nargs="*", help=f"by default all: {', '.join(EMBEDDED)}"
+    )
+    torch.set_num_threads(1)
+    for name in parser.parse_args().name or EMBEDDED:
+        torch.save(packed(pretrain(name)), EMBEDDED[name])
+        print(EMBEDDED[name])
+
+
+if __name__ == "__main__":
+    main()
