@@ -19,7 +19,7 @@ endif
 
 # the README's tables are those of the profile with ten seeds
 RENEW = @if [ -n "$$(find "$${PRSLIB_FIGURES:-figures}/seeds" -name '*.csv' -newer README.md)" ]; \
-	then $(PYTHON) -m prslib readme && touch README.md; fi
+	then $(PYTHON) docs/renew.py && touch README.md; fi
 
 .DEFAULT_GOAL := help
 .PHONY: help figures docs verify test wheel soak lab lint bench clean

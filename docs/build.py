@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import nbformat
+from renew import TEXTS
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
-from prslib.report.answers import ORDER
 from prslib.report.articles import executed_file
 
 DOCS = Path(__file__).resolve().parent
@@ -47,12 +47,14 @@ def build(profile: str) -> Path:
     shutil.copytree(
         DOCS,
         source,
-        ignore=shutil.ignore_patterns("__pycache__", "build.py", "lab", "report"),
+        ignore=shutil.ignore_patterns(
+            "__pycache__", "build.py", "renew.py", "lab", "report"
+        ),
     )
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
-    found = {name: file for name in ORDER if (file := executed(profile, name))}
+    found = {name: file for name in TEXTS if (file := executed(profile, name))}
     if not found:
         raise SystemExit(
             f"expected executed notebooks in {executed_file(profile, 'any').parent}, "

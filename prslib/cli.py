@@ -85,7 +85,6 @@ def _parser() -> ArgumentParser:
         help="another field of RunConfig, such as memory_size=500; may be repeated",
     )
     one.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
-    add("readme", renew_readme)
     runs = add("runs", list_or_remove)
     runs.add_argument(
         "--remove",
@@ -170,13 +169,6 @@ def train_run(options: argparse.Namespace) -> None:
     (run,) = run_all([config], store, device=options.device)
     print(final_table(run).to_string(float_format="{:.1f}".format, na_rep=""))
     print(f"in percent after the last task, stored in {store.path(config)}")
-
-
-def renew_readme(_options: argparse.Namespace) -> None:
-    """Renew the numbers of README and docs/."""
-    from prslib.report.readme import renew
-
-    renew()
 
 
 def list_or_remove(options: argparse.Namespace) -> None:

@@ -1,3 +1,5 @@
+import subprocess
+
 import numpy as np
 import pytest
 from fake_runs import fake_run
@@ -9,9 +11,7 @@ from prslib.training import versions
 from prslib.training.grids import configs
 
 DATASET = "digits70tiny"
-METHODS = ["CRS", "PRS"]
-CONFIGS = configs(dataset=DATASET, method=METHODS, seed=list(range(5)))
-TABLE = f"main_results_groups_{DATASET}"
+CONFIGS = configs(dataset=DATASET, method=["CRS", "PRS"], seed=list(range(5)))
 
 
 def made(config, level=0.5):
@@ -21,77 +21,69 @@ def made(config, level=0.5):
     )
 
 
-def text(table):
-    return table.to_csv(index=False, float_format="%.6g")
-
-
 @pytest.fixture
-def profile(tmp_path, monkeypatch):
-    """A profile whose committed tables are the drawn ones, with runs that repeat them."""
-    rows = final(scores_of([made(config) for config in CONFIGS]))
-    rows = rows[rows["measure"] == "score"]
-    tables = {TABLE: text(rows)}
-    committed = {"figures/smoke": tables, "docs/report": {}}
-    tables["ledger_versions"] = versions().to_csv(index=False)
-    folder = tmp_path / "smoke"
-    folder.mkdir()
-    for name, content in tables.items():
-        (folder / f"{name}.csv").write_text(content)
-    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    monkeypatch.setattr(verify, "_committed", lambda folder, _: committed[folder])
+def table(tmp_path, monkeypatch):
+    """A table and the versions of a profile, committed; its runs repeat the table."""
+    monkeypatch.setattr(verify, "project_root", lambda: tmp_path)
     monkeypatch.setattr(verify, "runs_of", lambda *_: CONFIGS)
     monkeypatch.setattr(verify, "run_all", lambda asked, _: [made(c) for c in asked])
-    return folder, tables
+    folder = tmp_path / "figures" / "smoke"
+    folder.mkdir(parents=True)
+    (tmp_path / "docs" / "report").mkdir(parents=True)
+    (tmp_path / "docs" / "report" / "README.md").touch()
+    rows = final(scores_of([made(config) for config in CONFIGS]))
+    file = folder / f"main_results_groups_{DATASET}.csv"
+    rows[rows["measure"] == "score"].to_csv(file, index=False, float_format="%.6g")
+    versions().to_csv(folder / "ledger_versions.csv", index=False)
+    verify.git("init", "--quiet")
+    commit()
+    return file
 
 
-def test_the_same_is_said_in_one_sentence(profile, capsys):
+def commit():
+    verify.git("add", ".")
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+    verify.git(*who, "commit", "--quiet", "--message", "figures")
+
+
+def test_the_same_is_said_in_one_sentence(table, capsys):
     assert main(["verify", "--profile", "smoke"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("torch ") and "; processor " in said[0]
     assert said[-1] == "Of 2 runs trained anew and 2 tables: all as committed."
 
 
-def faults():
+def test_another_byte_is_a_fault(table):
+    table.write_text(table.read_text().replace("50", "60", 1))
     lines, well = verify.verify("smoke")
-    assert not well and " faults." in lines[-1]
-    return "\n".join(lines)
+    assert not well
+    assert f"- figures/smoke/{table.name}: other bytes" in lines
 
 
-def test_one_other_byte_or_a_missing_file_is_a_fault(profile):
-    folder, tables = profile
-    path = folder / f"{TABLE}.csv"
-    path.write_text(tables[TABLE].replace("50", "60", 1))
-    assert f"{TABLE}: other bytes" in faults()
-    path.unlink()
-    assert f"{TABLE}: not drawn here" in faults()
-
-
-def test_other_versions_may_round_otherwise_and_are_named(profile):
-    folder, tables = profile
+def test_other_versions_may_round_otherwise_and_are_named(table):
     name = versions()["package"].iloc[0]
-    tables["ledger_versions"] = f"package,version\n{name},0\n"
-    (folder / f"{TABLE}.csv").write_text(tables[TABLE] + "\n")
+    file = table.with_name("ledger_versions.csv")
+    file.write_text(f"package,version\n{name},0\n")
+    commit()
+    table.write_text(table.read_text() + "\n")
     lines, well = verify.verify("smoke")
     assert well
     assert lines[1] == f"committed with other versions: {name} 0"
 
 
-def test_runs_that_differ_from_their_rows_are_a_fault(profile, monkeypatch):
-    other = [made(config, 0.51) for config in CONFIGS]
+def test_runs_that_differ_from_their_rows_are_a_fault(table, monkeypatch):
+    other = [made(config, 0.51) for config in CONFIGS[:1]]
     monkeypatch.setattr(verify, "run_all", lambda *_: other)
-    said = faults()
-    assert f"CRS on {DATASET}, trained anew: up to 1 points from {TABLE}" in said
-    monkeypatch.setattr(verify, "TRAINED", ("single_label",))
-    assert "no table has its scores" in faults()
-
-
-def test_a_table_without_schedules_has_them_as_text():
-    (schedule,) = verify._table("schedule,value\n,1.5\n")["schedule"]
-    assert schedule == ""
+    lines, well = verify.verify("smoke")
+    assert not well
+    assert f"- CRS on {DATASET}, trained anew: up to 1 points from its rows" in lines
+    subprocess.run(["git", "-C", table.parent, "rm", "-q", table.name], check=True)
+    commit()
+    assert main(["verify", "--profile", "smoke"]) == 1  # no table to compare with
 
 
 def test_every_method_and_every_data_set_is_trained():
     chosen = verify.chosen("seeds")
-    every = [c for name in verify.TRAINED for c in verify.runs_of("seeds", name)]
-    assert {c.method for c in chosen} == {c.method for c in every}
-    assert {c.dataset for c in chosen} == {c.dataset for c in every}
+    every = verify.runs_of("seeds", verify.TOPIC)
+    assert {config.method for config in chosen} == {config.method for config in every}
+    assert {config.dataset for config in chosen} == {config.dataset for config in every}

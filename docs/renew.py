@@ -1,0 +1,378 @@
+"""Write the numbers of figures/seeds and figures/bench into README and docs.
+
+Run ``python docs/renew.py`` after `make figures PROFILE=seeds`, which calls it. The
+sentences that answer the notebooks' questions are in `answers.toml`.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from prslib.datasets import DATASETS
+from prslib.experiments.cost import blanks_for_missing, steps_of
+from prslib.paths import figures_dir, known_notebooks, project_root
+from prslib.report.articles import REPORTED
+from prslib.report.claims import CLAIMS
+from prslib.report.ledger import HEADLINES, account, as_markdown, counts
+from prslib.report.tables import GROUPS, METRICS
+from prslib.report.topics import runs_of
+
+# the notebooks in the order of their questions, with their answers
+TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+STAND_IN = "†"
+STAND_IN_NOTE = (
+    f"{STAND_IN} on a stand-in made of handwritten digits; the other numbers are from "
+    "real COCO images."
+)
+BESIDE = ("ExStream", "CBRS", "OCDM")  # samplers that balance the memory, too
+# what each sampler keeps; in the table of speeds: ours, Avalanche's
+SAMPLERS = {
+    "CRS": ("every sample with the same chance", "CRS", "Avalanche reservoir"),
+    "PRS": (
+        "class $i$ in proportion to $n_i^\\rho$",
+        "PRS",
+        "PRS as an Avalanche buffer",
+    ),
+    "CBRS": ("equal classes, each a reservoir", "CBRS", "Avalanche class-balanced"),
+    "OCDM": ("the mix closest to $n_i^\\rho$, batch by batch", "OCDM", ""),
+    "GSS, gradients given": ("different gradients", "GSS, gradient products given", ""),
+    "ExStream, features given": (
+        "prototypes of features, equal classes",
+        "ExStream, features given",
+        "",
+    ),
+}
+# columns of a table of questions: patterns of a notebook's name, question and answer
+README = {
+    "question": "{question}",
+    "answer": "{answer}",
+    "read, run": "[article](docs/report/{name}.md), [notebook](notebooks/{name}.ipynb)",
+}
+REPORT = {"question": "[{question}]({name}.md)", "answer": "{answer}"}
+START = {"question": "[{question}]({name}.ipynb)", "notebook": "`{name}`"}  # JupyterLab
+
+
+def numbers(name: str, folder: str = REPORTED) -> pd.DataFrame:
+    """Read a table that a notebook or a benchmark saved."""
+    return pd.read_csv(figures_dir(folder) / f"{name}.csv")
+
+
+def of_first_set(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first data set, which is of real images where there are any."""
+    return rows[rows["dataset"] == rows["dataset"].iloc[0]]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return "C-F1, O-F1 and mAP"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def by_sign(row: dict, above: str, below: str, unclear: str) -> str:
+    """Fill a number and its interval into the sentence for its sign."""
+    effect = row.get("difference", row.get("effect"))
+    low, high = row["low"], row["high"]
+    if low > 0 or high < 0:
+        text, sign = (above if low > 0 else below), ""
+        effect, (low, high) = abs(effect), sorted((abs(low), abs(high)))
+    else:
+        text, sign = unclear, "+"
+    interval = f"(95 % interval {low:{sign}.1f} to {high:{sign}.1f})"
+    return text.format(f"{effect:{sign}.1f}", interval)
+
+
+def difference(row: dict, what: str, than: str = "CRS", method: str = "PRS") -> str:
+    """Say a difference of two methods with its interval."""
+    return by_sign(
+        row,
+        f"{method} gains {{}} points of {what} over {than} {{}}.",
+        f"{method} loses {{}} points of {what} against {than} {{}}.",
+        f"{method} and {than} do not differ clearly in {what}: {{}} points {{}}.",
+    )
+
+
+def answers() -> dict[str, str]:
+    """Answer each notebook's question in about 20 words."""
+    every = numbers("ledger_claims")
+    claims = every.drop_duplicates("claim").set_index("claim")  # on its first data set
+    total = counts(every)
+    facts = {"images": total.index[0], **total.iloc[0]}
+    facts["share"] = 50 + claims.loc["largest_fifth", "effect"]
+    said = {}
+    for name, texts in TEXTS.items():
+        if "text" in texts:
+            said[name] = texts["text"].format(**facts)
+            continue
+        if "claim" in texts:
+            row = claims.loc[texts["claim"]].to_dict()
+        else:
+            row = smallest_difference(numbers(texts["table"]), texts["where"])
+        if "above" in texts:
+            text = by_sign(row, texts["above"], texts["below"], texts["unclear"])
+        else:
+            method = texts.get("method", "PRS").format(**row)
+            text = difference(row, texts["what"], texts.get("than", "CRS"), method)
+        mark = STAND_IN if DATASETS[row["dataset"]].relation == "stand-in" else ""
+        said[name] = text + mark
+    return said
+
+
+def smallest_difference(rows: pd.DataFrame, where: dict[str, str]) -> dict:
+    """Return the row with the smallest difference on the first data set."""
+    chosen = (rows[list(where)] == pd.Series(where)).all(axis=1)
+    rows = of_first_set(rows[chosen])
+    return rows.loc[rows["difference"].idxmin()].to_dict()
+
+
+def by_question(columns: dict[str, str]) -> str:
+    """Return a table with a row a notebook; its columns are patterns."""
+    rows = []
+    for name, answer in answers().items():
+        file = project_root() / "notebooks" / f"{name}.ipynb"
+        title = json.loads(file.read_text("utf-8"))["cells"][0]["source"][0]
+        words = {"name": name, "question": title.strip("# \n"), "answer": answer}
+        rows.append({key: text.format(**words) for key, text in columns.items()})
+    table = as_markdown(pd.DataFrame(rows))
+    return f"{table}\n\n{STAND_IN_NOTE}" if "answer" in columns else table
+
+
+def scores() -> pd.DataFrame:
+    """Return the main table's scores, each also as the text of a cell."""
+    rows = numbers("main_results_table")
+    rows = rows[rows["measure"] == "score"]
+    spread = rows["sd"].map(" ± {:.1f}".format, na_action="ignore").fillna("")
+    theirs = rows["published"].map(" [{:.1f}]".format, na_action="ignore").fillna("")
+    return rows.assign(
+        cell=rows["mean"].map("{:.1f}".format) + spread + theirs,
+        column=rows["group"] + " " + rows["metric"],
+    )
+
+
+def scores_table(rows: pd.DataFrame, columns: list[str], head: str) -> str:
+    """Lay out cells of one data set, a row for each method."""
+    table = rows.pivot(index="method", columns="column", values="cell")
+    table = table.loc[rows["method"].unique(), columns]
+    return as_markdown(table.rename_axis(head).reset_index())
+
+
+def main_table() -> str:
+    """Return overall scores and each group's mAP."""
+    columns = [f"overall {metric}" for metric in METRICS]
+    columns += [f"{group} mAP" for group in GROUPS[:-1]]
+    sets = scores().groupby(["dataset", "stands_for"], sort=False)
+    return "\n\n".join(
+        scores_table(rows, columns, f"{name} [{stands_for}]")
+        for (name, stands_for), rows in sets
+    )
+
+
+def small_table() -> str:
+    """Return each group's mAP on real images, the best in bold."""
+    rows = of_first_set(scores())
+    rivals = rows[rows["method"] != "Multitask"]  # which sees all tasks at once
+    best = rows.index.isin(rivals.groupby("column")["mean"].idxmax())
+    rows = rows.assign(cell=rows["cell"].mask(best, "**" + rows["cell"] + "**"))
+    return scores_table(rows, [f"{group} mAP" for group in GROUPS], "")
+
+
+def ledger_counts() -> str:
+    """Count the claims by verdict, real images apart from stand-ins."""
+    said = [
+        f"On {images}, of {row['rows']} rows {row['holds']} hold, "
+        f"{row['does not hold']} do not, {row['no difference']} show no difference of "
+        f"note and {row['undecided']} are undecided."
+        for images, row in counts(numbers("ledger_claims")).iterrows()
+    ]
+    cells = numbers("ledger_cells")
+    run = (cells["status"] == "run").sum()
+    return (
+        f"{' '.join(said)} Of the paper's {len(cells)} numbers {run} have one of ours "
+        "beside them."
+    )
+
+
+def headline_claims() -> str:
+    """Return the effect and the verdict of `HEADLINES` on real images."""
+    claims = numbers("ledger_claims").set_index("claim", drop=False)
+    claims = of_first_set(claims.loc[list(HEADLINES)])
+    return claims_table(
+        claims, "data", "weakest cell", *METRICS, "seeds", "uncorrected"
+    )
+
+
+def all_claims() -> str:
+    """Return the effect and the verdict of every claim, a table for each question."""
+    claims = numbers("ledger_claims")
+    questions = {name: claim.question or None for name, claim in CLAIMS.items()}
+    of_claims = claims["claim"].map(pd.Series(questions).ffill())
+    asked = claims.groupby(of_claims, sort=False)
+    return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)
+
+
+def claims_table(rows: pd.DataFrame, *without: str) -> str:
+    """Lay out claims, without some columns; each claim is named once."""
+    texts = ["dataset", "data", "weakest"]
+    table = account(rows.assign(**rows[texts].fillna("")))
+    table = table.rename(columns={"effect": "ours [95 % interval]"})
+    table["claim"] = table["claim"].mask(table["claim"].duplicated(), "")
+    return as_markdown(table.drop(columns=["where", *without]))
+
+
+def findings() -> str:
+    """Say what PRS buys and costs, and its worth beside later samplers, on real images.
+
+    The table below the sentences has all differences with their intervals.
+    """
+    of_crs = of_first_set(numbers("main_results_prs_minus_crs"))
+    others = of_first_set(numbers("main_results_prs_minus_others"))
+    others = others[others["group"] == "overall"]
+    beside = {name: others[others["than"] == name] for name in BESIDE}
+    alike = [name for name, rows in beside.items() if rows["clearly"].isna().all()]
+    of_others = [
+        in_three(rows, "overall", name)
+        for name, rows in beside.items()
+        if name not in alike
+    ]
+    if alike:
+        of_others.append(
+            f"PRS scores about the same as {listed(alike)}: they do not differ "
+            f"clearly in {listed(METRICS)}."
+        )
+    gains = [in_three(of_crs, group, "CRS") for group in ("minority", "overall")]
+    lines = [
+        f"- **What PRS buys.** {' '.join(gains)}",
+        f"- **What it costs.** {in_three(of_crs, 'majority', 'CRS')}",
+        f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
+    ]
+    rows = [difference_cells(of_crs, group, "CRS") for group in GROUPS]
+    rows += [difference_cells(rows, "overall", name) for name, rows in beside.items()]
+    return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows))])
+
+
+def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
+    """Say PRS's differences from another method in C-F1, O-F1 and mAP of one group."""
+    rows = rows[(rows["group"] == group) & rows["metric"].isin(METRICS)]
+    pattern = "overall {}" if group == "overall" else f"{{}} on the {group} classes"
+    clear = rows["clearly"].notna()
+    said = [
+        difference(row, pattern.format(row["metric"]), than)
+        for row in rows[clear].to_dict("records")
+    ]
+    if not clear.all():
+        names = pattern.format(listed(rows.loc[~clear, "metric"]))
+        said.append(f"PRS and {than} do not differ clearly in {names}.")
+    return " ".join(said)
+
+
+def difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str]:
+    """Return a row of PRS's differences from a method; bold where they are clear."""
+    cells = {"PRS minus": than, "classes": "all" if group == "overall" else group}
+    rows = rows[rows["group"] == group].set_index("metric")
+    for metric in METRICS:
+        row = rows.loc[metric]
+        text = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+        cells[metric] = f"**{text}**" if pd.notna(row["clearly"]) else text
+    return cells
+
+
+def rates() -> pd.Series:
+    """Return how many samples of COCOseq's labels each contestant takes a second."""
+    rows = numbers("samplers", "bench")
+    rows = rows[rows["stream"] == "cocoseq"]
+    return rows.set_index("contestant")["samples_per_s"]
+
+
+def speeds() -> str:
+    """Return how many samples a second every sampler takes on COCOseq's labels."""
+    told = {name: f"{float(f'{rate:.2g}'):,.0f}" for name, rate in rates().items()}
+    rows = []
+    for name, (_, ours, theirs) in SAMPLERS.items():
+        columns = {
+            "prslib": ours,
+            "prslib, one batch": f"{ours}, one piece",
+            "plain numpy": f"{ours} in plain numpy",
+            "Avalanche": theirs,
+            "Avalanche, one batch": f"{theirs}, one piece",
+        }
+        cells = {column: told.get(key, "") for column, key in columns.items()}
+        rows.append({"samples/s": name} | cells)
+    return as_markdown(pd.DataFrame(rows))
+
+
+def sampler_table() -> str:
+    """Say what each sampler keeps, costs a sample and scores on real images."""
+    means = of_first_set(scores()).set_index(["method", "column"])["mean"]
+    rows = []
+    for label, (keeps, contestant, _) in SAMPLERS.items():
+        name = label.partition(",")[0]
+        row = {"sampler": f"[{name}]({name.lower()}.md)", "keeps": keeps}
+        time = 1e6 / rates()[contestant]
+        row["µs a sample"] = f"{float(f'{time:.2g}'):g}"  # two digits, not 5.5e+02
+        for column in ("overall mAP", "minority mAP", "majority C-F1"):
+            row[column] = f"{means[name, column]:.1f}"
+        rows.append(row)
+    return as_markdown(pd.DataFrame(rows))
+
+
+def paper_cost() -> str:
+    """Count the runs and training steps of the paper profile."""
+    with blanks_for_missing():
+        configs = {
+            config.hash: config
+            for name in known_notebooks("paper")
+            for config in runs_of("paper", name)
+        }
+        rows = [
+            ("resnet101" in config.resolved["model"], config.training, steps_of(config))
+            for config in configs.values()
+        ]
+    # runs that are trained as one take the steps of the longest
+    steps = pd.DataFrame(rows, columns=["large", "training", "steps"])
+    steps = steps.groupby(["large", "training"])["steps"].max()
+    millions = steps.groupby("large").sum() / 1e6
+    return (
+        f"The paper profile needs {len(configs)} runs: {millions[True]:.2f} million "
+        f"training steps of a ResNet-101 and {millions[False]:.2f} million of small "
+        "networks."
+    )
+
+
+WRITTEN: dict[str, Callable[[], str]] = {
+    "main table": main_table,
+    "small table": small_table,
+    "ledger": ledger_counts,
+    "claims": headline_claims,
+    "all claims": all_claims,
+    "findings": findings,
+    "questions": partial(by_question, README),
+    "start": partial(by_question, START),
+    "report": partial(by_question, REPORT),
+    "samplers": sampler_table,
+    "speeds": speeds,
+    "paper cost": paper_cost,
+}
+BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
+
+
+def renewed() -> dict[Path, str]:
+    """Return the files with numbers between markers, and their texts with new numbers."""
+    root = project_root()
+    pages = [root / "README.md", root / "notebooks" / "start.md"]
+    pages += sorted(root.glob("docs/**/*.md"))
+    texts = {page: page.read_text("utf-8") for page in pages}
+    written = {name: write() for name, write in WRITTEN.items()}
+
+    def fill(block: re.Match) -> str:
+        return f"{block[1]}{written[block[2]]}\n{block[3]}"
+
+    return {page: BLOCK.sub(fill, text) for page, text in texts.items()}
+
+
+if __name__ == "__main__":
+    for file, text in renewed().items():
+        file.write_text(text, encoding="utf-8")
