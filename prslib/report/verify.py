@@ -58,7 +58,8 @@ def git(*arguments: str) -> str:
 
 def committed(file: str) -> pd.DataFrame:
     """Read a table as it is in the last commit."""
-    return pd.read_csv(StringIO(git("show", f"HEAD:{file}")))
+    text = git("show", f"HEAD:{file}")
+    return pd.read_csv(StringIO(text), dtype={"version": str})
 
 
 def chosen(profile: str) -> list[RunConfig]:
