@@ -133,21 +133,21 @@ for name in names:
 # %%
 by_order = {}
 for name in mlps:
-    drawn = single_label.random_orders(load_dataset(name, False), settings.spread)
-    by_order[name] = single_label.order_scores(name, drawn, ["Finetune", "CRS", "PRS"], [0])
-    last = by_order[name][by_order[name]["trained_tasks"] == 5]
+    by_order[name] = single_label.order_scores(name, "random", settings.spread)
+    printed = by_order[name][by_order[name]["variant"] != "authors"]
+    last = printed[printed["trained_tasks"] == 5]
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     single_label.plot_order_spread(last, axes[0])
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
     join_panels(figure, f"{name}: accuracy after the last task, {settings.spread} orders")
-    settings.save(figure, by_order[name], f"{name}_orders")
+    settings.save(figure, printed, f"{name}_orders")
 
 # %%
 for name in mlps:
-    last = by_order[name].query("trained_tasks == 5").groupby("method", sort=False)
-    shares = last["value"].quantile([0.05, 0.5, 0.95]).unstack().round(1)
-    shares = shares.rename(columns="{:.0%} of orders are below".format)
-    display(Markdown(single_label.lead_sentence(by_order[name])), shares)
+    last = by_order[name].query("trained_tasks == 5 and variant != 'authors'")
+    shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
+    shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
+    display(Markdown(single_label.lead_sentence(last)), shares)
 
 # %% [markdown]
 # ## The printed method and the released code
@@ -159,13 +159,10 @@ for name in mlps:
 
 # %%
 for name in mlps:
-    drawn = single_label.random_orders(load_dataset(name, False), settings.spread)
-    paper, authors = (
-        single_label.order_scores(name, drawn, ["PRS"], [0], variant=variant)
-        for variant in ("paper", "authors")
-    )
-    settings.save(None, pd.concat([paper, authors]), f"{name}_variants")
-    display(Markdown(f"- {single_label.variant_sentence(paper, authors)}"))
+    both = by_order[name].query("method == 'PRS'")
+    settings.save(None, both, f"{name}_variants")
+    last = both[both["trained_tasks"] == 5]
+    display(Markdown(f"- {single_label.variant_sentence(last)}"))
 
 # %% [markdown]
 # ## Which order was it?
@@ -181,7 +178,8 @@ for name in mlps:
 # %%
 found = []
 for name in mlps if settings.search else []:
-    second, third = single_label.searched_orders(name, settings.search)
+    looks = zip(["second", "third"], settings.search, strict=True)
+    second, third = (single_label.order_scores(name, *look) for look in looks)
     nearest = single_label.distances(third)
     settings.save(None, third, f"{name}_search")
     sentences = single_label.search_sentences(nearest)

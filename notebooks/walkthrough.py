@@ -54,7 +54,6 @@ settings
 # %%
 import matplotlib.pyplot as plt
 
-from prslib.report import walkthrough
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
@@ -63,7 +62,8 @@ steps = walkthrough.walk(stream, settings.memory_size, settings.rho, settings.se
 fates = walkthrough.fates(steps)
 figure, ax = plt.subplots(figsize=(8, 3))
 walkthrough.plot_fates(fates, settings.memory_size, ax)
-settings.save(figure, fates, "stream")
+columns = ["sample", "class", "acceptance", "slot", "fate"]
+settings.save(figure, fates[columns], "stream")
 
 # %% [markdown]
 # ## The partition (Equation 1)
@@ -96,11 +96,12 @@ from IPython.display import Markdown, display
 
 figure, ax = plt.subplots(figsize=(8, 3.2))
 walkthrough.plot_acceptance(fates, settings.memory_size, ax)
-settings.save(figure, fates[fates["sample"] > settings.memory_size], "sample_in")
-asked = walkthrough.most_labelled(steps, settings.memory_size)
-terms = walkthrough.contributions(steps[asked])
+later = fates["sample"] > settings.memory_size
+settings.save(figure, fates.loc[later, columns], "sample_in")
+shown = max(steps[settings.memory_size :], key=lambda step: step.label.sum())
+terms = walkthrough.contributions(shown)
 settings.save(None, terms, "sample_in_terms")
-display(Markdown(walkthrough.entry_sentence(steps, asked)), terms.round(4))
+display(Markdown(walkthrough.entry_sentence(shown)), terms.round(4))
 
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
@@ -117,13 +118,13 @@ display(Markdown(walkthrough.entry_sentence(steps, asked)), terms.round(4))
 
 # %%
 shown = walkthrough.clearest_removal(steps)
-surpluses, members = (walkthrough.surpluses(steps[shown]), walkthrough.candidates(steps[shown]))
+surpluses, members = walkthrough.surpluses(shown), walkthrough.candidates(shown)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
-walkthrough.plot_surpluses(surpluses, walkthrough.shrunk_class(steps[shown]), axes[0])
+walkthrough.plot_surpluses(surpluses, walkthrough.shrunk_class(shown), axes[0])
 walkthrough.plot_candidates(members, axes[1])
 settings.save(figure, members, "sample_out")
 settings.save(None, surpluses, "surplus")
-display(Markdown(walkthrough.removal_sentence(steps, shown)), members)
+display(Markdown(walkthrough.removal_sentence(shown)), members)
 
 # %% [markdown]
 # ## All forty
@@ -132,7 +133,7 @@ display(Markdown(walkthrough.removal_sentence(steps, shown)), members)
 # the sum of the absolute surpluses of all classes.
 
 # %%
-distances = walkthrough.distances(steps)
+distances = fates.drop_duplicates("sample")[["sample", "distance", "entered"]]
 figure, ax = plt.subplots(figsize=(8, 2.8))
 walkthrough.plot_distances(distances, settings.memory_size, ax)
 settings.save(figure, distances, "distance")
@@ -164,8 +165,7 @@ display(Markdown(walkthrough.quota_sentences(kept)))
 sliders.widget(rho=settings.rho)
 
 # %% [markdown] tags=["timed"]
-# How long does that take? The axes are made once; a redraw moves the three rows of marks. The next
-# cell measures the time of a redraw over 27 settings of the sliders.
+# How long does that take? The next cell measures a redraw.
 
 # %% tags=["timed"]
-Markdown(sliders.speed_sentence())
+# %timeit -r 9 -n 1 sliders.redraw(settings.rho, size, skew=1.0)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.checks import expected
 from prslib.datasets import load_dataset
 from prslib.report import notebook
 from prslib.report.notebook import several
@@ -44,49 +43,28 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     """Find the best rho of each data set and metric, and the score at both ends of the sweep."""
-    one_method(rows)
-    table = []
-    for (dataset, metric), sweep in rows.groupby(["dataset", "metric"], sort=False):
-        means = sweep.groupby("rho")["value"].mean()
-        low, high, best = means.index.min(), means.index.max(), means.idxmax()
-        row = {
-            "dataset": dataset,
-            "metric": metric,
-            "best_rho": best,
-            "best": means[best],
-            "lowest_rho": low,
-            "at_lowest": means[low],
-            "highest_rho": high,
-            "at_highest": means[high],
-        }
-        inside = "inside" if -0.2 <= best <= 0.2 else "outside"
-        row["sentence"] = (
-            f"{dataset}, {metric}: best at rho = {best:g} with {means[best]:.1f} %, {inside} the "
-            f"paper's range [-0.2, 0.2]; {means[best] - means[low]:.1f} points less at rho = "
-            f"{low:g} and {means[best] - means[high]:.1f} less at rho = {high:g}."
-        )
-        table.append(row)
-    return pd.DataFrame(table)
-
-
-def one_method(rows: pd.DataFrame) -> None:
-    """Raise ValueError for the rows of several methods, which would be averaged."""
-    methods = rows["method"].unique()
-    if len(methods) > 1:
-        what, advice = "rows of one method", "select them by rows[rows.method == name]"
-        raise ValueError(expected(what, ", ".join(methods), advice))
+    cells = rows.groupby(["dataset", "metric", "rho"], sort=False)["value"]
+    means = cells.mean().unstack(sort=False).sort_index(axis=1)
+    low, high = means.columns[[0, -1]]
+    table = means.agg(["idxmax", "max"], axis=1).set_axis(["best_rho", "best"], axis=1)
+    table = table.assign(lowest_rho=low, at_lowest=means[low])
+    table = table.assign(highest_rho=high, at_highest=means[high]).reset_index()
+    said = [
+        f"{row.dataset}, {row.metric}: best at rho = {row.best_rho:g} with {row.best:.1f} %, "
+        f"{'inside' if -0.2 <= row.best_rho <= 0.2 else 'outside'} the paper's range "
+        f"[-0.2, 0.2]; {row.best - row.at_lowest:.1f} points less at rho = {low:g} and "
+        f"{row.best - row.at_highest:.1f} less at rho = {high:g}."
+        for row in table.itertuples()
+    ]
+    return table.assign(sentence=said)
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw PRS's metrics on one data set against rho, with a ring at the best (Figure "rho")."""
-    one_method(frame)
-    shown = set(frame["metric"])
-    looks = {metric: look for metric, look in LOOKS.items() if metric in shown}
-    draw_curves(frame, ax, "rho", "metric", looks)
+    draw_curves(frame, ax, "rho", "metric", LOOKS)
     means = frame.groupby(["metric", "rho"])["value"].mean()
-    ring = {"marker": "o", "markersize": 13, "markerfacecolor": "none"}
-    ring["linestyle"] = ""
-    for metric, look in looks.items():
+    ring = {"marker": "o", "ls": "", "markersize": 13, "markerfacecolor": "none"}
+    for metric, look in LOOKS.items():
         best = means[metric].idxmax()
         ax.plot(best, means[metric, best], **ring, color=look["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
@@ -106,8 +84,8 @@ def beside_crs(
         shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
         replay = without_training(config, data)
         in_memory = replay.memory.read(np.arange(len(replay.memory)))["index"]
-        row = {"dataset": config.dataset, "method": config.method, "seed": config.seed}
-        row["labels"] = data.train.labels[in_memory].sum(axis=1).mean()
+        labels = data.train.labels[in_memory].sum(axis=1).mean()
         early = 100 * np.isin(in_memory, shown[: len(shown) // 10]).mean()
-        rows.append(row | {"early": early})
-    return pd.DataFrame(rows)
+        rows.append((config.dataset, config.method, config.seed, labels, early))
+    columns = ["dataset", "method", "seed", "labels", "early"]
+    return pd.DataFrame(rows, columns=columns)

@@ -23,7 +23,6 @@ from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 
-TABLES = {"Imbal-MNISTseq": "mnist", "Imbal-SVHNseq": "svhn"}
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 DRAWN = "another for each seed"
 
@@ -59,76 +58,33 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
     """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
-    cells = published.load(TABLES[dataset.stands_for])
+    cells = published.load(dataset=dataset.stands_for)
     cells = cells.rename(columns={"value": "published"})
     return cells[["method", "trained_tasks", "published"]]
 
 
-def random_orders(
-    dataset: SequentialDataset, count: int, seed: int = 0
-) -> list[tuple[int, ...]]:
-    """Draw different orders of the classes, uniformly, each pair ascending."""
-    rng, drawn = np.random.default_rng(seed), {}
-    while len(drawn) < count:
-        order = np.sort(rng.permutation(dataset.num_classes).reshape(-1, 2), axis=1)
-        drawn[tuple(order.ravel().tolist())] = None
-    return list(drawn)
+def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
+    """Look up accuracies in `count` orders of the classes, the paper's beside them (%).
 
-
-def order_scores(
-    dataset: str,
-    orders: Sequence[tuple[int, ...]],
-    methods: Sequence[str],
-    seeds: Sequence[int],
-    variant: str = "paper",
-) -> pd.DataFrame:
-    """Look up accuracies of an MLP in class orders, the paper's beside them (%)."""
-    rows = _study(dataset, "random")
-    rows = rows[(rows["variant"] == variant) | (rows["method"] != "PRS")]
-    schedules = [",".join(map(task_name, tasks_together(order, 2))) for order in orders]
-    keys = list(product(methods, seeds, schedules))
-    by_key = rows.set_index(["method", "seed", "schedule"])
-    if missing := set(keys) - set(by_key.index):
-        what = f"{len(keys)} runs of {dataset} in {STUDY}"
-        script = f"{STUDY.with_suffix('.py')} {dataset} --orders {len(schedules)}"
-        advice = f"ask for fewer orders, or run `python {script}`"
-        raise ValueError(expected(what, f"{len(keys) - len(missing)}", advice))
-    return _tidy(by_key.loc[keys].reset_index())
-
-
-def searched_orders(
-    dataset: str, keep: Sequence[int]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the scores of the search's last two rounds, in percent."""
-    rounds = tuple(_tidy(_study(dataset, look)) for look in ("second", "third"))
-    counts = [rows["schedule"].nunique() for rows in rounds]
-    if counts != list(keep):
-        what = f"a search of {dataset} that keeps {list(keep)} orders in {STUDY}"
-        script = f"{STUDY.with_suffix('.py')} {dataset} --search"
-        advice = f"run `python {script} {' '.join(map(str, keep))}`"
-        raise ValueError(expected(what, counts, advice))
-    return rounds
-
-
-def _study(dataset: str, look: str) -> pd.DataFrame:
-    """Read one look of studies/class_orders.py at a data set, a row a run."""
-    rows = pd.read_csv(project_root() / STUDY, dtype={"variant": str})
-    rows["variant"] = rows["variant"].fillna("")
-    return rows[(rows["dataset"] == dataset) & (rows["look"] == look)]
-
-
-def _tidy(rows: pd.DataFrame) -> pd.DataFrame:
-    """Give each accuracy after a task a row of its own, the paper's beside it."""
+    Looks are those of studies/class_orders.py: "random" orders as they were drawn,
+    "second" and "third" of its search, the nearest to the paper's numbers first.
+    """
+    runs = pd.read_csv(project_root() / STUDY).fillna({"variant": ""})
+    runs = runs[(runs["dataset"] == dataset) & (runs["look"] == look)]
     columns = ["dataset", "method", "variant", "schedule", "seed"]
-    values = rows.set_index(columns).filter(like="task ").stack().dropna()
-    values = values.rename("value").rename_axis([*columns, "trained_tasks"])
-    frame = values.reset_index()
-    tasks = frame["trained_tasks"].str.removeprefix("task ").astype("int64")
-    frame = frame.assign(trained_tasks=tasks)
-    if frame.empty:
-        return frame.assign(published=np.nan)
-    theirs = published_row(load_dataset(frame["dataset"].iloc[0], images=False))
-    return frame.merge(theirs, how="left", on=["method", "trained_tasks"])
+    rows = runs.set_index(columns).filter(like="task ").stack().dropna()
+    rows = rows.rename("value").rename_axis([*columns, "trained_tasks"]).reset_index()
+    tasks = rows["trained_tasks"].str.removeprefix("task ")
+    rows["trained_tasks"] = tasks.astype("int64")
+    theirs = published_row(load_dataset(dataset, images=False))
+    rows = rows.merge(theirs, how="left", on=["method", "trained_tasks"])
+    near = look != "random"
+    orders = distances(rows)["schedule"] if near else rows["schedule"].unique()
+    if len(orders) < count:
+        what = f"{count} orders in the {look} look at {dataset} in {STUDY}"
+        advice = f"ask for fewer, or run {STUDY.with_suffix('.py')}"
+        raise ValueError(expected(what, len(orders), advice))
+    return rows[rows["schedule"].isin(orders[:count])]
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
@@ -158,44 +114,36 @@ def accuracies(configs: Sequence[RunConfig], runs: Sequence[Run]) -> pd.DataFram
 
 def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out accuracies as in the paper, mean ± s.d., a column for each task (Appendix)."""
-    cells = rows.groupby(["order", "method", "trained_tasks"], sort=False)
-    ours = cells["value"].agg(["mean", "std"]).reset_index()
-    sd = ours["std"].map(" ± {:.1f}".format).where(ours["std"].notna(), "")
-    ours = ours.assign(cell=ours["mean"].map("{:.1f}".format) + sd)
-    theirs = rows.dropna(subset="published")
-    theirs = theirs.drop_duplicates(["method", "trained_tasks"])
-    theirs = theirs.assign(order="paper", cell=theirs["published"].map("{:.2f}".format))
-    both = pd.concat([theirs, ours])
-    table = both.pivot(
-        index=["order", "method"], columns="trained_tasks", values="cell"
-    )
-    keys = product(both["order"].unique(), METHODS)
-    table = table.reindex([key for key in keys if key in table.index]).fillna("")
+    cells = rows.groupby(["order", "method", "trained_tasks"])["value"]
+    sd = cells.std().map(" ± {:.1f}".format).replace(" ± nan", "")
+    ours = cells.mean().map("{:.1f}".format) + sd
+    theirs = rows.assign(order="paper").set_index(["order", "method", "trained_tasks"])
+    theirs = theirs["published"].dropna().map("{:.2f}".format)
+    theirs = theirs[~theirs.index.duplicated()]
+    table = pd.concat([theirs, ours]).unstack().fillna("")
+    keys = product(["paper", *rows["order"].unique()], METHODS)
+    table = table.reindex([key for key in keys if key in table.index])
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
 
 
 def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     """Compare two methods' accuracy after every task, for each order of the classes."""
-    words = {
-        "place": "{dataset}, order {order}, after task {trained_tasks}",
-        "paper": "in the paper by {published:+.1f}",
-    }
-    rows = rows.drop(columns=["group", "metric"])  # there is one of each
-    return contrasts(rows, method, than, by=["order", "trained_tasks"], **words)
+    return contrasts(
+        rows.drop(columns=["group", "metric"]),  # there is one of each
+        method,
+        than,
+        by=["order", "trained_tasks"],
+        place="{dataset}, order {order}, after task {trained_tasks}",
+        paper="in the paper by {published:+.1f}",
+    )
 
 
-def _last(rows: pd.DataFrame) -> pd.DataFrame:
-    """Pick the rows after the last task."""
-    return rows[rows["trained_tasks"] == rows["trained_tasks"].max()]
-
-
-def lead_sentence(rows: pd.DataFrame) -> str:
+def lead_sentence(last: pd.DataFrame) -> str:
     """Say in how many orders of the classes PRS is above CRS after the last task."""
-    last = _last(rows)
     by_order = last.pivot(index="schedule", columns="method", values="value")
     gap = by_order["PRS"] - by_order["CRS"]
     return (
-        f"{rows['dataset'].iloc[0]}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, "
+        f"{last['dataset'].iloc[0]}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, "
         f"by {gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
     )
 
@@ -211,13 +159,12 @@ def search_sentences(orders: pd.DataFrame, within: float = 5.0) -> list[str]:
     ]
 
 
-def variant_sentence(paper: pd.DataFrame, authors: pd.DataFrame) -> str:
+def variant_sentence(last: pd.DataFrame) -> str:
     """Compare the last accuracy of the released PRS with the printed one."""
-    keys = ["schedule", "seed"]
-    first, second = (_last(r).set_index(keys)["value"] for r in (paper, authors))
-    gap = second - first
+    by_order = last.pivot(index="schedule", columns="variant", values="value")
+    gap = by_order["authors"] - by_order["paper"]
     return (
-        f"{paper['dataset'].iloc[0]}: PRS as released minus PRS as printed is {gap.mean():+.1f} "
+        f"{last['dataset'].iloc[0]}: PRS as released minus PRS as printed is {gap.mean():+.1f} "
         f"points after the last task (s.d. {gap.std():.1f} over {len(gap)} orders, standard error "
         f"{gap.sem():.1f})."
     )

@@ -1,13 +1,13 @@
 """Follow PRS sample by sample on a short stream; compare memory and quotas on a long one."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 
+from prslib.checks import expected
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import HUES
@@ -20,6 +20,7 @@ FATES = {
     "overwritten": {"color": "#56B4E9", "marker": "s"},
     "dropped": {"color": "#999999", "marker": "x"},
 }
+ENTRIES = {"entered": FATES["kept"], "dropped": FATES["dropped"]}
 ROLES = {  # of a sample when another takes a slot
     "removed": {"color": "#D55E00", "marker": "X"},
     "as good": {"color": "#E69F00", "marker": "o"},
@@ -27,7 +28,9 @@ ROLES = {  # of a sample when another takes a slot
     "not in K": {"color": "#999999", "marker": "D"},
 }
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends go
+FULL = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
 RHO_MARKERS = "oDs^vP"
+LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
 
 
 @dataclass(frozen=True)
@@ -50,20 +53,11 @@ def runs(settings: Settings) -> list[RunConfig]:
 class Step:
     """One sample's way through Algorithm 1."""
 
+    sample: int  # its number in the stream, from 1
     label: np.ndarray  # bool (C,)
     decision: Decision  # what the sampler said beforehand that it would do
     slot: int  # the slot that the sample got, -1 for none
     memory: np.ndarray  # bool (n, C), the labels in the filled slots before
-
-
-def _letters(classes: Iterable[int]) -> list[str]:
-    """Return the names of classes: A for class 0, B for class 1."""
-    return [chr(ord("A") + int(c)) for c in classes]
-
-
-def names(label: np.ndarray) -> str:
-    """Return the letters of a sample's classes, such as "A C"."""
-    return " ".join(_letters(np.flatnonzero(label)))
 
 
 def skewed_stream(
@@ -90,21 +84,30 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
     """Send a stream through PRS and record every step (Algorithm 1)."""
     sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
     steps = []
-    for label in stream:
+    for sample, label in enumerate(stream, start=1):
         decision, memory = sampler.explain(label), sampler.labels[: len(sampler)]
-        steps.append(Step(label, decision, int(sampler.place(label[None])[0]), memory))
+        slot = int(sampler.place(label[None])[0])
+        steps.append(Step(sample, label, decision, slot, memory))
     return steps
 
 
 def fates(steps: list[Step]) -> pd.DataFrame:
-    """Say what became of each sample, as in `FATES`; a row for each of its labels."""
-    frame = pd.DataFrame({"sample": range(1, len(steps) + 1)})
-    frame["class"] = [np.flatnonzero(step.label) for step in steps]
-    frame["acceptance"] = [step.decision.acceptance for step in steps]
-    frame["slot"] = [step.slot for step in steps]
+    """Say what became of each sample, as in `FATES`; a row for each of its labels.
+
+    The distance is the memory's to its target as the sample arrives (cf. Eq. 5).
+    """
+    columns = {
+        "sample": [step.sample for step in steps],
+        "class": [np.flatnonzero(step.label) for step in steps],
+        "acceptance": [step.decision.acceptance for step in steps],
+        "slot": [step.slot for step in steps],
+        "distance": [np.abs(step.decision.surplus).sum() for step in steps],
+    }
+    frame = pd.DataFrame(columns)
     overwritten = frame["slot"].duplicated(keep="last")
-    entered = np.where(overwritten, "overwritten", "kept")
-    frame["fate"] = np.where(frame["slot"] < 0, "dropped", entered)
+    frame["entered"] = frame["slot"] >= 0
+    fate = np.where(overwritten, "overwritten", "kept")
+    frame["fate"] = np.where(frame["entered"], fate, "dropped")
     return frame.explode("class", ignore_index=True).astype({"class": int})
 
 
@@ -127,23 +130,14 @@ def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.Da
     return pd.concat(frames, ignore_index=True)
 
 
-def distances(steps: list[Step]) -> pd.DataFrame:
-    """Return the distance of the memory to its target as each sample arrives (cf. Eq. 5)."""
-    frame = pd.DataFrame({"sample": range(1, len(steps) + 1)})
-    frame["distance"] = [np.abs(step.decision.surplus).sum() for step in steps]
-    frame["entered"] = [step.slot >= 0 for step in steps]
-    return frame
-
-
 def contributions(step: Step) -> pd.DataFrame:
     """Return what each label of a sample adds to its chance to enter (Eq. 2)."""
-    classes, decision = np.flatnonzero(step.label), step.decision
-    frame = pd.DataFrame({"class": classes, "n": decision.class_freq[classes]})
-    frame["m"] = decision.quota[classes]
+    decision = step.decision
+    frame = pd.DataFrame({"n": decision.class_freq, "m": decision.quota})
     frame["ratio"] = frame["m"] / frame["n"]
-    frame["w"] = decision.weight[classes]
+    frame["w"] = decision.weight
     frame["product"] = frame["ratio"] * frame["w"]
-    return frame
+    return frame[step.label].rename_axis("class").reset_index()
 
 
 def surpluses(step: Step) -> pd.DataFrame:
@@ -168,54 +162,50 @@ def candidates(step: Step) -> pd.DataFrame:
     """Return the members of the shrunk class with their scores and distances (Eqs. 4, 5)."""
     chosen, decision = shrunk_class(step), step.decision
     slots = np.flatnonzero(step.memory[:, chosen])
-    members = step.memory[slots]
-    of_candidates = pd.Series(decision.distance[chosen], decision.candidates[chosen])
-    frame = pd.DataFrame({"slot": slots, "labels": map(names, members)})
+    members, in_k = step.memory[slots], decision.candidates[chosen]
+    frame = pd.DataFrame({"labels": map(names, members)}, index=slots)
     frame["score"] = (~members & decision.scarce).sum(axis=1)
-    frame["distance"] = of_candidates.reindex(slots).to_numpy()
-    best = np.isin(slots, decision.leaving[chosen])
-    roles = [slots == step.slot, best, frame["distance"].notna()]
-    frame["role"] = np.select(roles, list(ROLES)[:3], "not in K")
-    return frame
+    frame["distance"] = pd.Series(decision.distance[chosen], in_k)
+    frame["role"] = "not in K"
+    frame.loc[in_k, "role"] = "in K"
+    frame.loc[decision.leaving[chosen], "role"] = "as good"
+    frame.loc[step.slot, "role"] = "removed"
+    return frame.rename_axis("slot").reset_index()
 
 
-def clearest_removal(steps: list[Step]) -> int:
-    """Return the place of the removal whose candidates differ most in role and distance."""
-    differences = {
-        k: tuple(candidates(step)[["role", "distance"]].nunique())
-        for k, step in enumerate(steps)
-        if step.slot >= 0 and step.decision.candidates
-    }
-    if not differences:
-        raise ValueError(
-            "no sample of the stream took another's slot; choose a smaller memory or "
-            "another seed"
-        )
-    return max(differences, key=differences.get)
+def clearest_removal(steps: list[Step]) -> Step:
+    """Return the removal whose candidates differ most in role and distance."""
+    removals = [step for step in steps if step.slot >= 0 and step.decision.candidates]
+    if not removals:
+        advice = "choose a smaller memory or another seed"
+        raise ValueError(expected("a sample that takes another's slot", "none", advice))
+    return max(removals, key=lambda step: _differences(candidates(step)))
 
 
-def most_labelled(steps: list[Step], full_at: int) -> int:
-    """Return the place of the first sample with the most labels that came to a full memory."""
-    return max(range(full_at, len(steps)), key=lambda k: int(steps[k].label.sum()))
+def _differences(members: pd.DataFrame) -> tuple[int, int]:
+    return tuple(members[["role", "distance"]].nunique())
 
 
-def entry_sentence(steps: list[Step], place: int) -> str:
+def names(label: np.ndarray) -> str:
+    """Return the letters of a sample's classes, such as "A C"."""
+    return " ".join(LETTERS[label])
+
+
+def entry_sentence(step: Step) -> str:
     """Say with which probability a sample enters, and whether it did (Eq. 2)."""
-    step = steps[place]
     what = "entered" if step.slot >= 0 else "was dropped"
     return (
-        f"Sample {place + 1} ({names(step.label)}): the products below add up to "
+        f"Sample {step.sample} ({names(step.label)}): the products below add up to "
         f"s = {step.decision.acceptance:.3f}, cut at 1; it {what}."
     )
 
 
-def removal_sentence(steps: list[Step], place: int) -> str:
+def removal_sentence(step: Step) -> str:
     """Say which sample was overwritten and why (Eqs. 3 to 5)."""
-    step = steps[place]
     chosen, decision = shrunk_class(step), step.decision
     return (
-        f"Sample {place + 1} ({names(step.label)}) took slot {step.slot} from "
-        f"{names(step.memory[step.slot])}. Class {_letters([chosen])[0]} was shrunk, which had "
+        f"Sample {step.sample} ({names(step.label)}) took slot {step.slot} from "
+        f"{names(step.memory[step.slot])}. Class {LETTERS[chosen]} was shrunk, which had "
         f"a chance of {decision.class_probability[chosen]:.0%}; "
         f"{len(decision.candidates[chosen])} of its {step.memory[:, chosen].sum()} members were "
         f"in K, and {len(decision.leaving[chosen])} of these were equally good to remove."
@@ -241,24 +231,15 @@ def outside_quota(frame: pd.DataFrame) -> float:
     return apart / frame["in_memory"].sum()
 
 
-def _mark_full(ax: Axes, full_at: int) -> None:
-    """Draw a line where the memory becomes full."""
-    line = {"color": "0.4", "linewidth": 1, "linestyle": "--"}
-    ax.axvline(full_at + 0.5, label="memory full", **line)
-
-
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
-    for sample, dots in frame.groupby("sample"):
-        if len(dots) > 1:
-            ends = dots["class"].min(), dots["class"].max()
-            ax.plot([sample, sample], ends, color="0.75", linewidth=1, zorder=1)
+    ends = frame.groupby("sample")["class"].agg(["min", "max"])
+    ax.plot([ends.index, ends.index], ends.T, color="0.75", linewidth=1, zorder=1)
     for fate, look in FATES.items():
         dots = frame[frame["fate"] == fate]
         ax.plot(dots["sample"], dots["class"], ls="", label=fate, zorder=2, **look)
-    _mark_full(ax, full_at)
-    classes = range(int(frame["class"].max()) + 1)
-    ax.set_yticks(classes, _letters(classes))
+    ax.axvline(full_at + 0.5, **FULL)
+    ax.set_yticks(range(len(LETTERS)), LETTERS)
     ax.set(xlabel="sample of the stream", ylabel="class")
     ax.invert_yaxis()
     ax.legend(ncols=4, **ABOVE)
@@ -267,11 +248,9 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 
 def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the frequency n_i of each class in the stream (Eq. 1)."""
-    classes = frame[frame["rho"] == frame["rho"].iloc[0]]
+    counts = frame.groupby("class")["frequency"].first()
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    bars = ax.bar(
-        _letters(classes["class"]), classes["frequency"], color="0.7", width=0.6
-    )
+    bars = ax.bar(LETTERS, counts, color="0.7", width=0.6)
     ax.bar_label(bars, fontsize=8.5, padding=2)
     ax.set(xlabel="class", ylabel="samples of the stream $n_i$")
     ax.margins(y=0.1)
@@ -280,12 +259,11 @@ def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
-    x, y = frame["sample"], frame["distance"]
-    ax.plot(x, y, color="0.6", linewidth=1.2, zorder=1)
-    for fate, label in (("kept", "entered"), ("dropped", "dropped")):
-        shown = frame["entered"] == (fate == "kept")
-        ax.plot(x[shown], y[shown], ls="", label=label, zorder=2, **FATES[fate])
-    _mark_full(ax, full_at)
+    ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
+    for label, look in ENTRIES.items():
+        dots = frame[frame["entered"] == (label == "entered")]
+        ax.plot(dots["sample"], dots["distance"], ls="", label=label, zorder=2, **look)
+    ax.axvline(full_at + 0.5, **FULL)
     ax.set(xlabel="sample of the stream", ylim=(0, None))
     ax.set_ylabel("distance to the\ntarget (labels)")
     ax.legend(ncols=3, **ABOVE)
@@ -300,40 +278,32 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
         look["marker"] = RHO_MARKERS[k % len(RHO_MARKERS)]
         # few marks: side by side
         rank = classes["class"] + (0.08 * (k - middle) if letters else 1)
-        counts = classes["in_memory"]
-        if not letters:  # no place for 0 on a log scale
-            counts = counts.replace(0, np.nan)
         ax.plot(rank, classes["quota"], color=look["color"], linewidth=1.4)
-        ax.plot(rank, counts, ls="", markersize=4.5, **look)
+        ax.plot(rank, classes["in_memory"], ls="", markersize=4.5, **look)
     if letters:
-        classes = sorted(frame["class"].unique())
-        ax.set_xticks(range(len(classes)), _letters(classes))
+        ax.set_xticks(range(len(LETTERS)), LETTERS)
         ax.set(xlabel="class", ylabel="labels in memory", ylim=(-0.3, None))
-    else:
-        rank_by_count(ax)
+    else:  # counts differ by powers of ten
+        ax.set(xlabel="class, by rank in the stream", yscale="log")
+        ax.set_ylabel("labels in memory (log scale)")
+        ax.yaxis.set_major_formatter("{x:,.0f}")
     ax.legend(title="line: quota, mark: memory", title_fontsize=9)
     return ax
-
-
-def rank_by_count(ax: Axes) -> None:
-    """Set and name axes for many classes, whose counts differ by powers of ten."""
-    ax.set(xlabel="class, by rank in the stream", yscale="log")
-    ax.set_ylabel("labels in memory (log scale)")
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw every sample's probability to enter and whether it did (Eq. 2)."""
     later = frame[frame["sample"] > full_at]
-    for sample, dots in later.groupby("sample"):
-        entered, s = dots["slot"].iloc[0] >= 0, dots["acceptance"].iloc[0]
-        look = FATES["kept" if entered else "dropped"]
+    text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
+    for (sample, s, entered), rows in later.groupby(
+        ["sample", "acceptance", "entered"]
+    ):
+        look = ENTRIES["entered" if entered else "dropped"]
         ax.plot([sample, sample], [0, s], color=look["color"], linewidth=1.5)
         ax.plot(sample, s, **look)
-        text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
-        ax.text(sample, s + 0.03, "\n".join(_letters(dots["class"])), **text)
-    for fate, label in (("kept", "entered"), ("dropped", "dropped")):
-        ax.plot([], [], label=label, **FATES[fate])
+        ax.text(sample, s + 0.03, "\n".join(LETTERS[rows["class"]]), **text)
+    for label, look in ENTRIES.items():
+        ax.plot([], [], label=label, **look)
     ax.set(xlabel="sample of the stream", ylabel="probability s to enter")
     ax.set(yticks=np.linspace(0, 1, 6), ylim=(0, 1.25))
     ax.legend(ncols=2, **ABOVE)
@@ -343,15 +313,10 @@ def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
 def plot_surpluses(frame: pd.DataFrame, shrunk: int, ax: Axes) -> Axes:
     """Draw each class's surplus and write its probability to be shrunk beside it (Eq. 3)."""
     colours = np.where(frame["class"] == shrunk, "#D55E00", "#56B4E9")
-    ax.bar(frame["class"], frame["surplus"], color=colours, width=0.6)
-    for row in frame.itertuples():
-        above = row.surplus >= 0
-        text = f"{100 * row.probability:.0f} %" if row.probability else "never"
-        style = {"ha": "center", "va": "bottom" if above else "top", "fontsize": 8.5}
-        place = {"xytext": (0, 3 if above else -3), "textcoords": "offset points"}
-        ax.annotate(text, (row.Index, row.surplus), **place, **style)
+    bars = ax.bar(LETTERS, frame["surplus"], color=colours, width=0.6)
+    chances = [f"{100 * p:.0f} %" if p else "never" for p in frame["probability"]]
+    ax.bar_label(bars, chances, fontsize=8.5, padding=3)
     ax.axhline(0, color="0.3", linewidth=0.8)
-    ax.set_xticks(frame["class"], _letters(frame["class"]))
     ax.set(xlabel="class", ylabel=r"surplus $\delta_i$ (labels)")
     ax.margins(y=0.18)
     return ax
@@ -362,7 +327,8 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     top = frame["distance"].max() + 0.6
     height = frame["distance"].fillna(top)
     for role, look in ROLES.items():
-        if (rows := frame["role"] == role).any():
+        rows = frame["role"] == role
+        if rows.any():
             ax.plot(height[rows], ls="", markersize=9, label=role, **look)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)

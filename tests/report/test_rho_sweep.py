@@ -1,8 +1,8 @@
 import pandas as pd
-import pytest
 
 from prslib.datasets import load_dataset
 from prslib.report.rho_sweep import beside_crs, best_rho, plot_sweep
+from prslib.report.tables import METRICS
 from prslib.training.config import RunConfig
 from prslib.training.replay import without_training
 
@@ -10,31 +10,22 @@ from prslib.training.replay import without_training
 def test_the_best_rho_is_that_of_the_mean_over_seeds():
     values = [10.0, 30.0, 31.0, 20.0]
     rows = pd.DataFrame({"rho": [-1.0, 0.0, 0.4, 1.0] * 2, "seed": [0] * 4 + [1] * 4})
-    rows = rows.assign(dataset="d", method="PRS", metric="mAP")
-    best = best_rho(rows.assign(value=values + [v + 2 for v in values])).iloc[0]
+    rows = rows.assign(
+        dataset="d", metric="mAP", value=values + [v + 2 for v in values]
+    )
+    best = best_rho(rows).iloc[0]
     assert (best["best_rho"], best["best"]) == (0.4, 32)
+    assert (best["at_lowest"], best["at_highest"]) == (11, 21)
     said = "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1"
     assert said in best["sentence"]
 
 
-def test_the_plot_rings_the_best_rho(ax):
-    rows = {
-        "method": "PRS",
-        "rho": [-1, 0, 1] * 2,
-        "metric": "mAP",
-        "seed": [0] * 3 + [1] * 3,
-    }
-    plot_sweep(pd.DataFrame(rows).assign(value=[10, 30, 20, 12, 32, 22]), ax)
-    ring = next(line for line in ax.lines if line.get_markersize() == 13)
-    assert (list(ring.get_xdata()), list(ring.get_ydata())) == ([0], [31])
-
-
-def test_two_methods_are_not_averaged(ax):
-    rows = pd.DataFrame({"method": ["PRS", "OCDM"], "rho": 0.0, "seed": 0})
-    rows = rows.assign(dataset="d", metric="mAP", value=10.0)
-    for use in (best_rho, lambda frame: plot_sweep(frame, ax)):
-        with pytest.raises(ValueError, match="one method, got PRS, OCDM"):
-            use(rows)
+def test_the_plot_rings_the_best_rho_of_each_metric(ax):
+    rows = pd.DataFrame({"rho": [-1, 0, 1] * 2, "value": [10, 30, 20, 12, 32, 22]})
+    plot_sweep(pd.concat([rows.assign(metric=name) for name in METRICS]), ax)
+    rings = [line for line in ax.lines if line.get_markersize() == 13]
+    drawn = [(list(ring.get_xdata()), list(ring.get_ydata())) for ring in rings]
+    assert drawn == [([0], [31])] * 3 + [([], [])]
 
 
 def test_the_memory_beside_crs_is_that_of_a_run():
@@ -44,6 +35,6 @@ def test_the_memory_beside_crs_is_that_of_a_run():
         fields = {"method": row.method, "seed": row.seed, "rho": 1.0, "memory_size": 40}
         config = RunConfig(dataset=row.dataset, **fields)
         data = load_dataset(row.dataset, images=False)
-        held = without_training(config, data).sampler.labels
-        assert row.labels == held.sum(axis=1).mean()
+        labels = without_training(config, data).sampler.labels
+        assert row.labels == labels.sum(axis=1).mean()
     assert rows["early"].between(0, 60).all() and (rows["early"] > 0).any()

@@ -18,27 +18,44 @@ ORDER = "1+2,3+4,5+6,7+8,0+9"
 
 @pytest.fixture(scope="module")
 def trained():
-    orders = single_label.random_orders(load_dataset(TINY, images=False), 2)
-    return single_label.order_scores(TINY, orders, ["Finetune", "CRS", "PRS"], [0])
+    return single_label.order_scores(TINY, "random", 2)
+
+
+def test_runs_are_of_every_order_method_and_seed():
+    settings = {"dataset": TINY, "method": ["CRS", "PRS"], "seeds": [0, 1, 2]}
+    both = single_label.Settings(**settings, orders=["drawn", ORDER])
+    schedules = [config.schedule for config in single_label.runs(both)]
+    assert schedules == [None] * 6 + [(1, 2, 3, 4, 5, 6, 7, 8, 0, 9)] * 6
+    with pytest.raises(ValueError, match="expected an order of classes such as"):
+        single_label.runs(single_label.Settings(**settings, orders=["one+two"]))
+
+
+def test_the_first_orders_of_the_study_stand_beside_the_papers_numbers(trained):
+    assert trained["schedule"].unique().tolist()[0] == "4+6,2+7,3+5,0+9,1+8"
+    assert trained["schedule"].nunique() == 2
+    prs = trained[trained["method"] == "PRS"].drop_duplicates("trained_tasks")
+    assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
 
 
 def test_more_orders_than_the_study_has_are_refused():
-    orders = single_label.random_orders(load_dataset(TINY, images=False), 20)
-    with pytest.raises(ValueError, match=r"got 10; .*class_orders.py .* --orders 20"):
-        single_label.order_scores(TINY, orders, ["PRS"], [0])
-    with pytest.raises(ValueError, match=r"keeps \[4, 2\] orders .*--search 4 2"):
-        single_label.searched_orders(TINY, [4, 2])
+    with pytest.raises(ValueError, match=r"expected 20 orders .* got 10; ask for"):
+        single_label.order_scores(TINY, "random", 20)
 
 
 def test_the_search_is_the_one_that_the_paper_profile_shows(monkeypatch):
-    theirs = single_label.published_row(load_dataset(TINY, images=False))
-    monkeypatch.setattr(single_label, "load_dataset", lambda *_, **__: None)
-    monkeypatch.setattr(single_label, "published_row", lambda _: theirs)
-    second, third = single_label.searched_orders("imbal-mnistseq", [400, 10])
+    tiny = load_dataset(TINY, images=False)  # which stands for the same
+    monkeypatch.setattr(single_label, "load_dataset", lambda *_, **__: tiny)
+    second, third = (
+        single_label.order_scores("imbal-mnistseq", look, count)
+        for look, count in (("second", 400), ("third", 10))
+    )
     folder = project_root() / "figures/paper"
     drawn = pd.read_csv(folder / "single_label_imbal-mnistseq_search.csv")
     pd.testing.assert_frame_equal(third.round(6), drawn.fillna({"variant": ""}))
     assert set(third["schedule"]) <= set(second["schedule"])
+    best = single_label.order_scores("imbal-mnistseq", "third", 1)
+    nearest = single_label.distances(third)["schedule"].iloc[0]
+    assert best["schedule"].unique() == [nearest]
 
 
 def test_distances_by_hand():
@@ -55,26 +72,6 @@ def test_distances_by_hand():
     assert table["largest"].tolist() == [0, 4]
     said = single_label.search_sentences(table, within=3)
     assert said[0].startswith("1 of these 2 orders")
-
-
-def test_random_orders_are_different_and_repeatable():
-    dataset = load_dataset(TINY, images=False)
-    orders = single_label.random_orders(dataset, 30)
-    assert len(set(orders)) == 30
-    assert all(sorted(order) == list(range(10)) for order in orders)
-    assert single_label.random_orders(dataset, 30) == orders
-    assert single_label.random_orders(dataset, 30, seed=1) != orders
-
-
-def test_orders_read_from_text():
-    assert schedule_of(ORDER) == (1, 2, 3, 4, 5, 6, 7, 8, 0, 9)
-    with pytest.raises(ValueError, match="expected an order of classes such as"):
-        schedule_of("one+two")
-
-
-def test_the_papers_numbers_stand_beside_ours(trained):
-    prs = trained[trained["method"] == "PRS"].drop_duplicates("trained_tasks")
-    assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
 
 
 def test_table_and_sentences():
@@ -103,25 +100,30 @@ def test_table_and_sentences():
     assert "in the paper by +15.9." in gap["sentence"]
 
 
+def last_task(trained):
+    rows = trained[trained["trained_tasks"] == 5]
+    return rows[rows["variant"] != "authors"], rows[rows["method"] == "PRS"]
+
+
 def test_spread_and_variants_in_sentences(trained):
-    last = trained[trained["trained_tasks"] == 5]
-    accuracy = last.pivot(index="schedule", columns="method", values="value")
+    printed, prs = last_task(trained)
+    accuracy = printed.pivot(index="schedule", columns="method", values="value")
     better = (accuracy["PRS"] > accuracy["CRS"]).sum()
-    said = single_label.lead_sentence(trained)
+    said = single_label.lead_sentence(printed)
     assert f"PRS is above CRS in {better} of 2 orders" in said
-    prs = trained[trained["method"] == "PRS"]
-    more = prs.assign(value=prs["value"] + 2 * (prs["trained_tasks"] == 5))
-    assert "is +2.0 points" in single_label.variant_sentence(prs, more)
+    paper = prs[prs["variant"] == "paper"]
+    more = paper.assign(variant="authors", value=paper["value"] + 2)
+    said = single_label.variant_sentence(pd.concat([paper, more]))
+    assert "is +2.0 points" in said
 
 
-def test_pictures(trained):
-    last = trained[(trained["trained_tasks"] == 5) & (trained["seed"] == 0)]
+def test_pictures_show_every_order_and_the_paper(trained):
+    last, _ = last_task(trained)
     axes = plt.figure().subplots(1, 2)
     single_label.plot_order_spread(last, axes[0])
     single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
     *dots, stars = [c.get_offsets() for c in axes[0].collections]
     assert sorted(np.concatenate(dots)[:, 1]) == pytest.approx(sorted(last["value"]))
-    assert {round(x, 6) for x, _ in dots[0]} == {-0.3, 0.3}
     assert sorted(stars[:, 1]) == [9.82, 52.57, 68.45]
     star = axes[1].collections[-1].get_offsets()
     assert star.tolist() == [[52.57, 68.45]]

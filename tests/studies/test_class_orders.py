@@ -58,6 +58,13 @@ def test_only_two_pairs_are_large_enough_for_the_first_column(
     assert set(orders) == by_hand
 
 
+def test_random_orders_are_different_and_those_that_are_committed(study):
+    orders = study.random_orders(load_dataset(TINY, images=False), 10)
+    assert len(set(orders)) == 10
+    rows = single_label.order_scores(TINY, "random", 10)
+    assert list(map(schedule_of, rows["schedule"].unique())) == orders
+
+
 def test_a_stand_in_cannot_be_searched(study):
     with pytest.raises(ValueError, match=r"got at most 20.00 %; only the data set of"):
         study.search(TINY, (2, 1))
@@ -74,7 +81,7 @@ def fake_runs(runs):
 
 def test_a_search_narrows_down_look_by_look(study, monkeypatch):
     monkeypatch.setattr(study, "run_all", fake_runs)
-    orders = single_label.random_orders(load_dataset(TINY, images=False), 3)
+    orders = study.random_orders(load_dataset(TINY, images=False), 3)
     monkeypatch.setattr(study, "possible_orders", lambda dataset: sorted(orders))
     rows = study.search(TINY, (2, 1), [0, 1])
     second, third = (rows[rows["look"] == look] for look in ("second", "third"))
