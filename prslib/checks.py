@@ -124,10 +124,6 @@ def finite_array(
 
 def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """Return bool labels (B, C) as compiled code reads them; refuse others."""
-    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
-        raise ValueError(
-            "labels: expected yes or no for every class, got masked entries; fill them"
-        )
     try:
         labels = np.asarray(labels, order="C")
     except ValueError as error:  # numpy's message speaks of shapes

@@ -150,7 +150,6 @@ class Sampler:
             raise TypeError(f"{place}: {text}")
         uniforms = self.rng.random((len(labels), self.draws))
         slots = np.empty(len(labels), np.int64)
-        slots.fill(-1)  # in half the time of np.full
         self._decide(labels, uniforms, slots, **context)
         return slots
 
@@ -270,6 +269,7 @@ class Sampler:
         **context: Any,
     ) -> None:
         """Write the slot of each sample, and follow."""
+        slots[:] = -1
         if self.decides_by_batch:
             chosen = self.choose_batch(labels, uniforms, **context)
         for b in np.flatnonzero(labels.any(axis=1)):

@@ -106,11 +106,10 @@ def follow(arrays, classes, slot):
 @compiled
 def rarest(classes, counts, u):
     """Return which of the classes has the least count, a random one of several."""
-    least = counts[classes[0]]
+    least, ties = counts[classes[0]], 0
     for c in classes:
-        least = min(least, counts[c])
-    ties = 0
-    for c in classes:
+        if counts[c] < least:
+            least, ties = counts[c], 0
         ties += counts[c] == least
     chosen = int(u * ties)
     for c in classes:

@@ -8,6 +8,7 @@ from prslib.checks import Seed
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled, entry
+from prslib.samplers.loops import find_nth
 from prslib.samplers.states import expect
 
 
@@ -101,6 +102,7 @@ def place(arrays, begin, labels, uniforms, slots, mine):
     slot_class, class_seen, class_slots, is_full = mine
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):
+        slots[b] = -1
         classes = books.list_classes(labels[b], scratch)
         if len(classes) > 0:
             if not books.has_room(state, classes):
@@ -125,19 +127,36 @@ def place(arrays, begin, labels, uniforms, slots, mine):
 @compiled
 def choose(y, u, slot_class, class_seen, class_slots, is_full):
     """Return the slot for a sample of class y in a full memory, -1 for none."""
-    largest = class_slots.max()
-    gives_way = class_slots == largest
-    is_full |= gives_way
-    number = largest * gives_way.sum()  # of slots that may be overwritten
-    if is_full[y]:
-        number = class_slots[y]
-        if u[1] * class_seen[y] >= number:
-            return -1
-        gives_way[:] = False
-        gives_way[y] = True
-    rank = int(u[2] * number)
+    if not is_full[y]:
+        gives_way, number = mark_largest(class_slots, is_full)
+        if not is_full[y]:
+            return nth_of_largest(slot_class, gives_way, int(u[2] * number))
+    number = class_slots[y]
+    if u[1] * class_seen[y] >= number:
+        return -1
+    return find_nth(slot_class, y, int(u[2] * number))
+
+
+@compiled
+def mark_largest(class_slots, is_full):
+    """Mark the largest classes, which are full; return them and how many slots they have."""
+    largest = class_slots[0]
+    for c in range(len(class_slots)):
+        largest = max(largest, class_slots[c])
+    gives_way = np.empty(len(class_slots), np.int64)  # quicker to add than bool
+    number = 0
+    for c in range(len(class_slots)):
+        gives_way[c] = class_slots[c] == largest
+        is_full[c] |= class_slots[c] == largest
+        number += gives_way[c]
+    return gives_way, number * largest
+
+
+@compiled
+def nth_of_largest(slot_class, gives_way, n):
+    """Return slot n, counted from 0, of the classes that give way."""
     slot = -1
-    while rank >= 0:  # through the slots of classes that give way, in order
+    while n >= 0:
         slot += 1
-        rank -= gives_way[slot_class[slot]]
+        n -= gives_way[np.uint64(slot_class[slot])]  # not below 0: no check for it
     return slot

@@ -43,6 +43,7 @@ def place(arrays, begin, labels, uniforms, slots):
     state = books.State(*arrays)
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):
+        slots[b] = -1
         classes = books.list_classes(labels[b], scratch)
         if len(classes) > 0:
             if not books.has_room(state, classes):

@@ -132,6 +132,7 @@ class ExStream(Sampler):
         slots: np.ndarray,
         features: np.ndarray,
     ) -> None:
+        slots[:] = -1
         for b in np.flatnonzero(labels.any(axis=1)):
             classes = np.flatnonzero(labels[b])
             books.count(self.state, classes)

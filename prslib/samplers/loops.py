@@ -1,4 +1,4 @@
-"""Sums, least values and the softmax in plain loops, for compiled samplers.
+"""Sums, searches and the softmax in plain loops, for compiled samplers.
 
 Numba compiles these in a fraction of the time that it takes for numpy's own.
 """
@@ -8,6 +8,8 @@ import math
 import numpy as np
 
 from prslib.samplers.compiling import compiled
+
+BLOCK = 64
 
 
 @compiled
@@ -38,6 +40,24 @@ def at_most(slots, x, bound):
             chosen[count] = slots[j]
             count += 1
     return chosen[:count]
+
+
+@compiled
+def find_nth(x, value, n):
+    """Return where a value stands for time n, counted from 0."""
+    start, number = -BLOCK, 0
+    while n >= number:  # a block at a time, of which several are compared at once
+        n -= number
+        start += BLOCK
+        block = x[start : start + BLOCK]
+        number = 0
+        for k in range(len(block)):
+            number += block[k] == value
+    k = start - 1
+    while n >= 0:
+        k += 1
+        n -= x[k] == value
+    return k
 
 
 @compiled

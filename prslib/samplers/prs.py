@@ -221,6 +221,7 @@ def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
     state = books.State(*arrays)
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):  # line 4
+        slots[b] = -1
         classes = books.list_classes(labels[b], scratch)
         if len(classes) > 0:
             if not books.has_room(state, classes):

@@ -117,11 +117,6 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
             TypeError,
             r"class numbers y multi-hot: np.eye\(8, dtype=bool\)\[y\]",
         ),
-        (
-            np.ma.masked_equal(np.eye(8, dtype=bool), True),
-            ValueError,
-            "got masked entries; fill",
-        ),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
     ],
 )
