@@ -1,7 +1,7 @@
 """List the claims that the paper makes in words, and the number that decides each.
 
-A claim is a function of scores: `s("PRS", "mAP")` is PRS's overall mAP, a number a
-seed. It returns a number a seed for each of its cells, above 0 where the claim is
+A claim is a function of scores: `s("PRS")` is PRS's score, a number a seed and metric.
+It returns a number a seed and metric, or some by name, above 0 where the claim is
 right. The words of the claims are in `claims.toml`.
 """
 
@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prslib.datasets import GROUPS
 from prslib.report.statistics import SMALL, interval
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
@@ -26,77 +25,64 @@ MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
 # that the text names where it says "all the baselines"
 RIVALS = ("CRS", "GSS", "ExStream")
 ALL = ("Finetune", "EWC", *RIVALS)
-ATTENTION = {
-    name: f"model={name}" for name in ("Attention Consistency", "RNN-Attention")
-}
-PLAIN = "frozen_stages"  # the architecture table freezes a stage of the plain network
+# settings; the architecture tables freeze a stage of these two networks
+PLAIN, CONSISTENCY = "frozen_stages", "frozen_stages;model=Attention Consistency"
+NETS = {"Attention Consistency": CONSISTENCY, "RNN-Attention": "model=RNN-Attention"}
 HALF, MORE = "memory_size=0.5", "memory_size=1.5"
+SCRATCH, IMBALANCED = "pretrained_stages", "test_set=imbalanced"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
-ALIKE = MARGINS["points of memory"]  # of two memories
 # of the rows that `Scores` reads; printed ones have neither rho nor draws
-COLUMNS = ["method", "trained_tasks", "last", "task", "group", "measure", "metric"]
-COLUMNS += ["varied", "memory", "schedule", "power", "architecture", "rho"]
-COLUMNS += ["seed", "value", "draws"]
+COLUMNS = ["method", "setting", "trained_tasks", "last", "task", "group", "measure"]
+COLUMNS += ["metric", "seed", "rho", "value", "draws"]
 
-Place = dict[str, str | int]  # keywords of `Scores`
-Places = dict[str, Place]
+Cells = dict[str, np.ndarray]  # by name: (seeds, 1 + draws, metrics)
+Places = dict[str, dict[str, str | int]]  # by name: keywords of `Scores`
 ANYWHERE: Places = {"": {}}
-Cells = dict[str, np.ndarray]  # of one metric, by name: (seeds, 1 + draws)
 
 
 class Scores:
     """The scores of one data set, a number a seed for each method, metric and place."""
 
     def __init__(self, rows: pd.DataFrame):
-        rows = rows.dropna(subset=["metric"]).reindex(columns=COLUMNS)
+        rows = rows.reindex(columns=COLUMNS)
         self.cells: dict[tuple, dict[int, np.ndarray]] = defaultdict(dict)
-        self.rho: dict[str, float] = {}
+        self.seeds = sorted(rows["seed"].unique())
+        own = rows.loc[(rows["method"] == "PRS") & (rows["setting"] == ""), "rho"]
+        self.rho = own.max()  # of the standard
+        self.draws = rows["draws"].map(np.size).max()
         for row in rows.itertuples(index=False):
-            draws = row.draws if isinstance(row.draws, np.ndarray) else []
-            scores = np.append(row.value, draws)
-            run = row.method, _setting(row)
+            scores = np.append(row.value, np.broadcast_to(row.draws, self.draws))
             cell = row.task, row.group, row.measure, row.metric
-            times = [row.trained_tasks, "end"] if row.last else [row.trained_tasks]
-            for after in times:
-                self.cells[*run, after, *cell].setdefault(row.seed, scores)
-            if row.method == "PRS" and not np.isnan(row.rho):
-                self.rho["" if row.power == "own" else f"rho={row.power}"] = row.rho
-        self.seeds = self.every_seed = sorted(rows["seed"].unique())
-        self.asked: list[dict[int, np.ndarray]] = []
-        self.drawn = False
+            for after in {row.trained_tasks, "end" if row.last else row.trained_tasks}:
+                cells = self.cells[row.method, row.setting, after, *cell]
+                cells.setdefault(row.seed, scores)
 
     def __call__(
         self,
         method: str,
-        metric: str,
-        group: str = "overall",
         setting: str = "",  # how it differs from the standard, "memory_size=0.5"
+        group: str = "overall",
         measure: str = "score",
+        metric: str = "",  # one in place of those that are asked for
         task: str = "seen",
         after: int | str = "end",  # trained tasks
-        power: str = "",  # of a method with one
     ) -> np.ndarray:
-        """Return a score as (seeds, 1 + draws)."""
-        if power and "rho" in METHODS[method].reads:
-            setting = ";".join(sorted([f"rho={power}", *filter(None, [setting])]))
-        key = (method, setting, after, task, group, measure, metric)
-        if key not in self.cells:
-            raise LookupError(f"no run has {key}")
-        scores = self.cells[key]
-        self.asked.append(scores)
-        width = None if self.drawn else 1
-        empty = np.array([np.nan])
-        return np.stack([scores.get(seed, empty)[:width] for seed in self.seeds])
+        """Return scores as (seeds, 1 + draws, metrics), NaN where there are none."""
+        place = method, setting, after, task, group, measure
+        metrics = [metric] if metric else self.metrics
+        cells = [self.cells.get((*place, metric), {}) for metric in metrics]
+        self.run &= np.array([[seed in cell for cell in cells] for seed in self.seeds])
+        none = np.full(1 + self.draws, np.nan)
+        scores = [[cell.get(seed, none) for cell in cells] for seed in self.seeds]
+        return np.moveaxis(scores, 1, 2)
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
-        """Return the values of a field that all methods were run with."""
-        of_methods = [
-            {key[1] for key in self.cells if key[0] == method} for method in methods
-        ]
-        common = set.intersection(*of_methods)
-        settings = [s for s in sorted(common) if re.fullmatch(rf"({name}=[^=;]*)?", s)]
+        """Return the values of a field that all methods were run with, and the settings."""
+        of_methods = [{key[1] for key in self.cells if key[0] == m} for m in methods]
+        common = sorted(set.intersection(*of_methods))
+        settings = [s for s in common if re.fullmatch(f"({name}=[^;]*)?", s)]
         if len(settings) < 2:
             raise LookupError(f"no runs of {methods} with several {name}")
         return {setting.removeprefix(f"{name}="): setting for setting in settings}
@@ -107,43 +93,29 @@ class Scores:
         return sorted(standard - {"end"})
 
     def evaluate(
-        self, of: Callable[["Scores", str], Cells], metrics: Sequence[str]
-    ) -> tuple[dict[tuple[str, str], np.ndarray], int]:
-        """Return the cells of seeds that have all, and how many dropped out as NaN."""
-
-        def cells() -> dict[tuple[str, str], np.ndarray]:
-            of_metrics = {metric: of(self, metric) for metric in metrics}
-            return {(n, m): v for m, c in of_metrics.items() for n, v in c.items()}
-
-        self.seeds, self.asked, self.drawn = self.every_seed, [], False
+        self, of: Callable[["Scores"], np.ndarray | Cells], metrics: Sequence[str]
+    ) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Return a claim's cells: names, values, and which seeds were run in each metric."""
+        self.metrics = metrics
+        self.run = np.ones((len(self.seeds), len(metrics)), bool)
         try:
-            cells()
+            cells = of(self) if self.seeds else {}
         except LookupError:  # it was not run
-            return {}, 0
-        asked = self.asked
-        run = [seed for seed in self.seeds if all(seed in cell for cell in asked)]
-        self.seeds = [s for s in run if not any(np.isnan(cell[s][0]) for cell in asked)]
-        self.drawn = all(len(cell[s]) > 1 for cell in asked for s in self.seeds)
-        return (cells() if self.seeds else {}), len(run) - len(self.seeds)
-
-
-def _setting(row: tuple) -> str:
-    """Name how a run differs from the standard: "memory_size=0.5", "rho=0.5;test_set"."""
-    names = set(filter(None, row.varied.split(",")))
-    if "model" in names:  # which may come with a step size and frozen stages
-        names -= {"learning_rate", "frozen_stages"}
-    values = {"schedule": row.schedule, "rho": row.power, "model": row.architecture}
-    values["memory_size"] = f"{row.memory:g}"
-    return ";".join(f"{n}={values[n]}" if n in values else n for n in sorted(names))
+            cells = {}
+        if not isinstance(cells, dict):
+            cells = {"": cells}
+        if not cells:
+            return [], np.empty((0, 1, len(metrics), 1)), self.run[:0]
+        return list(cells), np.stack(list(cells.values()), axis=-1), self.run
 
 
 @dataclass(frozen=True)
 class Claim:
     """A claim, its place in the paper, and the numbers that decide it."""
 
-    of: Callable[[Scores, str], Cells]  # a metric
-    on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
+    of: Callable[[Scores], np.ndarray | Cells]
     over: str = "every"  # cell, of which the weakest counts, or their "mean"
+    on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
     metrics: tuple[str, ...] = METRICS
     unit: str = "points"
     statement: str = ""
@@ -154,37 +126,36 @@ class Claim:
 
     def decide(self, scores: Scores, level: float = 0.95) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
-        cells, dropped = scores.evaluate(self.of, self.metrics)
-        whole = interval(list(cells.values()), self.over, level)
+        asked = METRICS if set(self.metrics) <= set(METRICS) else self.metrics
+        # (seeds, 1 + draws, metrics, cells), (seeds, metrics)
+        names, values, run = scores.evaluate(self.of, asked)
+        at = [asked.index(metric) for metric in self.metrics]
+        whole = interval(values[:, :, at], self.over, level)
+        dropped = run[:, at].all(axis=1).sum() - whole.seeds
         row = vars(whole) | {"alone": whole.verdict_within(MARGINS.get(self.unit, 0))}
-        row |= {"dropped": dropped, "cells": len(cells)}
-        if dropped:  # those seeds were not like the others
+        row["dropped"] = dropped
+        if dropped:  # seeds that never learned what is measured are not like the others
             row |= {"alone": "undecided", "p": np.nan}
-        means = {name: values[:, 0].mean() for name, values in cells.items()}
-        clear = [interval([values], level=level).verdict for values in cells.values()]
-        row |= {"above": clear.count("holds"), "below": clear.count("does not hold")}
-        several = self.over == "every" and len(cells) > 1
-        weakest = min(means, key=means.get) if several else ()
-        row["weakest"] = " ".join(filter(None, weakest))
-        scored = set(self.metrics) <= set(METRICS)
-        for metric in METRICS:
-            cells, dropped = scores.evaluate(self.of, [metric] if scored else [])
-            usable = [] if dropped else list(cells.values())
-            one = interval(usable, self.over, level)
-            row |= {f"{metric} {n}": getattr(one, n) for n in ("effect", "low", "high")}
-        return row
-
-
-def above(pairs: dict[str, tuple[Place, Place]], **fields: object) -> Claim:
-    """Return the claim that the first place scores above the second in every pair."""
-
-    def of(s: Scores, metric: str) -> Cells:
-        return {
-            name: s(**{"metric": metric} | first) - s(**{"metric": metric} | second)
-            for name, (first, second) in pairs.items()
+        complete = values[~np.isnan(values[:, 0, at]).any(axis=(1, 2))]
+        each = {
+            f"{name} {asked[k]}".strip(): interval(complete[:, :, [k], n], level=level)
+            for k in at
+            for n, name in enumerate(names)
+            if whole.seeds
         }
-
-    return Claim(of, **fields)
+        verdicts = [one.verdict for one in each.values()]
+        row |= {"cells": len(each), "above": verdicts.count("holds")}
+        row |= {"below": verdicts.count("does not hold"), "weakest": ""}
+        if self.over == "every" and len(each) > 1:
+            row["weakest"] = min(each, key=lambda name: each[name].effect)
+        for k, metric in enumerate(METRICS):
+            ends = dict.fromkeys(("effect", "low", "high"), np.nan)
+            if metric in asked:
+                one = interval(values[:, :, [k]], self.over, level)
+                if one.seeds == run[:, k].sum():
+                    ends = {name: getattr(one, name) for name in ends}
+            row |= {f"{metric} {name}": end for name, end in ends.items()}
+        return row
 
 
 def leads(
@@ -193,14 +164,12 @@ def leads(
     at: Places | Callable[..., Places] = ANYWHERE,
     **fields: object,
 ) -> Claim:
-    """Return the claim that one method is above others in every cell that counts."""
+    """Return the claim that one method is above others in every place that counts."""
 
-    def of(s: Scores, metric: str) -> Cells:
+    def of(s: Scores) -> Cells:
         places = at(s, first, *others) if callable(at) else at
         return {
-            f"over {other} {name}".strip(): (
-                s(first, metric, **place) - s(other, metric, **place)
-            )
+            f"over {other} {name}".strip(): s(first, **place) - s(other, **place)
             for name, place in places.items()
             for other in others
         }
@@ -208,75 +177,88 @@ def leads(
     return Claim(of, **fields)
 
 
-def _schedules(scores: Scores, *methods: str) -> Places:
-    levels = scores.levels("schedule", *methods)
-    return {f"schedule {n or 'of Table 1'}": {"setting": s} for n, s in levels.items()}
-
-
-def _later(scores: Scores, first: str, *_others: str) -> Places:
-    # all methods keep the same of a first task that fits into the memory
-    return {f"after {time} tasks": {"after": time} for time in scores.times(first)[1:]}
-
-
-def _settings(settings: dict[str, str]) -> Places:
+def in_settings(settings: dict[str, str]) -> Places:
+    """Return the standard place in several settings."""
     return {name: {"setting": setting} for name, setting in settings.items()}
 
 
-def number(of: Callable[[Scores, str], np.ndarray], **fields: object) -> Claim:
-    """Return the claim that one number a metric, averaged over metrics, is above 0."""
-    return Claim(lambda s, metric: {"": of(s, metric)}, **{"over": "mean"} | fields)
+def schedules(s: Scores, *methods: str) -> Places:
+    """Return every schedule that all methods were run with."""
+    levels = s.levels("schedule", *methods)
+    return in_settings({f"schedule {n or 'of Table 1'}": levels[n] for n in levels})
 
 
-def tail(method: str, measure: str) -> Claim:
-    """Return the claim that a method forgets the rare classes more, in mAP."""
-    lost = {"method": method, "measure": measure}
-    pair = lost | {"group": "minority"}, lost | {"group": "majority"}
-    return above({"": pair}, over="mean", metrics=("mAP",))
+def later(s: Scores, first: str, *_others: str) -> Places:
+    """Return the times after each task but the first."""
+    # all methods keep the same of a first task that fits into the memory
+    return {f"after {time} tasks": {"after": time} for time in s.times(first)[1:]}
+
+
+def tail(s: Scores, method: str, measure: str) -> np.ndarray:
+    """Return how much more a method forgets the rare classes."""
+    majority = s(method, group="majority", measure=measure)
+    return s(method, group="minority", measure=measure) - majority
 
 
 def small(method: str, metric: str, measure: str) -> Claim:
     """Return the claim that a method forgets small classes more, task by task."""
     setting = HALF if METHODS[method].sampler else ""
-    place = {"measure": measure, "setting": setting}
-    fields = {"on": (COCO,), "metrics": (metric,), "unit": "rank correlation"}
-    return number(lambda s, metric: -s(method, metric, **place), **fields)
+    fields = {"metrics": (metric,), "unit": "rank correlation"}
+    return Claim(
+        lambda s: -s(method, setting, "overall", measure), "mean", (COCO,), **fields
+    )
 
 
-def shares(first: tuple[str, str], second: tuple[str, str], **fields: object) -> Claim:
+def share(s: Scores, method: str, name: str, setting: str = "") -> np.ndarray:
+    """Return a group's share of a memory, or a number of all classes by name."""
+    return s(method, setting, measure="share", metric=name)
+
+
+def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
     """Return the claim that a share of a memory, (method, name), is above another."""
-    pair = _share(*first), _share(*second)
-    return above({"": pair}, **{"over": "mean"} | MEMORY | fields)
+    return Claim(lambda s: share(s, *first) - share(s, *second), "mean", on, **MEMORY)
 
 
-def _share(method: str, name: str, setting: str = "") -> Place:
-    """Return where the share of a group is, or a number of all classes by name."""
-    place = {"method": method, "measure": "share", "setting": setting}
-    return place | ({"group": name} if name in GROUPS else {"metric": name})
+def same_memory(s: Scores) -> Cells:
+    """Return how far inside the margin the memories of CRS and of PRS with rho 1 differ."""
+    gap = share(s, "PRS", "to stream", "rho=1") - share(s, "CRS", "to stream")
+    margin = MARGINS["points of memory"]
+    return {"no more": margin - gap, "no less": margin + gap}
+
+
+def head_and_tail(s: Scores) -> np.ndarray:
+    """Return how much closer majority and minority are with PRS than with CRS."""
+    crs = s("CRS", group="majority") - s("CRS", group="minority")
+    return crs - (s("PRS", group="majority") - s("PRS", group="minority"))
+
+
+def lead_grows(s: Scores) -> np.ndarray | Cells:
+    """Return how much PRS's lead over CRS grows from the first task to the last."""
+    lead = [s("PRS", after=time) - s("CRS", after=time) for time in s.times("PRS")]
+    return lead[-1] - lead[0] if len(lead) > 1 else {}
 
 
 def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
     """Return the claim that PRS has a higher gradient variance, in percent."""
 
-    def of(s: Scores, metric: str) -> np.ndarray:
-        ours = s("PRS", metric, measure="variance")
-        return 100 * (ours / s(method, metric, measure="variance") - 1)
+    def of(s: Scores) -> np.ndarray:
+        ours = s("PRS", measure="variance")
+        return 100 * (ours / s(method, measure="variance") - 1)
 
-    return number(of, on=on, metrics=("gradient variance",), unit="%")
+    return Claim(of, "mean", on, ("gradient variance",), unit="%")
 
 
 def steadier(method: str) -> Claim:
     """Return the claim that PRS depends less on the schedule than another (Table 2)."""
 
-    def of(s: Scores, metric: str) -> np.ndarray:
+    def of(s: Scores) -> np.ndarray:
         settings = s.levels("schedule", "PRS", method).values()
+        both = [[s(name, text) for name in (method, "PRS")] for text in settings]
+        # (seeds, schedules, methods, 1 + draws, metrics)
+        variances = by_seed(schedule_variance, np.moveaxis(both, 2, 0))
+        return variances[:, 0] - variances[:, 1]
 
-        def variance(name: str) -> np.ndarray:
-            scores = [s(name, metric, setting=setting) for setting in settings]
-            return by_seed(schedule_variance, np.stack(scores, axis=1))
-
-        return variance(method) - variance("PRS")
-
-    return number(of, unit="square points")
+    return Claim(of, "mean", unit="square points")
 
 
 def schedule_variance(scores: np.ndarray) -> np.ndarray:
@@ -293,146 +275,101 @@ def schedule_variance(scores: np.ndarray) -> np.ndarray:
 def by_seed(
     statistic: Callable[[np.ndarray], np.ndarray], scores: np.ndarray
 ) -> np.ndarray:
-    """Return a statistic as a number a seed: the jackknife's pseudo-values."""
-    count, whole = len(scores), statistic(scores)
-    if count == 1:
-        return whole[None]
-    without = [statistic(np.delete(scores, seed, axis=0)) for seed in range(count)]
-    return count * whole - (count - 1) * np.stack(without)
+    """Return a statistic as a number a seed: the jackknife's pseudo-values.
+
+    Seeds without some score do not enter; theirs are NaN.
+    """
+    seeds = [k for k, one in enumerate(scores) if not np.isnan(one[..., 0, :]).any()]
+    count, whole = len(seeds), statistic(scores[seeds])
+    values = np.full((len(scores), *whole.shape), np.nan)
+    for seed in seeds:
+        values[seed] = whole
+        if count > 1:
+            without = statistic(scores[[other for other in seeds if other != seed]])
+            values[seed] = count * whole - (count - 1) * without
+    return values
 
 
-def _rhos(s: Scores) -> dict[float, str]:
-    return {s.rho[setting]: setting for setting in s.levels("rho", "PRS").values()}
+def of_rhos(s: Scores) -> dict[float, np.ndarray]:
+    """Return PRS's scores by rho, from the lowest to the highest."""
+    levels = s.levels("rho", "PRS").items()
+    scores = {float(rho or s.rho): s("PRS", setting) for rho, setting in levels}
+    return dict(sorted(scores.items()))
 
 
-def rho_steps(s: Scores, metric: str) -> Cells:
+def rho_steps(s: Scores) -> Cells:
     """Return the leads of every rho over the next on the way from 0 to both ends."""
-    settings = _rhos(s)
-    up = sorted(rho for rho in settings if rho >= 0)
-    down = sorted((rho for rho in settings if rho <= 0), reverse=True)
-    scores = {rho: s("PRS", metric, setting=settings[rho]) for rho in settings}
-    return {
-        f"rho {a:g} to {b:g}": scores[a] - scores[b]
-        for a, b in [*pairwise(up), *pairwise(down)]
-    }
+    scores = of_rhos(s)
+    up = [rho for rho in scores if rho >= 0]
+    down = [rho for rho in reversed(scores) if rho <= 0]
+    steps = [*pairwise(up), *pairwise(down)]
+    return {f"rho {a:g} to {b:g}": scores[a] - scores[b] for a, b in steps}
 
 
-def rho_ends(s: Scores, metric: str) -> Cells:
+def rho_ends(s: Scores) -> Cells:
     """Return the leads of rho near 0, on average, over the lowest and the highest rho."""
-    settings = _rhos(s)
-    near = [setting for rho, setting in settings.items() if abs(rho) <= BALANCED]
-    far = [rho for rho in (min(settings), max(settings)) if abs(rho) > BALANCED]
-    if not near or not far:
-        raise LookupError("no rho near 0, or none far from it")
-    mean = np.mean([s("PRS", metric, setting=setting) for setting in near], axis=0)
+    scores = of_rhos(s)
+    near = [scores[rho] for rho in scores if abs(rho) <= BALANCED]
+    far = [rho for rho in (min(scores), max(scores)) if abs(rho) > BALANCED]
+    if not near:
+        return {}
+    mean = np.mean(near, axis=0)
+    return {f"over rho {rho:g}": mean - scores[rho] for rho in far}
+
+
+def on_imbalanced(s: Scores, *others: str, group: str = "overall") -> Cells:
+    """Return how far PRS with rho 0.5 is above others on the imbalanced test set."""
+    ours = s("PRS", f"rho=0.5;{IMBALANCED}", group)
+    return {f"over {name}": ours - s(name, IMBALANCED, group) for name in others}
+
+
+def plain_ahead(s: Scores, method: str, plain: str = "") -> Cells:
+    """Return how far the plain network is above both attention nets."""
+    return {f"over {name}": s(method, plain) - s(method, NETS[name]) for name in NETS}
+
+
+def harder(s: Scores, networks: dict[str, str]) -> Cells:
+    """Return how much lower Multitask scores on the balanced test set."""
     return {
-        f"over rho {rho:g}": mean - s("PRS", metric, setting=settings[rho])
-        for rho in far
-    }
-
-
-def same_memory(s: Scores, _metric: str) -> Cells:
-    """Return how far inside `ALIKE` the memories of CRS and of PRS with rho 1 differ."""
-    gap = s(**_share("PRS", "to stream", "rho=1")) - s(**_share("CRS", "to stream"))
-    return {"no more": ALIKE - gap, "no less": ALIKE + gap}
-
-
-def plain_ahead(method: str, setting: str, on: tuple = (COCO, NUS)) -> Claim:
-    """Return the claim that the plain network is above both attention nets."""
-    plain = {"method": method, "setting": setting}
-    others = {name: plain | {"setting": net} for name, net in ATTENTION.items()}
-    return above({f"over {name}": (plain, net) for name, net in others.items()}, on=on)
-
-
-def harder_when_balanced(networks: dict[str, str]) -> Claim:
-    """Claim that Multitask is above its balanced score on the other test set."""
-    place = {"method": "Multitask"}
-    pairs = {
-        name: (place | {"setting": f"{net};test_set"}, place | {"setting": net})
+        name: s("Multitask", f"{net};{IMBALANCED}") - s("Multitask", net)
         for name, net in networks.items()
     }
-    return above(pairs)
 
 
-def above_floor() -> Claim:
-    """Return the claim that all other methods are above Finetune."""
-    floor, others = {"method": "Finetune"}, (*ALL[1:], "PRS")
-    return above({f"of {name}": ({"method": name}, floor) for name in others})
-
-
-def ewc_frozen() -> Claim:
-    """Return the claim that EWC gains from frozen stages."""
-    free = {"method": "EWC", "setting": "pretrained_stages"}
-    frozen = free | {"setting": "frozen_stages;pretrained_stages"}
-    return above({"": (frozen, free)}, on=(COCO,))
-
-
-def _head_and_tail(s: Scores, metric: str) -> np.ndarray:
-    gaps = [
-        s(method, metric, "majority") - s(method, metric, "minority")
-        for method in ("CRS", "PRS")
-    ]
-    return gaps[0] - gaps[1]
-
-
-def _lead_grows(s: Scores, metric: str) -> np.ndarray:
-    times = s.times("PRS")
-    if len(times) < 2:
-        raise LookupError("no run was scored after more than one task")
-    lead = [s("PRS", metric, after=t) - s("CRS", metric, after=t) for t in times]
-    return lead[-1] - lead[0]
-
-
-def _grows(s: Scores, metric: str) -> np.ndarray:
-    return s("PRS", metric) - s("PRS", metric, setting=HALF)
-
-
-def _flattens(s: Scores, metric: str) -> np.ndarray:
-    later = s("PRS", metric, setting=MORE) - s("PRS", metric)
-    return _grows(s, metric) - later
-
-
-def _separates(s: Scores, metric: str) -> np.ndarray:
-    place = {"metric": metric, "group": "minority", "measure": "features"}
-    return s("PRS", **place) - s("CRS", **place)
-
-
-MEMORY = {"metrics": ("memory",), "unit": "points of memory", "on": (COCO,)}
-LABELS = {"metrics": ("memory",), "unit": "points of the labels"}
-ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
-MEMORIES = {"half memory": HALF, "whole memory": "", "one and a half memory": MORE}
-TAIL = {"at": {group: {"group": group} for group in ("moderate", "minority")}}
-MAJORITY = {"at": {"majority": {"group": "majority"}}}
+NEIGHBOURS = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST), "over": "mean"}
+FEATURES = {"": {"group": "minority", "measure": "features"}}
+MEMORY = {"metrics": ("memory",), "unit": "points of memory"}
+TAIL = {group: {"group": group} for group in ("moderate", "minority")}
+MAJORITY = {"majority": {"group": "majority"}}
+SIZES = {"half memory": HALF, "whole memory": "", "one and a half memory": MORE}
+NETWORKS = in_settings({"plain net": ""} | NETS)
+AC_ALONE = in_settings({"": CONSISTENCY})
 SMALLEST = {"at": {"": {"task": "3"}}, "on": (NUS,)}
-NETWORKS = {"at": _settings({"plain net": ""} | ATTENTION), "on": (COCO,)}
-IMBALANCED = {"setting": "test_set", "power": "0.5"}
-UNBALANCED = {"at": {"": IMBALANCED}, "on": (COCO,)}
-UNBALANCED_MAJORITY = {"at": {"": IMBALANCED | {"group": "majority"}}, "on": (COCO,)}
-WITH_AC = {"at": _settings({"": ATTENTION["Attention Consistency"]}), "on": (COCO,)}
-WHOLE_TEST_SET = ACCURACY | {"at": {"": {"task": "all"}}}
-AFTER_FOUR = ACCURACY | {"at": {"": {"task": "all", "after": 4}}}
-NEAREST = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST)}
+ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
+WHOLE_TEST_SET = {"": {"task": "all"}}
+AFTER_FOUR = {"": {"task": "all", "after": 4}}
 
 _CLAIMS: dict[str, Claim] = {
-    "tail_crs": tail("CRS", "forget"),
-    "tail_crs_lost": tail("CRS", "lost"),
-    "tail_ewc": tail("EWC", "forget"),
-    "tail_ewc_lost": tail("EWC", "lost"),
+    "tail_crs": Claim(lambda s: tail(s, "CRS", "forget"), "mean", metrics=("mAP",)),
+    "tail_crs_lost": Claim(lambda s: tail(s, "CRS", "lost"), "mean", metrics=("mAP",)),
+    "tail_ewc": Claim(lambda s: tail(s, "EWC", "forget"), "mean", metrics=("mAP",)),
+    "tail_ewc_lost": Claim(lambda s: tail(s, "EWC", "lost"), "mean", metrics=("mAP",)),
     **{
-        f"order_{method.lower()}_{metric.lower()}{lost.replace(' ', '_')}": small(
-            method, metric, f"order{lost}"
-        )
+        f"order_{method}_{metric}{lost}".lower(): small(method, metric, f"order{lost}")
         for method in ("CRS", "EWC")
         for metric in ("AP", "F1")
-        for lost in ("", " lost")
+        for lost in ("", "_lost")
     },
     "crs_follows": shares(("CRS", "to equal"), ("CRS", "to stream"), on=(COCO, NUS)),
     "crs_head": shares(("CRS", "majority"), ("CRS", "minority")),
-    "largest_fifth": number(
-        lambda s, _: s(**_share("CRS", "largest fifth of stream")) - 50, **LABELS
+    "largest_fifth": Claim(
+        lambda s: share(s, "CRS", "largest fifth of stream") - 50,
+        "mean",
+        metrics=("memory",),
+        unit="points of the labels",
     ),
     "largest_fifth_memory": shares(("CRS", "largest fifth"), ("PRS", "largest fifth")),
-    "rho_one": Claim(same_memory, **MEMORY),
+    "rho_one": Claim(same_memory, on=(COCO,), **MEMORY),
     "prs_balances": shares(("PRS", "to stream"), ("PRS", "to equal")),
     "exstream_balances": shares(("ExStream", "to stream"), ("ExStream", "to equal")),
     "gss_moderate": shares(("GSS", "moderate"), ("CRS", "moderate")),
@@ -441,48 +378,54 @@ _CLAIMS: dict[str, Claim] = {
     "above_crs": leads("PRS", "CRS"),
     "above_gss": leads("PRS", "GSS"),
     "above_exstream": leads("PRS", "ExStream"),
-    "lower_bound": above_floor(),
-    "ewc_frozen": ewc_frozen(),
+    "lower_bound": Claim(
+        lambda s: {f"of {m}": s(m) - s("Finetune") for m in (*ALL[1:], "PRS")}
+    ),
+    "ewc_frozen": Claim(
+        lambda s: s("EWC", f"{PLAIN};{SCRATCH}") - s("EWC", SCRATCH), on=(COCO,)
+    ),
     "upper_bound": leads("Multitask", "PRS"),
-    "majority": leads("PRS", "EWC", "GSS", "ExStream", **MAJORITY),
-    "crs_majority": leads("CRS", "PRS", **MAJORITY, over="mean"),
-    "crs_sacrifices": leads("PRS", "CRS", **TAIL),
-    "best_on_tail": leads("PRS", *ALL, **TAIL),
-    "head_and_tail": number(_head_and_tail),
+    "majority": leads("PRS", "EWC", "GSS", "ExStream", at=MAJORITY),
+    "crs_majority": leads("CRS", "PRS", at=MAJORITY, over="mean"),
+    "crs_sacrifices": leads("PRS", "CRS", at=TAIL),
+    "best_on_tail": leads("PRS", *ALL, at=TAIL),
+    "head_and_tail": Claim(head_and_tail, "mean"),
     "smallest_task_crs": leads("PRS", "CRS", **SMALLEST),
     "smallest_task": leads("PRS", *ALL, **SMALLEST),
-    "steadier_crs": steadier("CRS"),
-    "steadier_gss": steadier("GSS"),
-    "steadier_exstream": steadier("ExStream"),
-    "schedules_crs": leads("PRS", "CRS", at=_schedules),
-    "schedules": leads("PRS", *RIVALS, at=_schedules),
-    "memory_crs": leads("PRS", "CRS", at=_settings(MEMORIES)),
-    "memory": leads("PRS", *RIVALS, at=_settings(MEMORIES)),
-    "memory_jump": number(_grows, on=(NUS,)),
-    "memory_flattens": number(_flattens, on=(NUS,)),
+    **{f"steadier_{name}".lower(): steadier(name) for name in RIVALS},
+    "schedules_crs": leads("PRS", "CRS", at=schedules),
+    "schedules": leads("PRS", *RIVALS, at=schedules),
+    "memory_crs": leads("PRS", "CRS", at=in_settings(SIZES)),
+    "memory": leads("PRS", *RIVALS, at=in_settings(SIZES)),
+    "memory_jump": Claim(lambda s: s("PRS") - s("PRS", HALF), "mean", (NUS,)),
+    "memory_flattens": Claim(
+        lambda s: 2 * s("PRS") - s("PRS", HALF) - s("PRS", MORE), "mean", (NUS,)
+    ),
     "rho_ends": Claim(rho_ends, on=(COCO,)),
     "rho_declines": Claim(rho_steps, on=(COCO,)),
-    "features": number(_separates, **NEAREST),
+    "features": leads("PRS", "CRS", at=FEATURES, **NEIGHBOURS),
     "variance_crs": varied("CRS"),
     "variance_gss": varied("GSS"),
     "variance_exstream": varied("ExStream", on=(COCO,)),
-    "single_crs": leads("PRS", "CRS", **WHOLE_TEST_SET),
-    "single_gss": leads("PRS", "GSS", **WHOLE_TEST_SET),
-    "after_four": leads("PRS", "CRS", **AFTER_FOUR),
-    "any_time_crs": leads("PRS", "CRS", at=_later),
-    "any_time": leads("PRS", *ALL, at=_later),
-    "lead_grows": number(_lead_grows),
-    "imbalanced_crs": leads("PRS", "CRS", **UNBALANCED),
-    "imbalanced": leads("PRS", *RIVALS, **UNBALANCED),
-    "imbalanced_majority": leads("PRS", "GSS", "ExStream", **UNBALANCED_MAJORITY),
-    "architectures_crs": leads("PRS", "CRS", **NETWORKS),
-    "architectures": leads("PRS", "ExStream", **NETWORKS),
-    "architectures_gss": leads("PRS", "GSS", **WITH_AC),
-    "plain_multitask": plain_ahead("Multitask", PLAIN),
-    "plain_online": plain_ahead("PRS", "", on=(COCO,)),
-    "balanced_is_harder": harder_when_balanced({"plain net": PLAIN}),
-    "balanced_is_harder_for_all": harder_when_balanced(
-        {"plain net": PLAIN} | ATTENTION
+    "single_crs": leads("PRS", "CRS", at=WHOLE_TEST_SET, **ACCURACY),
+    "single_gss": leads("PRS", "GSS", at=WHOLE_TEST_SET, **ACCURACY),
+    "after_four": leads("PRS", "CRS", at=AFTER_FOUR, **ACCURACY),
+    "any_time_crs": leads("PRS", "CRS", at=later),
+    "any_time": leads("PRS", *ALL, at=later),
+    "lead_grows": Claim(lead_grows, "mean"),
+    "imbalanced_crs": Claim(lambda s: on_imbalanced(s, "CRS"), on=(COCO,)),
+    "imbalanced": Claim(lambda s: on_imbalanced(s, *RIVALS), on=(COCO,)),
+    "imbalanced_majority": Claim(
+        lambda s: on_imbalanced(s, "GSS", "ExStream", group="majority"), on=(COCO,)
+    ),
+    "architectures_crs": leads("PRS", "CRS", at=NETWORKS, on=(COCO,)),
+    "architectures": leads("PRS", "ExStream", at=NETWORKS, on=(COCO,)),
+    "architectures_gss": leads("PRS", "GSS", at=AC_ALONE, on=(COCO,)),
+    "plain_multitask": Claim(lambda s: plain_ahead(s, "Multitask", PLAIN)),
+    "plain_online": Claim(lambda s: plain_ahead(s, "PRS"), on=(COCO,)),
+    "balanced_is_harder": Claim(lambda s: harder(s, {"plain net": PLAIN})),
+    "balanced_is_harder_for_all": Claim(
+        lambda s: harder(s, {"plain net": PLAIN} | NETS)
     ),
 }
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -13,25 +13,15 @@ from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report import notebook, topics
 from prslib.report.claims import CLAIMS, Claim, Scores
-from prslib.report.observations import (
-    RELATIONS,
-    SETTING,
-    observe,
-    published_observations,
-)
+from prslib.report.observations import RELATIONS, observe, published_observations
 from prslib.report.statistics import VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import METRICS, PRECISION_RECALL
 from prslib.training.config import Run, RunConfig
 
-# fields that the paper's tables vary
-VARIED = {"epochs", "frozen_stages", "memory_size", "model", "rho", "schedule"}
-VARIED |= {"test_set"}
-# a network of its own may have a step size of its own
-OF_A_MODEL = {"learning_rate", "model"}
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = [*SETTING, "frozen", "power", "trained_tasks", "group", "measure", "metric"]
-MATCH += ["task"]
+MATCH = ["stands_for", "method", "setting", "trained_tasks", "task", "group", "measure"]
+MATCH += ["metric"]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
 CELLS = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
 CELLS += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric", "kind"]
@@ -58,12 +48,11 @@ FLOOR = -30  # percent: of forgetting, which has no lower end
 
 def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
-    ours = observations[observations["varied"].map(_alike).astype(bool)]
-    first = in_turn(ours).drop_duplicates("stands_for")["dataset"]
-    ours = ours[ours["dataset"].isin(first)].drop_duplicates([*MATCH, "seed"])
-    means = ours.groupby([*MATCH, "dataset", "data"], dropna=False, sort=False)["value"]
-    means = means.agg(ours="mean", sd="std", seeds="count").reset_index()
     theirs = published_observations().rename(columns={"value": "theirs"})
+    ours = observations.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
+    first = in_turn(ours).drop_duplicates("stands_for")["dataset"]
+    means = ours[ours["dataset"].isin(first)].groupby([*MATCH, "dataset", "data"])
+    means = means["value"].agg(ours="mean", sd="std", seeds="count").reset_index()
     both = theirs.merge(means, how="left", on=MATCH)
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, KINDS[3]))
     both = both.assign(
@@ -74,11 +63,6 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
         kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
     return both[CELLS]
-
-
-def _alike(varied: str) -> bool:
-    names = set(filter(None, varied.split(",")))
-    return names - (OF_A_MODEL if names >= OF_A_MODEL else set()) <= VARIED
 
 
 def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
@@ -159,8 +143,8 @@ def decide(
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
     # the main table comes first
-    theirs = published_observations().drop_duplicates(MATCH)
-    printed = {name: Scores(rows) for name, rows in theirs.groupby("stands_for")}
+    theirs = published_observations().groupby("stands_for")
+    printed = {name: Scores(rows) for name, rows in theirs}
     ours = {name: Scores(rows) for name, rows in observations.groupby("dataset")}
     ours[""] = Scores(observations.iloc[:0])
     datasets = in_turn(observations)

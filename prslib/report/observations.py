@@ -4,12 +4,8 @@ The columns:
 
 - stands_for: the paper's data set; dataset, data: ours, and one of `RELATIONS`, what
   it is of the paper's; a small network makes it a stand-in, too;
-- method, architecture (in the paper's words), memory (relative to the standard),
-  schedule, epochs, test_set, rho, power ("own" for the standard's rho, otherwise its
-  value);
-- frozen (whether the first stages stay as they began, for every method alike);
-- varied: which fields of the configuration differ from the standard, "" for none,
-  "memory_size,schedule" for two;
+- method, setting (how the run differs from the standard in the paper's words, "" where
+  it does not, "memory_size=0.5" or "rho=0.5;test_set=imbalanced"), rho;
 - seed, run (the hash of its configuration);
 - trained_tasks, last (whether all tasks are trained), task, group, measure, metric;
 - value: in percent, or in the unit that the metric's name gives;
@@ -18,7 +14,7 @@ The columns:
 The standard of a data set is the first configuration that is asked for on it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -42,10 +38,8 @@ EXTRAS = ("features_per_class", "variance_points")
 RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
 FIGURE_1 = ("CRS", "EWC")
 FORGETTING = {"forget": True, "lost": False}  # measure, and whether it is normalised
-SETTING = ["stands_for", "method", "architecture", "memory", "schedule"]
-SETTING += ["epochs", "test_set"]
-COLUMNS = ["dataset", "data", *SETTING, "frozen", "rho", "power", "varied"]
-COLUMNS += ["seed", "run"]
+ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
+COLUMNS = ["stands_for", "dataset", "data", "method", "setting", "rho", "seed", "run"]
 CELL = ["trained_tasks", "last", "task", "group", "measure", "metric"]
 
 
@@ -54,60 +48,52 @@ def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
     standards = {}
     for config in configs:
         standards.setdefault(config.dataset, config)
-    rows = [_setting(config, standards[config.dataset]) for config in configs]
+    rows = [_described(config, standards[config.dataset]) for config in configs]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-@cache
-def _setting(config: RunConfig, standard: RunConfig) -> dict:
+def _described(config: RunConfig, standard: RunConfig) -> dict:
     identity, entry = config.identity, DATASETS[config.dataset]
-    model, usual_model = config.resolved["model"], standard.resolved["model"]
-    usual = replace(standard, method=config.method, seed=config.seed)
-    usual = replace(usual, model=config.model).identity  # its own weights come with it
+    fields = {"method": config.method, "seed": config.seed, "model": config.model}
+    usual = replace(standard, **fields).identity
     varied = {k for k in identity if k not in EXTRAS and identity[k] != usual.get(k)}
-    if model != usual_model:
-        varied.add("model")
-    power = "" if "rho" not in identity else "own"
-    if "rho" in varied:
-        power = f"{identity['rho']:g}"
-    stands_for = labels_of(config.dataset).stands_for
-    architecture, data = MODELS[model].stands_for or model, entry.relation
-    if model == entry.recipe.model:
-        architecture = standard_of(stands_for)["architecture"]
-    elif MODELS[model].default_weights == NONE:
+    model = config.resolved["model"]
+    if model != standard.resolved["model"]:  # which may have a step size of its own
+        varied = varied - {"learning_rate"} | {"model"}
+    data = entry.relation
+    if model != entry.recipe.model and MODELS[model].default_weights == NONE:
         data = "stand-in"
-    drawn = entry.recipe.schedule_drawn and "schedule" not in varied
     memory = identity.get("memory_size", np.nan) / standard.resolved["memory_size"]
+    words = {
+        "model": MODELS[model].stands_for or model,
+        # a third or half of an odd size is rounded
+        "memory_size": f"{np.round(20 * memory) / 20:g}",
+        "schedule": ",".join(map(str, identity.get("schedule", ()))),
+        "rho": f"{identity.get('rho', np.nan):g}",
+        # other networks have other numbers of stages
+        "frozen_stages": "",
+        "pretrained_stages": "",
+    }
     return {
-        "stands_for": stands_for,
+        "stands_for": labels_of(config.dataset).stands_for,
         "dataset": config.dataset,
         "data": data,
         "method": config.method,
-        "architecture": architecture,
-        # a third or half of an odd size is rounded
-        "memory": np.round(20 * memory) / 20,
-        "schedule": "" if drawn else ",".join(map(str, identity.get("schedule", ()))),
-        "epochs": identity.get("epochs", 1),
-        "test_set": identity["test_set"],
-        "frozen": config.frozen_stages > 0,
+        "setting": _in_words({n: words.get(n, identity[n]) for n in varied}),
         "rho": identity.get("rho", np.nan),
-        "power": power,
-        "varied": ",".join(sorted(varied)),
         "seed": config.seed,
         "run": config.hash,
     }
 
 
+def _in_words(varied: dict[str, object]) -> str:
+    """Name how a run differs from the standard."""
+    return ";".join(f"{name}={varied[name]}".rstrip("=") for name in sorted(varied))
+
+
 def relation(name: str) -> str:
     """Return what a data set is to the paper's, one of `RELATIONS`."""
     return DATASETS[name].relation
-
-
-@cache
-def standard_of(stands_for: str) -> dict:
-    """Return the paper's setting on a data set: its first row with a memory."""
-    cells = published.load(dataset=stands_for)
-    return cells[cells["memory_size"].notna()].iloc[0].to_dict()
 
 
 def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -116,26 +102,25 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}
-    frames = [_scores(by_hash)]
+    measured = []
     for name, run in by_hash.items():
-        more = [_memory(run), _order(run), _features(run), _variance(run)]
-        trained = run.scores["trained_tasks"].max()
-        end = {"task": "seen", "last": True, "trained_tasks": trained, "run": name}
-        frames += [rows.assign(**end) for rows in more if rows is not None]
+        end = {"run": name, "task": "seen", "last": True, "group": "overall"}
+        end["trained_tasks"] = run.scores["trained_tasks"].max()
+        measured += [end | row for row in _at_the_end(run)]
+    frames = [_scores(by_hash), pd.DataFrame(measured)]
     rows = pd.concat(frames, ignore_index=True).merge(settings, on="run")
     # a run with features measures the same scores as the run without
-    key = ["dataset", *SETTING, "power", "varied", "seed", *CELL]
+    key = ["dataset", "method", "setting", "seed", *CELL]
     return rows.drop_duplicates(key, ignore_index=True)
 
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     frames = [run.scores.assign(run=name) for name, run in runs.items()]
     rows = with_draws(pd.concat(frames, ignore_index=True), runs)
-    values = [name for name in ("value", "draws") if name in rows]
     rows = rows[rows["group"].isin([*GROUPS, "overall"])]
-    rows = rows[
-        ["run", "schedule", "trained_tasks", "task", "group", "metric", *values]
-    ]
+    values = [name for name in ("value", "draws") if name in rows]
+    columns = ["run", "schedule", "trained_tasks", "task", "group", "metric", *values]
+    rows = rows[columns]
     trained = rows.groupby("run")["trained_tasks"].max()
     last = rows["trained_tasks"] == rows["run"].map(trained)
     scores = rows.assign(measure="score", last=last)
@@ -150,41 +135,50 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     return rows[["run", *CELL]].join(100 * rows[values])
 
 
-def _memory(run: Run) -> pd.DataFrame | None:
-    if len(run.memory_labels) == 0:
-        return None
+def _at_the_end(run: Run) -> Iterator[dict]:
+    """Measure what a run has beside its scores."""
+    if len(run.memory_labels):
+        shares = _shares(run)
+        yield from ({"measure": "share", "metric": n, "value": v} for n, v in shares)
+    several = run.config.resolved["tasks_at_once"] > 1
+    if run.config.method in FIGURE_1 and not several:
+        yield from _orders(run)
+    if run.features is not None:
+        yield from _features(run)
+    if run.gradient_variance is not None:
+        values = run.gradient_variance["value"]  # they move by orders of magnitude
+        mean = np.exp(np.log(values[values > 0]).mean())
+        yield {"measure": "variance", "metric": "gradient variance", "value": mean}
+
+
+def _shares(run: Run) -> list[tuple[str, float]]:
+    """Return the memory's shares of the labels in percent, and its distances to others."""
     dataset = labels_of(run.config.dataset)
     counts = run.memory_labels.sum(axis=0)
     memory = 100 * counts / counts.sum()
     stream = 100 * dataset.class_freq / dataset.class_freq.sum()
     equal = np.full_like(stream, 100 / len(stream))
     largest = np.argsort(-stream, kind="stable")[: len(stream) // 5]
-    rows = [
-        ("overall", "to equal", np.abs(memory - equal).sum() / 2),  # total variation
-        ("overall", "to stream", np.abs(memory - stream).sum() / 2),
-        ("overall", "largest fifth", memory[largest].sum()),
-        ("overall", "largest fifth of stream", stream[largest].sum()),
-    ]
     groups = np.array(dataset.class_group)
-    rows += [(group, "memory", memory[groups == group].sum()) for group in GROUPS]
-    table = pd.DataFrame(rows, columns=["group", "metric", "value"])
-    return table.assign(measure="share")
+    return [
+        ("to equal", np.abs(memory - equal).sum() / 2),  # total variation
+        ("to stream", np.abs(memory - stream).sum() / 2),
+        ("largest fifth", memory[largest].sum()),
+        ("largest fifth of stream", stream[largest].sum()),
+        *((group, memory[groups == group].sum()) for group in GROUPS),
+    ]
 
 
-def _order(run: Run) -> pd.DataFrame | None:
-    """Correlate forgetting with class size over tasks, for the methods of Figure 1."""
-    several = run.config.resolved["tasks_at_once"] > 1
-    if run.config.method not in FIGURE_1 or several:
-        return None
-    weights, keys = _weights(run), ["measure", "metric"]
-    rows = size_correlations(run_forgetting(run), weights)
-    table = rows.groupby(keys)["correlation"].mean().to_frame("value")
-    if weights is not None:
-        draws = rows.dropna(subset="correlation").groupby(keys)["draws"]
-        table["draws"] = draws.apply(lambda several: np.mean(list(several), axis=0))
-    table = table.reset_index()
-    names = {"normalised": "order", "plain": "order lost"}
-    return table.assign(measure=table["measure"].map(names), group="overall")
+def _orders(run: Run) -> Iterator[dict]:
+    """Correlate forgetting with class size, the mean over tasks (Fig. 1)."""
+    rows = size_correlations(run_forgetting(run), _weights(run))
+    for (measure, metric), tasks in rows.groupby(["measure", "metric"]):
+        tasks = tasks.dropna(subset="correlation")
+        row = {"measure": ORDERS[measure], "metric": metric}
+        row["value"] = tasks["correlation"].mean()
+        if len(tasks) and "draws" in tasks:
+            row["draws"] = np.mean(list(tasks["draws"]), axis=0)
+        yield row
 
 
 def _weights(run: Run) -> pd.DataFrame | None:
@@ -195,64 +189,62 @@ def _weights(run: Run) -> pd.DataFrame | None:
     return pd.DataFrame(weights, columns=dataset.class_names) if draws else None
 
 
-def _features(run: Run) -> pd.DataFrame | None:
-    if run.features is None:
-        return None
+def _features(run: Run) -> Iterator[dict]:
+    """Measure how many test images have neighbours of their class, by group."""
     images = labelled_images(run.config)
     classes = images["class"].to_numpy()
     neighbours = min(5, len(run.features) - 1)
     hits = 100.0 * neighbour_hits(run.features, classes, neighbours)
     weights = _weights(run)
-    rows = []
-    for group in [*GROUPS, "overall"]:
+    for group in [*images["group"].unique(), "overall"]:
         used = (images["group"] == group).to_numpy() | (group == "overall")
-        if not used.any():
-            continue
-        row = {"group": group, "value": hits[used].mean()}
+        row = {"group": group, "measure": "features", "metric": "kNN accuracy"}
+        row["value"] = hits[used].mean()
         if weights is not None:
             of_images = weights.to_numpy()[:, classes[used]]  # (draws, images)
             row["draws"] = of_images @ hits[used] / of_images.sum(axis=1)
-        rows.append(row)
-    return pd.DataFrame(rows).assign(metric="kNN accuracy", measure="features")
-
-
-def _variance(run: Run) -> pd.DataFrame | None:
-    if run.gradient_variance is None:
-        return None
-    row = {"group": "overall", "metric": "gradient variance", "measure": "variance"}
-    values = run.gradient_variance["value"]  # they move by orders of magnitude
-    return pd.DataFrame([row | {"value": np.exp(np.log(values[values > 0]).mean())}])
+        yield row
 
 
 @cache
 def published_observations() -> pd.DataFrame:
     """Return every printed cell in the shape of our rows, in the order of `published.load`."""
     cells = published.load().rename(columns={"dataset": "stands_for"})
-    standard = pd.DataFrame(list(map(standard_of, cells["stands_for"])))
-    methods = cells["method"].map(METHODS)
-    reads = {
-        field: methods.map(lambda method, field=field: field in method.reads)
-        for field in ("memory_size", "schedule", "rho")
-    }
-    memory = (cells["memory_size"] / standard["memory_size"]).astype(float)
-    halved = cells["note"] == "rho 0.5"
     trained = cells.groupby("stands_for")["trained_tasks"].transform("max")
-    cells = cells.assign(
-        cell=range(len(cells)),
+    return cells.assign(
         seed=0,
-        rho=np.nan,  # printed only as a range
         task=np.where(cells["metric"] == "accuracy", "all", "seen"),
         last=cells["trained_tasks"] == trained,
-        memory=memory.where(reads["memory_size"]),
-        schedule=cells["schedule"].where(reads["schedule"], ""),
-        frozen=cells["note"].str.startswith("first residual block frozen"),
-        power=np.where(halved, "0.5", np.where(reads["rho"], "own", "")),
+        schedule=cells["schedule"].mask(cells["method"] == "Multitask", ""),
+        setting=[_printed_setting(cell) for cell in cells.to_dict("records")],
     )
-    names = ["epochs", "schedule", "test_set", "architecture"]
-    usual = (cells[names] == standard[names]).rename(columns={"architecture": "model"})
-    usual["memory_size"] = cells["memory"].isna() | (cells["memory"] == 1)
-    usual["schedule"] |= ~reads["schedule"]
-    usual["frozen_stages"] = ~cells["frozen"]
-    flags = ~usual.assign(rho=~halved).sort_index(axis=1)
-    varied = [",".join(flags.columns[row]) for row in flags.to_numpy()]
-    return cells.assign(varied=varied)
+
+
+def _printed_setting(cell: dict) -> str:
+    """Say how a printed cell differs from the first with a memory of its data set."""
+    usual, varied = _standard(cell["stands_for"]), {}
+    unread = {"memory_size", "schedule"} - set(METHODS[cell["method"]].reads)
+    for name in {
+        "architecture",
+        "epochs",
+        "memory_size",
+        "schedule",
+        "test_set",
+    } - unread:
+        if cell[name] != usual[name]:
+            varied[name] = cell[name]
+    if "architecture" in varied:
+        varied["model"] = varied.pop("architecture")
+    if "memory_size" in varied:
+        varied["memory_size"] /= usual["memory_size"]
+    if cell["note"] == "rho 0.5":
+        varied["rho"] = 0.5
+    if cell["note"].startswith("first residual block frozen"):
+        varied["frozen_stages"] = ""
+    return _in_words(varied)
+
+
+@cache
+def _standard(stands_for: str) -> dict:
+    cells = published.load(dataset=stands_for)
+    return cells[cells["memory_size"].notna()].iloc[0].to_dict()

@@ -90,36 +90,28 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> In
             "compare: expected a score a seed for both, in the same order, got shapes "
             f"{first.shape} and {second.shape}"
         )
-    return interval([(first - second)[:, None]], level=level)
+    return interval((first - second)[:, None, None], level=level)
 
 
-def interval(
-    cells: Sequence[np.ndarray], over: str = "mean", level: float = 0.95
-) -> Interval:
+def interval(values: np.ndarray, over: str = "mean", level: float = 0.95) -> Interval:
     """Return the effect of some cells: their mean, or with `over` "every" the least.
 
-    A cell is an array (seeds, 1 + draws): each seed's value, then its values under
-    resamples of the test images.
+    `values` are (seeds, 1 + draws, cells): each seed's value, then its values under
+    resamples of the test images. Seeds without a value of each cell do not enter.
     """
-    unknown = math.nan
-    if not len(cells):
-        return Interval(*[unknown] * 4, 0, level)
-    values = np.stack(cells, axis=-1)  # (S, 1 + B, K)
+    values = values.reshape(*values.shape[:2], math.prod(values.shape[2:]))
     values = values[~np.isnan(values[:, 0]).any(axis=1)]
     if over == "mean":
         values = values.mean(axis=-1, keepdims=True)
-    seeds, drawn = values[:, 0], values[:, 1:].mean(axis=0) if len(values) else None
-    count = len(seeds)
+    seeds, count = values[:, 0], len(values)
+    effect = float(seeds.mean(axis=0).min()) if count else math.nan
     if count < 2:
-        effect = seeds.min() if count else unknown
-        return Interval(float(effect), *[unknown] * 3, count, level)
-    if not len(drawn) or np.isnan(drawn).any():
-        drawn = None
-    low, high, p = map(float, ends(seeds, drawn, level))
-    effect = float(seeds.mean(axis=0).min())
-    return Interval(
-        effect, low, high, p if count >= DECIDING else unknown, count, level
-    )
+        return Interval(effect, math.nan, math.nan, math.nan, count, level)
+    images = values[:, 1:].mean(axis=0)
+    drawn = len(images) and not np.isnan(images).any()
+    low, high, p = map(float, ends(seeds, images if drawn else None, level))
+    p = p if count >= DECIDING else math.nan
+    return Interval(effect, low, high, p, count, level)
 
 
 def ends(
@@ -164,7 +156,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
-        gap = interval([with_draws(seeds)])
+        gap = interval(with_draws(seeds)[:, :, None])
         clearly = WORDS.get(gap.verdict, "")
         sd = seeds["value"].std()
         rows.append((*key, gap.effect, sd, gap.low, gap.high, gap.seeds, clearly))

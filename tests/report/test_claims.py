@@ -1,7 +1,6 @@
 """Every claim's sign, on numbers made by hand."""
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,15 @@ from scipy import stats
 
 from prslib import RunConfig, run
 from prslib.datasets import DATASETS, GROUPS, load_dataset
-from prslib.report.claims import CLAIMS, METRICS, Scores, by_seed, schedule_variance
+from prslib.report.claims import (
+    CLAIMS,
+    IMBALANCED,
+    METRICS,
+    NETS,
+    Scores,
+    by_seed,
+    schedule_variance,
+)
 from prslib.report.observations import observe, settings_of
 from prslib.report.tables import scores_of
 
@@ -29,45 +36,58 @@ SHARES = {
     "GSS": {"moderate": 35, "minority": 8},
 }
 SETTINGS = {"memory_size=0.5": -6, "memory_size=1.5": 2, "pretrained_stages": -20}
-SETTINGS |= {"test_set": 5, "frozen_stages;test_set": 5}
-SETTINGS |= {f"model={name}": -3 for name in ("Attention Consistency", "RNN-Attention")}
-SETTINGS |= {f"{name};test_set": 2 for name in SETTINGS if name.startswith("model")}
+SETTINGS |= {IMBALANCED: 5, f"frozen_stages;{IMBALANCED}": 5}
+SETTINGS |= {net: -3 for net in NETS.values()}
+SETTINGS |= {f"{net};{IMBALANCED}": 2 for net in NETS.values()}
+RHOS = {"-1": "rho=-1", "": "", "0.5": "rho=0.5", "1": "rho=1"}
 SCHEDULES = {"0,3,1,2": ""}
 SCHEDULES |= {order: f"schedule={order}" for order in ("0,1,3,2", "2,3,0,1")}
 
 
-class PaperIsRight:
+class PaperIsRight(Scores):
     """Scores, one seed, of a world in which every claim of the paper is true."""
 
-    rho: ClassVar = {"rho=-1": -1.0, "": 0.0, "rho=0.5": 0.5, "rho=1": 1.0}
+    rho = 0.0
+
+    def __init__(self):
+        self.seeds = [0]
 
     def levels(self, name, *_methods):
-        return SCHEDULES if name == "schedule" else {s: s for s in self.rho}
+        return SCHEDULES if name == "schedule" else RHOS
 
     def times(self, _method):
         return [1, 2, 3, 4]
 
-    def __call__(
-        self, method, metric, group="overall", setting="", measure="score", **place
-    ):
-        value = self.value(method, metric, group, setting, measure, **place)
-        return np.array([[float(value)]])
+    def __call__(self, *place, metric="", **more):
+        value = float(self.value(*place, metric=metric, **more))
+        return np.full((1, 1, len(self.metrics)), value)
 
-    def value(self, method, metric, group, setting, measure, after="end", **_):
+    def value(
+        self,
+        method,
+        setting="",
+        group="overall",
+        measure="score",
+        metric="",
+        after="end",
+        **_,
+    ):
         if measure in ("forget", "lost"):
             return {"minority": 50, "majority": 20}[group]
         if measure.startswith("order"):
             return -0.5
         if measure == "share":
-            name = group if metric == "memory" else metric
-            return 5.5 if setting == "rho=1" else SHARES[method][name]
+            return 5.5 if setting == "rho=1" else SHARES[method][metric]
         if measure == "features":
             return {"PRS": 60, "CRS": 50}[method]
         if measure == "variance":
             return {"PRS": 2}.get(method, 1)
         value = LEVEL.get(method, 10)
         value += GROUP.get(method, {"minority": -20}).get(group, 0)
-        value += SETTINGS.get(setting, 0) - 10 * abs(self.rho.get(setting, 0))
+        rho = setting.partition("rho=")[2].partition(";")[0]
+        value += SETTINGS.get(setting, 0) - 10 * abs(float(rho or 0))
+        if IMBALANCED in setting and rho:
+            value += 10
         if setting.startswith("schedule"):
             value += (1 if method == "PRS" else 4) * (-1) ** len(setting.split("0")[0])
         return value - (method == "CRS" and after != 1)
@@ -77,16 +97,14 @@ class PaperIsRight:
 def test_every_claim_is_above_0_where_the_paper_is_right(name):
     claim = CLAIMS[name]
     assert claim.statement and claim.source and claim.test
-    assert CLAIMS["tail_crs"].question
-    for metric in claim.metrics:
-        cells = claim.of(PaperIsRight(), metric)
-        assert cells and min(values.min() for values in cells.values()) > 0
+    row = claim.decide(PaperIsRight())
+    assert row["effect"] > 0
+    assert row["seeds"] == 1
 
 
 def rows_of(table, **columns):
     """Observations of {(method, seed): value}, in the standard setting."""
-    usual = {"varied": "", "memory": 1.0, "schedule": "0,1", "power": "own", "rho": 0.0}
-    usual |= {"architecture": "ResNet101", "trained_tasks": 2, "last": True}
+    usual = {"setting": "", "rho": 0.0, "trained_tasks": 2, "last": True}
     usual |= {"task": "seen", "group": "overall", "measure": "score", "metric": "mAP"}
     rows = [{"method": m, "seed": s, "value": v} for (m, s), v in table.items()]
     return pd.DataFrame(rows).assign(**usual | columns)
@@ -167,10 +185,11 @@ def test_a_number_a_seed_of_the_variance_leaves_the_seeds_noise_out():
     scores = np.array([[-1.0, 0, 1], [-3.0, 0, 3]])
     assert schedule_variance(scores) == 1 * 3
     assert schedule_variance(scores[:1]) == 1
-    many = np.random.default_rng(0).normal(size=(6, 4, 1))
-    assert by_seed(schedule_variance, many).mean() == pytest.approx(
-        schedule_variance(many)[0]
-    )
+    many = np.random.default_rng(0).normal(size=(6, 4, 1, 1))
+    of_seeds = by_seed(schedule_variance, many)
+    assert of_seeds.mean() == pytest.approx(schedule_variance(many).item())
+    more = by_seed(schedule_variance, np.insert(many, 2, np.nan, axis=0))
+    np.testing.assert_array_equal(np.delete(more, 2, axis=0), of_seeds)
 
 
 def test_majority_classes_of_real_images_are_the_large_ones():

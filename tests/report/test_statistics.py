@@ -9,12 +9,12 @@ from prslib.report.statistics import compare, compared, ends, holm, interval, ov
 
 
 def column(values):
-    return np.array(values, float)[:, None]
+    return np.array(values, float)[:, None, None]
 
 
 def test_the_interval_of_a_mean_is_students():
     values = np.array([0.0, 3.0, 9.0, 4.0, 2.0])
-    found = interval([column(values)], level=0.8)
+    found = interval(column(values), level=0.8)
     theirs = stats.ttest_1samp(values, 0)
     limits = theirs.confidence_interval(0.8)
     assert (found.effect, found.seeds) == (values.mean(), 5)
@@ -38,12 +38,12 @@ def test_the_least_of_several_is_tested_cell_by_cell():
     """Its low end is the cells' lowest, its high end that of one at a corrected level."""
     values = np.random.default_rng(1).normal(0.5, 1, (6, 3))
     cells = [column(values[:, k]) for k in range(3)]
-    found = interval(cells, "every")
-    assert found.low == pytest.approx(min(interval([cell]).low for cell in cells))
-    wide = [interval([cell], level=1 - 0.05 / 3).high for cell in cells]
+    found = interval(values[:, None], "every")
+    assert found.low == pytest.approx(min(interval(cell).low for cell in cells))
+    wide = [interval(cell, level=1 - 0.05 / 3).high for cell in cells]
     assert found.high == pytest.approx(min(wide))
     assert found.effect == pytest.approx(values.mean(axis=0).min())
-    assert interval(cells).effect == pytest.approx(values.mean())
+    assert interval(values[:, None]).effect == pytest.approx(values.mean())
 
 
 def test_the_chance_of_the_test_images_is_added():
@@ -51,14 +51,14 @@ def test_the_chance_of_the_test_images_is_added():
     shifts = np.array([-2.0, -1, 0, 1, 2])
     draws = 9 + np.array([-math.sqrt(2), 0, math.sqrt(2)])
     freedom = 2.5**2 / (0.5**2 / 4 + 2**2 / 2)
-    found = interval([np.column_stack([9 + shifts, draws + shifts[:, None]])])
+    found = interval(np.column_stack([9 + shifts, draws + shifts[:, None]])[..., None])
     assert found.high == pytest.approx(9 + math.sqrt(2.5) * stats.t.isf(0.025, freedom))
     gaps = pd.DataFrame({"value": 9 + shifts, "dataset": "a"})
     gaps["draws"] = [draws + shift for shift in shifts]
     (row,) = over_seeds(gaps, ["dataset"]).to_dict("records")
     assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
     gaps.loc[0, "draws"] = np.nan  # of one seed they are not known
-    without = interval([column(9 + shifts)])
+    without = interval(column(9 + shifts))
     assert over_seeds(gaps, ["dataset"])["high"].item() == without.high
 
 
@@ -79,7 +79,7 @@ def test_the_chance_of_the_test_images_is_added():
     ],
 )
 def test_verdicts(gaps, verdict, seeds):
-    found = interval([column(gaps)])
+    found = interval(column(gaps))
     assert (found.verdict, found.seeds) == (verdict, seeds)
     assert math.isnan(found.low) == math.isnan(found.high) == (seeds < 2)
     assert math.isnan(found.p) == (seeds < 5)
