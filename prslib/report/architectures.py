@@ -27,7 +27,7 @@ class Settings(notebook.Settings):
     model: list[str] = several("convnet", "convnet_rnn_attention")
     frozen_stages: list[int] = several(1, 0)
     learning_rates: list[float | None] = several(None, 0.0005)
-    costly_models: list[str] = several("convnet_rnn_attention", least=0)
+    costly_models: list[str] = several("convnet_rnn_attention")
     weights: str | None = None
     epochs: list[int] = several(1, 2)
     method: list[str] = several("CRS", "PRS")

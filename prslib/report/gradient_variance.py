@@ -30,7 +30,7 @@ class Settings(notebook.Settings):
     rhos: list[float] = several(0.0, -0.03)
     points: list[int] = several(20, 8)
     method: list[str] = several("CRS", "GSS", "ExStream", "PRS")
-    single_label_only: list[str] = several(least=0)
+    single_label_only: list[str] = several()
     seeds: list[int] = several(0, 1, 2, 3, 4)
     device: str = "cpu"
 

@@ -18,8 +18,8 @@ class Settings(notebook.Settings):
     method: list[str] = several("CRS", "GSS", "ExStream")
     memory_size: int | None = None
     seeds: list[int] = several(0, 1, 2, 3, 4)
-    costly: list[str] = several(least=0)
-    costly_seeds: list[int] = several(0, least=0)
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0)
     device: str = "cpu"
 
 

@@ -22,8 +22,8 @@ class Settings(notebook.Settings):
     rho: float = 0.0
     memory_size: int | None = None
     seeds: list[int] = several(0)
-    costly: list[str] = several(least=0)
-    costly_seeds: list[int] = several(0, least=0)
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0)
     device: str = "cpu"
 
 

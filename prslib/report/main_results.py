@@ -33,9 +33,9 @@ class Settings(notebook.Settings):
     rho: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None
     seeds: list[int] = several(*range(10))
-    costly: list[str] = several("digits49seq", least=0)
-    costly_seeds: list[int] = several(0, least=0)
-    thinned: list[str] = several(*PIECES, least=0)
+    costly: list[str] = several("digits49seq")
+    costly_seeds: list[int] = several(0)
+    thinned: list[str] = several(*PIECES)
     metrics: list[str] = several(*METRICS)
     device: str = "cpu"
 

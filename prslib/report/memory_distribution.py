@@ -30,7 +30,7 @@ class Settings(notebook.Settings):
     rhos: list[float] = several(-0.03, 0.0)
     memory_size: int | None = None
     seeds: list[int] = several(0, 1, 2, 3, 4)
-    costly: list[str] = several("digits49seq", least=0)
+    costly: list[str] = several("digits49seq")
     device: str = "cpu"
 
 

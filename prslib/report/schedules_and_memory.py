@@ -34,8 +34,8 @@ class Settings(notebook.Settings):
     shares: list[float] = several(0.5, 1.5)
     seeds: list[int] = several(*range(10))
     varied_seeds: list[int] = several(0)
-    costly: list[str] = several(least=0)
-    costly_seeds: list[int] = several(0, 1, 2, 3, 4, least=0)
+    costly: list[str] = several()
+    costly_seeds: list[int] = several(0, 1, 2, 3, 4)
     device: str = "cpu"
 
 

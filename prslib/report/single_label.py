@@ -37,7 +37,7 @@ class Settings(notebook.Settings):
     orders: list[str] = several("drawn")
     seeds: list[int] = several(0, 1, 2, 3, 4)
     spread: int = 10
-    search: list[int] = several(least=0)
+    search: list[int] = several()
     device: str = "cpu"
 
 

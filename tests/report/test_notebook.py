@@ -10,14 +10,7 @@ import pytest
 import yaml
 
 from prslib.paths import project_root
-from prslib.report import (
-    inter_task,
-    main_results,
-    notebook,
-    rho_sweep,
-    single_label,
-    topics,
-)
+from prslib.report import main_results, notebook, rho_sweep, single_label, topics
 from prslib.report.rho_sweep import Settings
 
 PARAMETERS = asdict(Settings())
@@ -33,7 +26,8 @@ PARAMETERS = asdict(Settings())
         ("rhos", 1, [1.0]),
         ("rhos", "-1e-1,0", [-0.1, 0.0]),
         ("rhos", [0, "1e3"], [0.0, 1000.0]),  # text to YAML
-        ("memory_size", "None", None),
+        ("memory_size", None, None),
+        ("seeds", "[]", []),
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, text, value):
@@ -53,11 +47,9 @@ def test_what_a_command_line_can_write_is_understood(name, text, value):
         ("rhos", math.nan, ValueError, "rhos must be finite"),
         ("rhos", [0.1, "high"], TypeError, "rhos must be a number, got 'high'"),
         ("seeds", [0.5], TypeError, "seeds must be a whole number, got 0.5"),
-        ("seeds", [], ValueError, "seeds must have at least 1 value"),
-        ("rhos", "[0, [1]]", TypeError, "rhos must be a number"),
+        ("device", 1, TypeError, "device must be text, got 1"),
         ("memory_size", 0, ValueError, "memory_size must be at least 1"),
         ("profile", "fast", ValueError, "known profiles: laptop, paper, quick, seeds"),
-        ("device", "gpu", ValueError, "unknown device 'gpu'; known devices: cpu, cuda"),
     ],
 )
 def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, message):
@@ -65,16 +57,9 @@ def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, messa
         rho_sweep.runs(Settings.read(PARAMETERS | {name: value}))
 
 
-def test_without_the_cell_of_parameters_the_error_says_what_to_do():
-    with pytest.raises(
-        ValueError, match="rho_sweep to have been run, got no 'profile'"
-    ):
-        Settings.read({"rho": 0.1})
-
-
 def test_a_notebook_about_one_kind_of_data_refuses_the_other():
     assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
-    with pytest.raises(ValueError, match="several labels an image, got the data"):
+    with pytest.raises(ValueError, match="several labels an image, got 'imbal-digits'"):
         main_results.Settings(dataset="imbal-digits")
 
 
@@ -96,9 +81,6 @@ def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch
 def test_a_profile_brings_its_values_where_the_notebooks_own_are():
     settings = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
     assert settings == replace(Settings.of("smoke"), seeds=[7])
-    space = asdict(inter_task.Settings()) | {"profile": "laptop"}
-    with pytest.raises(ValueError, match="'laptop' has no parameters for inter_task"):
-        inter_task.Settings.read(space)
 
 
 def test_a_shown_picture_is_its_file_and_names_changed_parameters(
@@ -114,24 +96,21 @@ def test_a_shown_picture_is_its_file_and_names_changed_parameters(
     assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
     (image,) = shown
     assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
-    assert (image.width, image.alt) == (200, "PRS minus CRS seeds=7")
+    about = {"width": 200, "alt": "PRS minus CRS seeds=7"}
+    assert image.metadata == about | {"file": "rho_sweep_picture.png"}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "memory-size: 3\nsedes: [1]",
-            "parameter 'memory-size', 'sedes'; parameters of",
-        ),
-        ("dataset: mnist", "unknown dataset 'mnist'; known datasets: "),
+        ("memory-size: 3", "unknown parameter 'memory-size'; known parameters: "),
         ("metrics: [mAB]", "unknown metric 'mAB'; known metrics: "),
         ("memory_size: 99999", "expected memory_size up to the 2072 images"),
     ],
 )
 def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, message):
     file = tmp_path / "main_results.yaml"
-    file.write_text(f"profile: smoke\n{text}")
+    file.write_text(text)
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
     with pytest.raises(ValueError, match=message):
         topics.runs_of("smoke", "main_results")

@@ -11,7 +11,6 @@ import yaml
 
 from prslib.paths import project_root
 from prslib.report import build
-from prslib.report.notebook import PROFILES
 from prslib.report.topics import settings_of
 
 ROOT = project_root()
@@ -80,7 +79,6 @@ def test_parameters_are_typed_explained_and_those_of_the_topic(name, code):
     "file", PROFILE_FILES, ids=lambda file: f"{file.parent.name}-{file.stem}"
 )
 def test_profiles_list_what_differs_from_the_notebook(file):
-    assert file.parent.name in PROFILES
     values = yaml.safe_load(file.read_text())
     defaults = defaults_of(file.stem)
     assert values.pop("profile") == file.parent.name
