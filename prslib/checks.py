@@ -60,9 +60,7 @@ def one_of(name: str, value: str, names: Iterable[str]) -> str:
 def whole(name: str, value: object, least: int) -> int:
     """Return an int; raise TypeError for another type, ValueError below ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(
-            f"{name} must be a whole number, got {value!r} ({type(value).__name__})"
-        )
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
@@ -71,36 +69,26 @@ def whole(name: str, value: object, least: int) -> int:
 def finite(name: str, value: object) -> float:
     """Return a float; raise TypeError for another type, ValueError for inf and NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(
-            f"{name} must be a number, got {value!r} ({type(value).__name__})"
-        )
-    try:
-        value = float(value)
-    except OverflowError:
-        value = math.inf
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value}; choose for example 0.0")
-    return value
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not -math.inf < value < math.inf:
+        raise ValueError(f"{name} must be finite, got {value}")
+    return float(value)
 
 
 def power(name: str, value: object) -> float:
     """Return a power of allocation as a float, or raise as `finite` does."""
     value = finite(name, value)
     if abs(value) > LARGEST_POWER:
-        raise ValueError(
-            f"{name} must be between {-LARGEST_POWER:g} and {LARGEST_POWER:g}, "
-            f"got {value:g}; 0 asks for equal shares, 1 for the stream's"
-        )
+        most = f"{LARGEST_POWER:g}"
+        raise ValueError(f"{name} must be between -{most} and {most}, got {value:g}")
     return value
 
 
 def generator_of(seed: Seed) -> np.random.Generator:
     """Return the generator of a sampler's decisions; refuse another kind of seed."""
     if isinstance(seed, bool) or not isinstance(seed, Seed | Integral):
-        raise TypeError(
-            f"seed: expected an int, SeedSequence or Generator, got {seed!r}; "
-            "pass one, so that the run can be repeated"
-        )
+        what = "an int, SeedSequence or Generator"
+        raise TypeError(f"seed: {expected(what, repr(seed))}")
     if isinstance(seed, Integral):  # a stream is often drawn from the same int: spawn
         (seed,) = np.random.SeedSequence(int(seed)).spawn(1)
     return np.random.default_rng(seed)
@@ -111,58 +99,27 @@ def finite_array(
 ) -> np.ndarray:
     """Return an array of numbers; refuse another shape and what is not finite."""
     if np.shape(values) != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {np.shape(values)}")
+        raise ValueError(f"{name}: {expected(f'shape {shape}', np.shape(values))}")
     with np.errstate(over="ignore"):  # what is too large for the dtype is refused below
         values = np.ascontiguousarray(values, dtype)
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{name}: expected finite {dtype.__name__} numbers, got others, which "
-            "would stay in the memory; has the network diverged?"
-        )
+        what = f"finite {dtype.__name__} numbers"
+        text = expected(what, "others", "has the network diverged?")
+        raise ValueError(f"{name}: {text}")
     return values
 
 
 def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """Return bool labels (B, C) as compiled code reads them; refuse others."""
-    try:
-        labels = np.asarray(labels, order="C")
-    except ValueError as error:  # numpy's message speaks of shapes
-        raise ValueError(
-            f"labels: expected shape (B, {num_classes}), got rows of different "
-            "lengths; give every sample one entry a class, or use "
-            "sklearn.preprocessing.MultiLabelBinarizer for lists of class names"
-        ) from error
-    except RuntimeError as error:  # a tensor with a gradient
-        raise TypeError(
-            f"labels: expected a bool array, got {type(labels).__name__} ({error}); "
-            "pass labels.detach().cpu().numpy()"
-        ) from error
-    if labels.dtype != BOOL:
-        advice = _how_to_make_bool(labels, num_classes)
-        raise TypeError(f"labels: expected bool, got {labels.dtype}; {advice}")
+    labels = np.asarray(labels, order="C")
+    if labels.dtype != BOOL:  # .astype(bool) would turn NaN into True
+        advice = (
+            "write labels == 1 for zeros and ones, labels > 0.5 for scores, and "
+            f"np.eye({num_classes}, dtype=bool)[y] for class numbers y"
+        )
+        raise TypeError(f"labels: {expected('bool', labels.dtype, advice)}")
     if labels.ndim != 2 or labels.shape[1] != num_classes:
         raise ValueError(
-            f"labels: expected shape (B, {num_classes}), got {labels.shape}; "
-            "pass one row a sample and one column a class"
+            f"labels: {expected(f'shape (B, {num_classes})', labels.shape)}"
         )
     return labels if labels.flags.writeable else labels.copy()
-
-
-def _how_to_make_bool(labels: np.ndarray, num_classes: int) -> str:
-    """Say how labels of another type become bool without changing what they mean."""
-    kind = labels.dtype.kind
-    if labels.ndim == 1 and kind in "iu":
-        return f"make class numbers y multi-hot: np.eye({num_classes}, dtype=bool)[y]"
-    if kind not in "iuf":
-        return "say True or False for every class; None and text are neither"
-    if kind == "f" and np.isnan(labels).any():
-        return (
-            "say True or False where they are NaN, or drop these samples; "
-            ".astype(bool) turns NaN into True"
-        )
-    if not np.isin(labels, (0, 1)).all():
-        return (
-            "values other than 0 and 1 need a threshold, such as labels > 0.5; "
-            ".astype(bool) turns all but 0 into True"
-        )
-    return "convert multi-hot labels by .astype(bool)"

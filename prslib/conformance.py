@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import VARIANTS, one_of
+from prslib.checks import VARIANTS, expected, one_of
 from prslib.paths import PACKAGE
 from prslib.samplers.prs import PRS
 from prslib.samplers.reference import ReferencePRS
@@ -185,35 +185,33 @@ def check_prs(
     for stream in streams:
         if (stream.rho and not takes_rho) or (only and stream.name not in only):
             continue
-        options = {"rho": stream.rho} if takes_rho else {}
         record = _Record(stream)
         records.append(record)
         for seed in range(seeds):
-            if record.follow(make, options, seed):
-                break  # the numbers are given: another seed changes nothing
-        if variant == "authors" and not record.takes_uniforms:
-            raise ValueError(
-                "variant 'authors': expected place(labels, uniforms), which decides by "
-                "the numbers of the file, (B, 3), for acceptance, class and tie; got "
-                "place without uniforms"
-            )
+            try:
+                record.follow(make, {"rho": stream.rho} if takes_rho else {}, seed)
+            except Exception as error:
+                said = f"{record.where}: {type(error).__name__}: {error}{ASKED}"
+                raise ValueError(f"{said}\n{traceback.format_exc()}") from error
+            if record.takes_uniforms:
+                break  # another seed changes nothing
+    takes_uniforms = all(record.takes_uniforms for record in records)
+    if variant == "authors" and not takes_uniforms:
+        what = "place(labels, uniforms), which decides by the file's numbers, (B, 3)"
+        text = expected(what, "place without uniforms")
+        raise ValueError(f"variant 'authors': {text}")
     apart = [one for record in records for one in record.from_released()]
-    released = all(record.takes_uniforms for record in records) and not apart
     departures = [one for record in records for one in record.departures()]
     departures.sort(key=lambda one: list(EQUATIONS).index(one.equation))
-    checked = len(records), len(streams), sum(record.decisions for record in records)
-    if variant == "authors":
-        departures = apart
-    return Answer(departures, *checked, takes_rho, variant, released)
-
-
-def _ask(where: str, function: Callable, *arguments: object, **options: object):
-    """Call what a user wrote; where it fails say where, and what is asked for."""
-    try:
-        return function(*arguments, **options)
-    except Exception as error:
-        said = f"{where}: {type(error).__name__}: {error}"
-        raise ValueError(f"{said}{ASKED}\n{traceback.format_exc()}") from error
+    return Answer(
+        departures=apart if variant == "authors" else departures,
+        streams=len(records),
+        of=len(streams),
+        decisions=sum(record.decisions for record in records),
+        takes_rho=takes_rho,
+        variant=variant,
+        released=takes_uniforms and not apart,
+    )
 
 
 class _Record:
@@ -221,6 +219,7 @@ class _Record:
 
     def __init__(self, stream: Stream):
         self.stream = stream
+        self.where = f"stream {stream.name!r}"
         self.takes_uniforms = False  # the sampler takes the numbers of the file
         self.slots = []  # of all samples, numbered as they were filled; -1 for none
         self.decisions = 0
@@ -233,48 +232,42 @@ class _Record:
         first = self.by_equation.get(equation, first)
         self.by_equation[equation] = first._replace(times=first.times + 1)
 
-    def follow(self, make: Callable, options: dict, seed: int) -> bool:
-        """Let a sampler decide the stream; tell whether it takes the file's numbers."""
+    def follow(self, make: Callable, options: dict, seed: int) -> None:
+        """Let a sampler decide the stream, and look at each of its decisions."""
         stream, rng = self.stream, np.random.default_rng(seed)
-        where = f"stream {stream.name!r}"
-        sampler = _ask(where, stream.make, make, seed, **options)
-        place = _ask(where, getattr, sampler, "place")
+        place = stream.make(make, seed, **options).place
         self.takes_uniforms = "uniforms" in inspect.signature(place).parameters
         plain = stream.make(ReferencePRS, 0, rho=stream.rho)
         numbering = {}  # of the sampler's slots
         came = np.zeros(stream.size)  # when the sample in each slot came
         for start in range(0, len(stream.labels), BATCH):
-            rows = stream.labels[start : start + BATCH].copy()
-            batch = f"{where}, samples {start} to {start + len(rows) - 1}"
-            numbers = stream.uniforms[start : start + BATCH]
-            more = {"uniforms": numbers.copy()} if self.takes_uniforms else {}
-            slots = np.asarray(_ask(batch, place, rows, **more))
-            if slots.shape != (len(rows),):
-                raise ValueError(f"{batch}: got {slots!r} for {len(rows)} rows{ASKED}")
+            labels = stream.labels[start : start + BATCH]
+            uniforms = stream.uniforms[start : start + BATCH]
+            batch = f"samples {start} to {start + len(labels) - 1}"
+            self.where = f"stream {stream.name!r}, {batch}"
+            more = {"uniforms": uniforms.copy()} if self.takes_uniforms else {}
+            slots = np.asarray(place(labels.copy(), **more))
+            if slots.shape != (len(labels),):
+                raise ValueError(expected(f"{len(labels)} slots", repr(slots)))
             for t, slot in enumerate(slots.tolist(), start):
-                y, u = (
-                    rows[t - start],
-                    numbers[t - start] if self.takes_uniforms else None,
-                )
                 filled = len(numbering)
-                if filled < stream.size and (slot < 0 or slot in numbering):
-                    text = f"expected a free slot of {stream.size}, got {slot} after "
-                    self.depart(
-                        "fill", t, f"{text}{filled}; is size the first argument?"
-                    )
-                    return self.takes_uniforms
-                if filled == stream.size and slot >= 0 and slot not in numbering:
-                    self.depart("fill", t, f"expected a filled slot or -1, got {slot}")
-                    return self.takes_uniforms
+                if filled < stream.size:
+                    right, what = slot >= 0 and slot not in numbering, "a free slot"
+                else:
+                    right, what = slot < 0 or slot in numbering, "a filled slot or -1"
+                if not right:
+                    text = expected(f"{what} of {stream.size}", slot)
+                    return self.depart("fill", t, text)
+                y = labels[t - start]
                 number = numbering.setdefault(slot, filled) if slot >= 0 else -1
                 if filled == stream.size:
                     self.decisions += 1
+                    u = uniforms[t - start] if self.takes_uniforms else None
                     self.decide(t, plain, y, number, u, came, rng)
                 self.slots.append(number)
                 plain.follow(y, number)
                 if number >= 0:
                     came[number] = t
-        return self.takes_uniforms
 
     def decide(
         self, t: int, plain: ReferencePRS, y: Array, slot: int, u: Array | None,
@@ -303,9 +296,8 @@ class _Record:
             return self.depart("class_probability", t, text)
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
-                slots = np.sort(which[shared[0]]).tolist()
-                more = f" and {len(slots) - SHOWN} more" if len(slots) > SHOWN else ""
-                text = f"expected one of slots {slots[:SHOWN]}{more} to go, got {slot}"
+                slots = np.sort(which[shared[0]])[:SHOWN].tolist()
+                text = f"expected one of slots {slots} ... to go, got {slot}"
                 return self.depart(equation, t, text)
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import whole
-from prslib.samplers.states import expect
+from prslib.checks import expected, whole
 
 
 class Memory:
@@ -79,31 +78,15 @@ class Memory:
         Raises
         ------
         ValueError
-            If it is of a memory of another size, or does not fit together. The memory
-            is then as it was.
+            If it is of a memory of another size.
         """
-        expect("state", isinstance(state, dict), "a dict", type(state).__name__)
-        expected = {"size", "filled", "columns"}
-        expect("entries", state.keys() == expected, sorted(expected), sorted(state))
-        expect("size", state["size"] == self.size, self.size, state["size"])
-        filled, columns = state["filled"], state["columns"]
-        right = isinstance(filled, np.ndarray) and filled.dtype == np.int64
-        expect("filled", right and filled.ndim == 1, "int64 (n,)", repr(filled))
-        inside = ((filled >= 0) & (filled < self.size)).all()
-        distinct = inside and len(np.unique(filled)) == len(filled)
-        expect("filled", distinct, f"distinct slots below {self.size}", filled)
-        expect("columns", isinstance(columns, dict), "a dict", repr(columns))
-        expect("columns", columns or not len(filled), "at least one", "none")
-        for name, column in columns.items():
-            expect("column names", isinstance(name, str), "text", repr(name))
-            right = isinstance(column, np.ndarray) or hasattr(column, "new_zeros")
-            shape = tuple(getattr(column, "shape", ()))
-            right = right and shape[:1] == (self.size,)
-            expect(f"column {name!r}", right, f"{self.size} rows", f"shape {shape}")
-        self._columns, self._count = copy.deepcopy(columns), len(filled)
+        if state["size"] != self.size:
+            raise ValueError(expected(f"size {self.size}", state["size"]))
+        self._columns = copy.deepcopy(state["columns"])
+        self._count = len(state["filled"])
+        self._filled[: self._count] = state["filled"]
         self._is_filled[:] = False
-        self._is_filled[filled] = True
-        self._filled[: len(filled)] = filled
+        self._is_filled[state["filled"]] = True
 
     def write(self, slots: np.ndarray, **columns: Any) -> None:
         """Store a row of every column in each slot (Algorithm 1, line 9).
@@ -121,15 +104,12 @@ class Memory:
             If a slot is out of range, there is no column, or one does not fit the slots
             or the first write.
         TypeError
-            If a column has another kind or dtype than at the first write, or is sparse
-            or masked.
+            If a column is no array or tensor, or not of the first write's kind and
+            dtype.
         """
-        listed = _integers(slots, "what the sampler's place returned").tolist()
+        listed = _integers(slots).tolist()
         if listed and not -1 <= min(listed) <= max(listed) < self.size:
-            raise ValueError(
-                f"slots: expected -1 to {self.size - 1}, got {min(listed)} to "
-                f"{max(listed)}; give the memory and the sampler the same size"
-            )
+            raise ValueError(f"slots: {expected(f'-1 to {self.size - 1}', listed)}")
         columns = {  # a tensor's graph would stay alive in the memory
             name: column.detach() if hasattr(column, "detach") else column
             for name, column in columns.items()
@@ -170,15 +150,9 @@ class Memory:
         ValueError
             If ``count`` is negative.
         TypeError
-            If ``count`` is no integer or ``rng`` no Generator.
+            If ``count`` is no integer.
         """
-        count = whole("count", count, least=0)
-        if not isinstance(rng, np.random.Generator):
-            raise TypeError(
-                f"rng: expected a Generator, got {rng!r}; "
-                "pass np.random.default_rng(seed)"
-            )
-        count = min(count, self._count)
+        count = min(whole("count", count, least=0), self._count)
         # most often distinct, and far quicker than choice
         while count * count < self._count:
             drawn = (rng.random(count) * self._count).astype(np.int64)
@@ -204,71 +178,41 @@ class Memory:
         ValueError
             If a slot holds nothing, or is no integer.
         """
-        slots = _integers(slots, "what draw returned")
+        slots = _integers(slots)
         inside = ((slots >= 0) & (slots < self.size)).all()
         if not inside or not self._is_filled[slots].all():
-            raise ValueError(
-                f"slots: expected filled slots, got {slots.tolist()}, and "
-                f"{self._count or 'none'} are filled; pass what draw returned"
-            )
+            raise ValueError(f"slots: {expected('filled slots', slots.tolist())}")
         return {name: column[slots] for name, column in self._columns.items()}
 
     def _check(self, columns: dict[str, Any], length: int) -> None:
-        if not columns:
-            raise ValueError(
-                "columns: expected at least one, got none; pass what is to be stored"
-            )
-        if self._columns and columns.keys() != self._columns.keys():
-            raise ValueError(
-                f"columns: expected {sorted(self._columns)}, got {sorted(columns)}; "
-                "every write carries the columns of the first"
-            )
+        """Refuse columns that do not fit the slots or the first write."""
+        if not columns or columns.keys() != (self._columns or columns).keys():
+            names = sorted(self._columns) or "at least one"
+            raise ValueError(f"columns: {expected(names, sorted(columns))}")
         for name, column in columns.items():
             if not isinstance(column, np.ndarray) and not hasattr(column, "new_zeros"):
-                raise TypeError(
-                    f"column {name!r}: expected an array or a tensor, "
-                    f"got {type(column).__name__}"
-                )
-            if str(getattr(column, "layout", "torch.strided")) != "torch.strided":
-                raise TypeError(
-                    f"column {name!r}: expected a dense tensor, got {column.layout}; "
-                    "convert it by .to_dense()"
-                )
-            if np.ma.is_masked(column):
-                raise TypeError(
-                    f"column {name!r}: expected every entry, got masked ones; fill them"
-                )
-            if not column.ndim or len(column) != length:
-                raise ValueError(
-                    f"column {name!r}: expected {length} rows, one a slot, got shape "
-                    f"{tuple(column.shape)}"
-                )
-            kept = self._columns.get(name)
-            if kept is None:
-                continue
-            alike = isinstance(kept, np.ndarray) == isinstance(column, np.ndarray)
-            if not alike or kept.dtype != column.dtype:
-                raise TypeError(
-                    f"column {name!r}: expected {_kind(kept)}, got {_kind(column)}; "
-                    "convert it to what the first write carried"
-                )
-            if kept.shape[1:] != column.shape[1:]:
-                raise ValueError(
-                    f"column {name!r}: expected rows of shape {tuple(kept.shape[1:])}, "
-                    f"got {tuple(column.shape[1:])}"
-                )
+                text = expected("an array or a tensor", type(column).__name__)
+                raise TypeError(f"column {name!r}: {text}")
+            first = self._columns.get(name, column)
+            if _kind(column) != _kind(first):
+                text = expected(_kind(first), _kind(column))
+                raise TypeError(f"column {name!r}: {text}")
+            shape = length, *first.shape[1:]
+            if tuple(column.shape) != shape:
+                text = expected(f"shape {shape}", tuple(column.shape))
+                raise ValueError(f"column {name!r}: {text}")
 
 
-def _integers(slots: np.ndarray, source: str) -> np.ndarray:
+def _integers(slots: np.ndarray) -> np.ndarray:
     """Return slots as int64 (B,), or raise ValueError."""
     slots = np.asarray(slots)
     if slots.ndim != 1 or slots.dtype.kind not in "iu":
-        raise ValueError(
-            f"slots: expected integers of shape (B,), got {slots.dtype} {slots.shape}; "
-            f"pass {source}"
-        )
+        kind = f"{slots.dtype} {slots.shape}"
+        raise ValueError(f"slots: {expected('integers of shape (B,)', kind)}")
     return slots.astype(np.int64, copy=False)
 
 
 def _kind(column: Any) -> str:
-    return f"{type(column).__name__} of {column.dtype}"
+    """Return what a column is made of; a part of a file is an array as any other."""
+    name = "array" if isinstance(column, np.ndarray) else type(column).__name__
+    return f"{name} of {column.dtype}"

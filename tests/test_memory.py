@@ -103,24 +103,15 @@ ROW = {"index": numbers(1), "images": np.zeros((1, 2, 2), np.uint8)}
 @pytest.mark.parametrize(
     ("slots", "change", "error"),
     [
-        ([3], {}, "ValueError: slots: expected -1 to 2, got 3 to 3"),
+        ([3], {}, r"ValueError: slots: expected -1 to 2, got \[3\]"),
         ([-2], {}, "ValueError: slots: expected -1 to 2"),
         ([0.0], {}, "ValueError: slots: expected integers"),
-        ([0, 1], {}, "ValueError: column 'index': expected 2 rows"),
-        (
-            [0],
-            {"more": numbers(1)},
-            r"ValueError: columns: expected \['images', 'index'",
-        ),
-        (
-            [0],
-            {"images": np.zeros((1, 2, 3), np.uint8)},
-            "ValueError: .* rows of shape",
-        ),
-        ([0], {"images": np.zeros((1, 2, 2))}, "TypeError: .* got ndarray of float64"),
+        ([0, 1], {}, r"ValueError: column 'index': expected shape \(2,\), got \(1,\)"),
+        ([0], {"more": numbers(1)}, r"ValueError: columns: expected \['images', 'i"),
+        ([0], {"images": np.zeros((1, 3), np.uint8)}, "ValueError: .* got \\(1, 3\\)"),
+        ([0], {"images": np.zeros((1, 2, 2))}, "TypeError: .* got array of float64"),
         ([0], {"index": [1]}, "TypeError: .*'index': expected an array or a tensor"),
-        ([0], {"index": np.array(1)}, r"ValueError: .* one a slot, got shape \(\)"),
-        ([0], {"index": np.ma.masked_all(1, int)}, "TypeError: .* got masked ones"),
+        ([0], {"index": np.array(1)}, r"ValueError: .* got \(\)"),
     ],
 )
 def test_columns_must_match_the_first_write(slots, change, error):
@@ -131,25 +122,14 @@ def test_columns_must_match_the_first_write(slots, change, error):
     assert memory.read(numbers(0))["index"].tolist() == [1] and len(memory) == 1
 
 
-def test_writes_of_nothing_and_of_sparse_tensors_are_refused():
-    with pytest.raises(ValueError, match="columns: expected at least one, got none"):
-        written().write(numbers(0))
-    torch = pytest.importorskip("torch")
-    match = r"'x': expected a dense tensor, got torch\.sparse_coo"
-    with pytest.raises(TypeError, match=match):
-        Memory(2).write(numbers(0), x=torch.eye(1).to_sparse())
-
-
 def test_only_filled_slots_are_read():
     memory = written()
     memory.write(numbers(2), **ROW)  # numpy would read it for -1
     for slots in (numbers(1), numbers(-1), numbers(3)):
         with pytest.raises(ValueError, match="expected filled slots"):
             memory.read(slots)
-    match = "slots: expected integers of .* what draw returned"
-    for slots in (np.array([True]), np.array([0.7]), numbers(0)[None]):
-        with pytest.raises(ValueError, match=match):
-            written().read(slots)
+    with pytest.raises(ValueError, match="slots: expected integers of"):
+        memory.read(np.array([True]))
 
 
 def test_bad_sizes_and_counts():
@@ -157,8 +137,8 @@ def test_bad_sizes_and_counts():
         Memory(0)
     with pytest.raises(ValueError, match="count must be at least 0, got -1"):
         Memory(1).draw(-1, np.random.default_rng(0))
-    with pytest.raises(TypeError, match="rng: expected a Generator, got 0; pass"):
-        Memory(1).draw(5, 0)
+    with pytest.raises(ValueError, match="columns: expected at least one, got"):
+        Memory(1).write(numbers(0))
 
 
 def test_a_restored_memory_holds_the_same():
@@ -168,31 +148,7 @@ def test_a_restored_memory_holds_the_same():
     assert other.read(numbers(0))["index"].tolist() == [1]
     assert other.filled.tolist() == [0]
     other.write(numbers(2), **ROW)
-    start = "<Memory(3), 2 slots filled, columns index: ndarray of int64"
+    start = "<Memory(3), 2 slots filled, columns index: array of int64"
     assert repr(other).startswith(start)
     with pytest.raises(ValueError, match="expected size 4, got 3"):
         Memory(4).load_state_dict(other.state_dict())
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"filled": numbers(-1, -2)}, "filled distinct slots below 3"),
-        ({"filled": numbers(1, 1, 1)}, "filled distinct slots"),
-        ({"filled": [0]}, "filled int64"),
-        ({"filled": None}, "filled int64"),
-        ({"columns": {}}, "columns at least one, got none"),
-        ({"columns": None}, "columns a dict, got None"),
-        ({"columns": {"x": np.zeros(2)}}, r"column 'x' 3 rows, got shape \(2,\)"),
-        ({"columns": {"x": [1, 2, 3]}}, "column 'x' 3 rows"),
-        ({"columns": {3: np.zeros(3)}}, "column names text, got 3"),
-        ({"more": 1}, "entries"),
-    ],
-)
-def test_a_changed_state_is_refused(change, match):
-    memory = written()
-    with pytest.raises(ValueError, match=match):
-        memory.load_state_dict(memory.state_dict() | change)
-    with pytest.raises(ValueError, match="state a dict, got NoneType"):
-        memory.load_state_dict(None)
-    assert memory.read(numbers(0))["index"].tolist() == [1]

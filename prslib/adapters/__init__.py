@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import naming_extra
+from prslib.checks import expected, naming_extra
+from prslib.memory import Memory
 from prslib.samplers import make_sampler
 
 with naming_extra("data"):
     from scipy.sparse import issparse
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin
-    from sklearn.utils import _safe_indexing, check_random_state
+    from sklearn.utils import _safe_indexing, check_random_state, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import validate_data
 
@@ -86,10 +87,15 @@ class MemoryResampler(BaseSampler):
         X, y
             The rows that are kept, in order and of the same type.
         """
-        lenient = {"dtype": None, "ensure_all_finite": False, "allow_nd": True}
-        formats = ["csr", "csc"]  # that have rows
         checked, targets = validate_data(
-            self, X, y, accept_sparse=formats, multi_output=True, **lenient
+            self,
+            X,
+            y,
+            accept_sparse=["csr", "csc"],  # which have rows
+            multi_output=True,
+            dtype=None,
+            ensure_all_finite=False,
+            allow_nd=True,
         )
         X = checked if issparse(X) else X  # noqa: N806
         y = targets if issparse(y) else y
@@ -98,13 +104,10 @@ class MemoryResampler(BaseSampler):
             rows = (targets.toarray() if issparse(targets) else targets) == 1
             classes = np.arange(rows.shape[1])
         else:
-            classes, numbers = np.unique(np.ravel(targets), return_inverse=True)
+            classes, numbers = np.unique(column_or_1d(targets), return_inverse=True)
             rows = np.eye(len(classes), dtype=bool)[numbers]
-        if len(classes) < 2 or len(rows) != targets.shape[0]:
-            raise ValueError(
-                "y: expected 2 classes or more, one label a sample or multi-hot rows, "
-                f"got {len(classes)} class in an array of shape {targets.shape}"
-            )
+        if len(classes) < 2:
+            raise ValueError(f"y: {expected('2 classes or more', len(classes))} class")
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
@@ -112,12 +115,10 @@ class MemoryResampler(BaseSampler):
         sampler = make_sampler(
             self.method, self.size, len(classes), int(seed), **options
         )
-        check_empty(sampler)
         order = np.random.default_rng(int(seed)).permutation(len(rows))
-        slots = sampler.place(rows[order])
-        kept = np.full(self.size, -1)
-        kept[slots[slots >= 0]] = order[slots >= 0]  # the last sample of a slot stays
-        self.sample_indices_ = np.sort(kept[kept >= 0])
+        memory = Memory(self.size)
+        memory.write(sampler.place(rows[order]), row=order)
+        self.sample_indices_ = np.sort(memory.read(memory.filled)["row"])
         counts = sampler.class_counts.tolist()
         self.sampling_strategy_ = dict(zip(classes.tolist(), counts, strict=True))
         return tuple(_safe_indexing(rows, self.sample_indices_) for rows in (X, y))
@@ -127,55 +128,25 @@ class MemoryResampler(BaseSampler):
     def __sklearn_tags__(self):
         """Say what the estimator takes."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = (
-            True
-        )
-        tags.target_tags.required = tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
         if hasattr(tags, "sampler_tags"):  # imbalanced-learn's
             tags.sampler_tags.sample_indices = True
         return tags
 
 
-def check_empty(sampler: Any) -> None:
-    """Raise TypeError or ValueError unless a sampler is empty and needs only labels."""
-    if not hasattr(sampler, "place"):
-        raise TypeError(f"sampler: expected what make_sampler returns, got {sampler!r}")
-    if sampler.needs:
-        needs = ", ".join(sorted(sampler.needs))
-        raise ValueError(
-            f"sampler: expected one that looks at labels, got one of {needs}"
-        )
-    if len(sampler):
-        raise ValueError(f"sampler: expected an empty one, got {len(sampler)} samples")
-
-
 def multi_hot(targets: Iterable, num_classes: int) -> np.ndarray:
     """Return class numbers, or rows of 0 and 1, as multi-hot rows, bool (N, C)."""
-    try:
-        array = np.asarray(targets)
-    except ValueError:  # of several shapes
-        array = np.empty(0, object)
-    if array.dtype == object:  # a sequence of tensors
-        rows = [np.asarray(target) for target in targets]
-        shapes = sorted({row.shape for row in rows})
-        if len(shapes) != 1:
-            raise ValueError(f"targets: expected one shape throughout, got {shapes}")
-        array = np.stack(rows)
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        hot = np.arange(num_classes) == array[:, None]
-        if np.count_nonzero(hot) != len(array):
-            outside = array[~hot.any(axis=1)][0]
-            raise ValueError(f"targets: expected 0 to {num_classes - 1}, got {outside}")
-        return hot
-    if array.ndim != 2 or array.shape[1] != num_classes:
-        raise ValueError(
-            f"targets: expected class numbers, or rows of {num_classes} zeros and "
-            f"ones, got {array.dtype} of shape {array.shape}"
-        )
-    if array.dtype == bool:
-        return array
-    hot = array == 1
-    if np.count_nonzero(hot) != np.count_nonzero(array):
-        wrong = array[~hot & (array != 0)][0]
-        raise ValueError(f"targets: expected rows of 0 and 1, got {wrong}")
-    return hot
+    if not hasattr(targets, "dtype"):  # a sequence, often of tensors
+        targets = np.stack([np.asarray(target) for target in targets])
+    array = np.asarray(targets)
+    numbers = array.ndim == 1 and array.dtype.kind in "iu"
+    if numbers and np.isin(array, np.arange(num_classes)).all():
+        return np.eye(num_classes, dtype=bool)[array]
+    if array.shape[1:] == (num_classes,) and np.isin(array, (0, 1)).all():
+        return array == 1
+    what = f"class numbers below {num_classes}, or rows of {num_classes} zeros and ones"
+    raise ValueError(f"targets: {expected(what, f'{array.dtype} {array.shape}')}")

@@ -2,16 +2,12 @@
 
 from typing import Any
 
-from prslib.adapters import check_empty, multi_hot
+from prslib.adapters import multi_hot
+from prslib.checks import expected, naming_extra
 from prslib.samplers import Sampler
 
-try:
+with naming_extra("bench"):
     from avalanche.training.storage_policy import ExemplarsBuffer
-except ImportError as error:
-    raise ImportError(
-        "prslib.adapters.avalanche: expected the package avalanche-lib, found none "
-        f"that imports ({error}); install it with: pip install avalanche-lib"
-    ) from error
 
 
 class SamplerBuffer(ExemplarsBuffer):
@@ -24,8 +20,8 @@ class SamplerBuffer(ExemplarsBuffer):
 
     Raises
     ------
-    TypeError, ValueError
-        If ``sampler`` is none, needs more than labels, or is not empty.
+    ValueError
+        If ``sampler`` needs more than labels or is not empty.
 
     Notes
     -----
@@ -41,7 +37,9 @@ class SamplerBuffer(ExemplarsBuffer):
     """
 
     def __init__(self, sampler: Sampler):
-        check_empty(sampler)
+        if sampler.needs or len(sampler):
+            what = "an empty sampler that looks at labels alone"
+            raise ValueError(f"sampler: {expected(what, sampler)}")
         super().__init__(len(sampler.labels))
         self.sampler = sampler
 
@@ -56,10 +54,6 @@ class SamplerBuffer(ExemplarsBuffer):
         """
         if len(new_data) == 0:
             return
-        if not hasattr(new_data, "targets"):
-            raise ValueError(
-                "new_data: expected a data set with targets, got one without"
-            )
         labels = multi_hot(new_data.targets, self.sampler.labels.shape[1])
         rows = {slot: len(new_data) + slot for slot in range(len(self.sampler))}
         for row, slot in enumerate(self.sampler.place(labels).tolist()):
@@ -82,5 +76,5 @@ class SamplerBuffer(ExemplarsBuffer):
     def resize(self, strategy: Any, new_size: int) -> None:
         """Refuse a new size: what a sampler keeps depends on it from the start."""
         if new_size != self.max_size:
-            size = self.max_size
-            raise ValueError(f"expected {size}, the sampler's size, got {new_size}")
+            what = f"{self.max_size}, the sampler's size"
+            raise ValueError(f"new_size: {expected(what, new_size)}")

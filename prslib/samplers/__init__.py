@@ -1,7 +1,5 @@
 """Samplers: which samples of the stream the memory keeps, one file a method."""
 
-import inspect
-
 from prslib.checks import Seed, one_of
 from prslib.samplers.base import Sampler
 from prslib.samplers.cbrs import CBRS
@@ -9,7 +7,7 @@ from prslib.samplers.crs import CRS
 from prslib.samplers.exstream import ExStream
 from prslib.samplers.gss import GSS
 from prslib.samplers.ocdm import OCDM
-from prslib.samplers.promises import check_sampler, is_sampler
+from prslib.samplers.promises import check_sampler
 from prslib.samplers.prs import PRS
 
 SAMPLERS: dict[str, type[Sampler]] = {
@@ -21,7 +19,7 @@ SAMPLERS: dict[str, type[Sampler]] = {
     "prs": PRS,
 }
 
-__all__ = ["SAMPLERS", "Sampler", "check_sampler", "is_sampler", "make_sampler"]
+__all__ = ["SAMPLERS", "Sampler", "check_sampler", "make_sampler"]
 
 
 def make_sampler(
@@ -62,12 +60,4 @@ def make_sampler(
     if name not in SAMPLERS and isinstance(name, str):
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
-    parameters = inspect.signature(SAMPLERS[name]).parameters.values()
-    names = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-    for option in options:
-        if option not in names:
-            raise TypeError(
-                f"unknown option {option!r} of sampler {name!r}; "
-                f"known options: {', '.join(names) or 'none'}"
-            )
     return SAMPLERS[name](size, num_classes, seed, **options)

@@ -143,11 +143,9 @@ class Sampler:
         """
         labels = bool_labels(labels, self.num_classes)
         if (context or self.needs) and context.keys() != self.needs:
-            place = f"{type(self).__name__}.place"
             what = f"the keywords {sorted(self.needs) or 'none'}"
-            advice = f"help({place}) explains them"
-            text = expected(what, sorted(context) or "none", advice)
-            raise TypeError(f"{place}: {text}")
+            text = expected(what, sorted(context) or "none")
+            raise TypeError(f"{type(self).__name__}.place: {text}")
         uniforms = self.rng.random((len(labels), self.draws))
         slots = np.empty(len(labels), np.int64)
         self._decide(labels, uniforms, slots, **context)
@@ -227,9 +225,8 @@ class Sampler:
         Returns
         -------
         dict
-            The sampler's name and arguments, ``generator``, ``seen``, ``class_freq``,
-            ``labels``, ``members`` (the slots of class 0, then of class 1, ...), and
-            the sampler's further arrays and numbers.
+            The sampler's name and arguments, ``generator``, the arrays of the base's
+            books, the sampler's further arrays and numbers, and a ``checksum``.
 
         Examples
         --------
@@ -254,12 +251,9 @@ class Sampler:
         ------
         ValueError
             If the state is of another sampler, size, number of classes or option, or
-            does not fit together as a whole. The sampler is then as it was.
+            was changed. The sampler is then as it was.
         """
         states.restore(self, state)
-
-    def check_state(self, state: dict[str, Any]) -> None:
-        """Raise ValueError where a sampler's further arrays do not fit its labels."""
 
     def _decide(
         self,

@@ -122,23 +122,14 @@ def rarest(classes, counts, u):
 
 def empty(size: int, num_classes: int) -> State:
     """Return the state of a sampler that has seen nothing."""
-    labels = np.zeros((size, num_classes), np.bool_)
-    return restored(0, np.zeros(num_classes, np.int64), labels, np.zeros(0, np.int32))
-
-
-def restored(
-    seen: int, class_freq: np.ndarray, labels: np.ndarray, members: np.ndarray
-) -> State:
-    """Return the state with these labels, bool (m, C), and members, class by class."""
-    counts = labels.sum(axis=0)
     state = State(
-        seen=np.array([seen], np.int64),
-        filled=np.array([labels.any(axis=1).sum()], np.int64),
-        class_freq=class_freq.copy(),
-        class_counts=counts,
-        classes=lists_of(labels),
-        members=members,
-        start=np.concatenate([[0], counts.cumsum()]),
+        seen=np.zeros(1, np.int64),
+        filled=np.zeros(1, np.int64),
+        class_freq=np.zeros(num_classes, np.int64),
+        class_counts=np.zeros(num_classes, np.int64),
+        classes=np.full((size, 1), -1, np.int32),
+        members=np.zeros(0, np.int32),
+        start=np.zeros(num_classes + 1, np.int64),
     )
     return enlarged(state, 1)
 

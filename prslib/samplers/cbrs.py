@@ -1,7 +1,5 @@
 """Class-balancing reservoir sampling: a reservoir a class; the largest gives way."""
 
-from typing import Any
-
 import numpy as np
 
 from prslib.checks import Seed
@@ -9,7 +7,6 @@ from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled, entry
 from prslib.samplers.loops import find_nth
-from prslib.samplers.states import expect
 
 
 class CBRS(Sampler):
@@ -71,22 +68,6 @@ class CBRS(Sampler):
         self.class_seen = np.zeros(self.num_classes, np.int64)
         self.is_full = np.zeros(self.num_classes, np.bool_)
         self.class_slots = np.zeros(self.num_classes, np.int64)
-
-    def check_state(self, state: dict[str, Any]) -> None:
-        """Refuse classes that the samples do not have, and counts that do not fit."""
-        labels, slot_class = state["labels"], state["slot_class"]
-        filled = labels.any(axis=1)
-        inside = (slot_class >= 0) & (slot_class < self.num_classes)
-        right = (inside == filled).all()
-        right = right and labels[filled, slot_class[filled]].all()
-        expect("slot_class", right, "a class of each sample, else -1", slot_class)
-        counts = np.bincount(slot_class[filled], minlength=self.num_classes)
-        right = np.array_equal(state["class_slots"], counts)
-        expect("class_slots", right, counts, state["class_slots"])
-        seen = state["class_seen"]
-        right = (counts <= seen).all() and (seen <= state["class_freq"]).all()
-        right = right and seen.sum() == state["seen"]
-        expect("class_seen", right, "counts that fit seen and class_freq", seen)
 
     def _decide(
         self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray

@@ -54,9 +54,8 @@ class Decision:
 def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
     """Return what would be decided if a sample with the labels y came next."""
     state = copy.deepcopy(sampler.state)
-    p, log_power, appearance = target = copy.deepcopy(
-        (sampler.partition, sampler.log_power, sampler.appearance)
-    )
+    target = copy.deepcopy((sampler.partition, sampler.log_power, sampler.appearance))
+    p, log_power, appearance = target
     size, authors = sampler.size, sampler.variant == "authors"
     n, counts = state.class_freq, state.class_counts
     full = len(sampler) == size
@@ -66,31 +65,29 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
     observed = counts if authors else n
     if observed.any():
         prs.partition(p, log_power, observed)
-    delta = prs.surplus(counts, p, authors)
-    q = prs.scarce(observed, delta)
     weight, s = np.zeros(len(n)), 0.0
     if len(classes) > 0:
         weight = prs.weights(y, n)
         s = prs.acceptance(y, n, p, size, authors) if full else 1.0
-    chance = np.zeros(len(n))
-    if full:
-        chance = prs.class_probability(delta, counts, authors)
-    k, gaps, nearest = {}, {}, {}
-    for c in np.flatnonzero(chance).tolist():
-        k[c] = np.sort(prs.candidates(state, c, q))
-        gaps[c] = prs.distances(state, k[c], p, appearance, authors)
-        nearest[c] = prs.leaving(k[c], gaps[c], size, authors)
-    p = p.astype(np.float64)
-    return Decision(
+    delta = prs.surplus(counts, p, authors)
+    decision = Decision(
         class_freq=n,
-        partition=p,
-        quota=size * p,
+        partition=p.astype(np.float64),
+        quota=size * p.astype(np.float64),
         weight=weight,
         acceptance=s,
         surplus=delta,
-        scarce=q,
-        class_probability=chance,
-        candidates=k,
-        distance=gaps,
-        leaving=nearest,
+        scarce=prs.scarce(observed, delta),
+        class_probability=np.zeros(len(n)),
+        candidates={},
+        distance={},
+        leaving={},
     )
+    if full:
+        decision.class_probability[:] = prs.class_probability(delta, counts, authors)
+    for c in np.flatnonzero(decision.class_probability).tolist():
+        k = np.sort(prs.candidates(state, c, decision.scarce))
+        gaps = prs.distances(state, k, p, appearance, authors)
+        decision.candidates[c], decision.distance[c] = k, gaps
+        decision.leaving[c] = prs.leaving(k, gaps, size, authors)
+    return decision

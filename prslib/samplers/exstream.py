@@ -1,14 +1,13 @@
 """ExStream: class by class, the two closest feature vectors become one."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, bool_labels, finite_array
+from prslib.checks import Seed, finite_array
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import in_any_order
-from prslib.samplers.states import expect
 
 
 class ExStream(Sampler):
@@ -29,8 +28,18 @@ class ExStream(Sampler):
     samples : int64 (m,)
         Samples that the vector in each slot stands for.
 
+    Raises
+    ------
+    ValueError
+        By `place`, if the features do not have this shape, or one is not finite.
+
     Notes
     -----
+    `place` takes ``features`` beside the labels, float32 (B, D), one vector a sample.
+    It returns the slot that a sample fills or into whose vector it merges; -1 where
+    none of its labels has a slot. When two older vectors merge they share the slot of
+    the first, and the sample fills that of the second.
+
     A class's part is m // C slots; of the m mod C slots that are left, classes drawn at
     random get one each. A new vector takes a free slot of its class. Where none is
     free, the two vectors of the class that lie closest together in L2, the new one
@@ -70,61 +79,6 @@ class ExStream(Sampler):
         """Return the vectors in filled slots, int64 (K,); float32 (K, D), a copy."""
         return self.prototypes[slots]
 
-    def place(
-        self, labels: np.ndarray, *, features: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Take a batch of the stream and return the slot of each sample (Alg. 1).
-
-        Parameters
-        ----------
-        labels : bool (B, C)
-            As in `Sampler.place`.
-        features : float32 (B, D)
-            One vector a sample. Not modified.
-
-        Returns
-        -------
-        int64 (B,)
-            The slot that a sample fills or into whose vector it merges; -1 where none
-            of its labels has a slot. When two older vectors merge they share the slot
-            of the first, and the sample fills that of the second.
-
-        Raises
-        ------
-        TypeError
-            If ``labels`` is not boolean, or ``features`` is missing or not floating.
-        ValueError
-            If one of them does not have the right shape, or a feature is not finite.
-        """
-        if features is None:
-            return super().place(labels)  # which says what is missing
-        kind = np.asarray(features).dtype
-        if kind.kind != "f":
-            raise TypeError(f"features: expected floating numbers, got {kind}")
-        labels = bool_labels(labels, self.num_classes)
-        width = self.prototypes.shape[1:] if any(self.prototypes.shape[1:]) else None
-        shape = len(labels), *(width or np.shape(features)[1:2])
-        features = finite_array("features", features, shape, np.float32)
-        if width is None:
-            self.prototypes = np.zeros((self.size, shape[1]), np.float32)
-        return super().place(labels, features=features)
-
-    def check_state(self, state: dict[str, Any]) -> None:
-        """Refuse what does not fit a part of the memory for each class."""
-        labels, quota, samples = state["labels"], state["quota"], state["samples"]
-        share = self.size // self.num_classes
-        right = quota.sum() == self.size and np.isin(quota, (share, share + 1)).all()
-        expect("quota", right, f"{self.size} slots in equal shares", quota)
-        right = (labels.sum(axis=1) <= 1).all() and (labels.sum(axis=0) <= quota).all()
-        few = "one a slot, and no more of a class than its quota"
-        expect("labels", right, few, labels)
-        right = ((samples > 0) == labels.any(axis=1)).all() and (samples >= 0).all()
-        right = right and samples.sum() <= state["seen"]
-        expect("samples", right, f"1 and more a slot, at most {state['seen']}", samples)
-        vectors = state["prototypes"]
-        right = np.isfinite(vectors).all() and (vectors.size or not labels.any())
-        expect("prototypes", right, "finite numbers, some a sample", vectors)
-
     def _decide(
         self,
         labels: np.ndarray,
@@ -132,6 +86,11 @@ class ExStream(Sampler):
         slots: np.ndarray,
         features: np.ndarray,
     ) -> None:
+        width = self.prototypes.shape[1] or np.shape(features)[-1]
+        shape = len(labels), width
+        features = finite_array("features", features, shape, np.float32)
+        if self.prototypes.shape[1] == 0:
+            self.prototypes = np.zeros((self.size, width), np.float32)
         slots[:] = -1
         for b in np.flatnonzero(labels.any(axis=1)):
             classes = np.flatnonzero(labels[b])

@@ -1,13 +1,12 @@
 """GSS-Greedy: a memory whose gradients point in different directions."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from prslib.checks import Seed, finite_array, whole
 from prslib.samplers.base import Sampler
-from prslib.samplers.states import expect
 
 Products = Callable[[np.ndarray], np.ndarray]  # inner products of gradients
 FIRST_SCORE = 0.1  # of a sample that finds an empty memory
@@ -76,12 +75,6 @@ class GSS(Sampler):
         self.subset_size = whole("subset_size", subset_size, least=1)
         self.scores = np.zeros(self.size)
 
-    def check_state(self, state: dict[str, Any]) -> None:
-        """Refuse scores outside 0 to 2, and scores of free slots."""
-        scores, filled = state["scores"], state["labels"].any(axis=1)
-        right = ((scores >= 0) & (scores <= 2)).all() and not scores[~filled].any()
-        expect("scores", right, "0 to 2, and 0 in free slots", scores)
-
     def choose_batch(
         self, labels: np.ndarray, uniforms: np.ndarray, *, gradient_products: Products
     ) -> np.ndarray:
@@ -99,16 +92,9 @@ class GSS(Sampler):
 
         Raises
         ------
-        TypeError
-            If ``gradient_products`` cannot be called.
         ValueError
             If the products do not have the right shape, or one is not finite.
         """
-        if not callable(gradient_products):
-            raise TypeError(
-                "gradient_products: expected a function of memory subsets, got "
-                f"{type(gradient_products).__name__}; see GSS.choose_batch"
-            )
         slots = np.full(len(labels), -1, np.int64)
         rows = np.flatnonzero(labels.any(axis=1))
         if len(rows) == 0:

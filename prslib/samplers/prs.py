@@ -7,7 +7,7 @@ What has nothing to do with PRS, such as sums and the softmax, is in loops.py.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import compiled, entry, in_any_order
 from prslib.samplers.loops import at_most, least, softmax, total
 from prslib.samplers.reference import TOLERANCE
-from prslib.samplers.states import expect
 
 if TYPE_CHECKING:
     from prslib.samplers.explain import Decision
@@ -337,17 +336,6 @@ class PRS(Sampler):
 
         (y,) = bool_labels(np.asarray(label)[None], self.num_classes)
         return explain(self, y)
-
-    def check_state(self, state: dict[str, Any]) -> None:
-        """Refuse shares outside 0 to 1, and another order than one of all classes."""
-        p, order, n = state["partition"], state["appearance"], state["class_freq"]
-        expect("partition", ((p >= 0) & (p <= 1)).all(), "shares from 0 to 1", p)
-        log_power = self.rho * np.log(np.maximum(n, 1))
-        right = np.allclose(state["log_power"], log_power, rtol=1e-12)
-        expect("log_power", right, log_power, state["log_power"])
-        came = np.where(n > 0, np.arange(len(n)), -1)
-        right = np.array_equal(np.sort(order), np.sort(came))
-        expect("appearance", right, f"an order of {came}", order)
 
     def _decide(
         self, labels: np.ndarray, uniforms: np.ndarray, slots: np.ndarray

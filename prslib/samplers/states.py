@@ -1,14 +1,16 @@
-"""Saved states of samplers, and the checks that a state fits together."""
+"""Saved states of samplers: all arrays and numbers, with a checksum over them."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prslib.samplers import books
+from prslib.checks import expected
+from prslib.samplers.books import State
 
 if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
@@ -32,86 +34,42 @@ def extras(sampler: Sampler) -> dict[str, Any]:
 
 def saved(sampler: Sampler) -> dict[str, Any]:
     """Return a copy of a sampler's state."""
-    entries = {
+    state = {
         "sampler": type(sampler).__name__,
         "generator": sampler.rng.bit_generator.state,
-        "seen": sampler.seen,
-        "class_freq": sampler.class_freq,
-        "labels": sampler.labels,
-        "members": books.all_members(sampler.state),
+        **{f"books.{name}": array for name, array in sampler.state._asdict().items()},
+        **arguments(sampler),
+        **extras(sampler),
     }
-    return copy.deepcopy(entries | arguments(sampler) | extras(sampler))
+    return copy.deepcopy(state | {"checksum": checksum(state)})
 
 
 def restore(sampler: Sampler, state: dict[str, Any]) -> None:
-    """Check a state, then let a sampler go on from it."""
-    expect("state", isinstance(state, dict), "a dict", type(state).__name__)
+    """Let a sampler go on from a state; refuse one that is not its own, or changed."""
     mine = saved(sampler)
     for name in ("sampler", *arguments(sampler)):
-        expect(name, state.get(name) == mine[name], repr(mine[name]), state.get(name))
-    expect("entries", state.keys() == mine.keys(), sorted(mine), sorted(state))
-    for name, value in mine.items():
-        if name not in ("generator", "members"):
-            check_alike(name, state[name], value)
-    check_books(state)
-    sampler.check_state(state)
-    rng = restored_generator(state["generator"])
-    sampler.state = books.restored(
-        state["seen"], state["class_freq"], state["labels"], state["members"]
-    )
-    sampler.rng = rng
-    vars(sampler).update(copy.deepcopy({name: state[name] for name in extras(sampler)}))
+        if state.get(name) != mine[name]:
+            raise ValueError(expected(f"{name} {mine[name]!r}", state.get(name)))
+    if state.keys() != mine.keys():
+        raise ValueError(expected(f"entries {sorted(mine)}", sorted(state)))
+    # compiled code reads the arrays without a check of its own
+    if checksum(state) != state["checksum"]:
+        raise ValueError(expected("a state as state_dict returned it", "a changed one"))
+    state = copy.deepcopy(state)
+    generator = state["generator"]
+    sampler.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
+    sampler.rng.bit_generator.state = generator
+    sampler.state = State(*(state[f"books.{name}"] for name in State._fields))
+    vars(sampler).update({name: state[name] for name in extras(sampler)})
 
 
-def restored_generator(state: dict[str, Any]) -> np.random.Generator:
-    """Return a generator in a saved state; raise ValueError for none."""
-    try:
-        rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
-        rng.bit_generator.state = copy.deepcopy(state)
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise ValueError(
-            "expected generator the state of a numpy generator, "
-            f"got another ({error!r})"
-        ) from error
-    return rng
-
-
-def check_books(state: dict[str, Any]) -> None:
-    """Check counts and slots against the labels."""
-    labels, freq = state["labels"], state["class_freq"]
-    size, num_classes = labels.shape
-    filled = labels.any(axis=1)
-    expect("labels", filled[: filled.sum()].all(), "the first slots filled", "gaps")
-    counts = labels.sum(axis=0)
-    expect("class_freq", (freq >= counts).all(), "at least the memory's", freq)
-    least = max(filled.sum(), freq.max())
-    fits = least <= state["seen"] <= freq.sum()
-    expect("seen", fits, f"{least} to {freq.sum()}", state["seen"])
-    members = state["members"]
-    check_alike("members", members, np.zeros(counts.sum(), np.int32))
-    inside = ((members >= 0) & (members < size)).all()
-    expect("members", inside, f"slots from 0 to {size - 1}", "others")
-    classes = np.repeat(np.arange(num_classes), counts)
-    pairs = classes * size + members
-    right = labels[members, classes].all() and len(np.unique(pairs)) == len(pairs)
-    expect("members", right, "each slot once in each of its classes", "others")
-
-
-def check_alike(name: str, value: Any, like: Any) -> None:
-    """Refuse a value of a state that has another type, dtype or shape than ``like``."""
-    kind, expected = type(value).__name__, type(like).__name__
-    masked = isinstance(value, np.ma.MaskedArray)  # compiled code cannot read one
-    if isinstance(like, np.ndarray) and isinstance(value, np.ndarray) and not masked:
-        kind = f"{value.dtype} {value.shape}"
-        # a matrix without columns waits for its first sample: any width fits
-        if value.ndim == like.ndim and 0 in (value.shape[-1:] + like.shape[-1:]):
-            like = np.empty((*like.shape[:-1], value.shape[-1]), like.dtype)
-    if isinstance(like, np.ndarray):
-        expected = f"{like.dtype} {like.shape}"
-    expect(name, kind == expected, expected, kind)
-
-
-def expect(name: str, right: object, expected: object, value: object) -> None:
-    """Raise ValueError for an entry of a state that does not fit."""
-    if not right:
-        raise ValueError(f"expected {name} {expected}, got {value}")
+def checksum(state: dict[str, Any]) -> str:
+    """Return a digest of a state's entries, but for the checksum itself."""
+    digest = hashlib.sha256()
+    for name in sorted(state.keys() - {"checksum"}):
+        value = state[name]
+        if isinstance(value, np.ndarray):
+            digest.update(value.tobytes())
+            value = value.dtype, value.shape
+        digest.update(f"{name}={value!r};".encode())
+    return digest.hexdigest()

@@ -1,6 +1,5 @@
 import doctest
 import importlib
-import subprocess
 import sys
 import warnings
 
@@ -15,7 +14,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its own and its dependencies'
     try:
         from avalanche.benchmarks.utils import (
-            AvalancheDataset,
             as_classification_dataset,
         )
     except ImportError:
@@ -79,10 +77,6 @@ def test_a_refused_experience_changes_nothing():
     for bad in (dataset([0, 2]), dataset(np.eye(3, dtype=bool))):
         with pytest.raises(ValueError, match="targets"):
             buffer.update_from_dataset(bad)
-    with pytest.raises(
-        ValueError, match="expected a data set with targets, got one without"
-    ):
-        buffer.update_from_dataset(AvalancheDataset([TensorDataset(torch.zeros(2, 1))]))
     buffer.update_from_dataset(dataset([0, 1]).subset([]))
     assert held(buffer.buffer) == [0, 1] and len(buffer.sampler) == 2
     assert [held(data) for data in buffer.buffer_datasets] == [[0, 1]]
@@ -92,10 +86,8 @@ def test_a_refused_experience_changes_nothing():
 @needs_avalanche
 def test_what_is_wrapped_is_checked():
     wrap = adapter().SamplerBuffer
-    with pytest.raises(
-        TypeError, match="expected what make_sampler returns, got 'prs'"
-    ):
-        wrap("prs")
+    with pytest.raises(ValueError, match="expected an empty sampler that looks at"):
+        wrap(make_sampler("gss", 3, 2, 0))
     buffer = wrap(make_sampler("crs", 3, 2, 0))
     buffer.resize(None, 3)
     with pytest.raises(ValueError, match="expected 3, the sampler's size, got 4"):
@@ -107,13 +99,8 @@ def test_its_examples_run():
     assert doctest.testmod(adapter()).failed == 0
 
 
-def test_without_avalanche_the_error_says_what_to_install():
-    code = (
-        "import sys; sys.modules['avalanche'] = None; import prslib.adapters.avalanche"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "ImportError: prslib.adapters.avalanche: expected the package" in done.stderr
-    assert "pip install avalanche-lib" in done.stderr
+def test_without_avalanche_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "avalanche", None)
+    monkeypatch.delitem(sys.modules, "prslib.adapters.avalanche", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"package avalanche.* '\.\[bench\]'"):
+        adapter()

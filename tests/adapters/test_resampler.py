@@ -114,13 +114,16 @@ def test_targets_become_multi_hot_rows(form):
 @pytest.mark.parametrize(
     ("targets", "match"),
     [
-        ([0, 5], "expected 0 to 4, got 5"),
-        ([0, -1], "got -1"),
-        ([0.0, 1.0], "expected class numbers, or rows of 5 zeros and ones, got float"),
-        ([True, False], "got bool"),
-        ([0, np.eye(5, dtype=bool)[1]], r"one shape throughout, got \[\(\), \(5,\)\]"),
-        ([[0, 1, 1]], r"got int64 of shape \(1, 3\)"),
-        ([[0, 0.3, 0.7, 0, 0]], "expected rows of 0 and 1, got 0.3"),
+        (
+            [0, 5],
+            "expected class numbers below 5, or rows of 5 zeros and ones, got int",
+        ),
+        ([0, -1], r"got int64 \(2,\)"),
+        ([0.0, 1.0], r"got float64 \(2,\)"),
+        ([True, False], r"got bool \(2,\)"),
+        ([0, np.eye(5, dtype=bool)[1]], "same shape"),
+        ([[0, 1, 1]], r"got int64 \(1, 3\)"),
+        ([[0, 0.3, 0.7, 0, 0]], r"got float64 \(1, 5\)"),
     ],
 )
 def test_a_target_that_cannot_be_represented_is_refused(targets, match):

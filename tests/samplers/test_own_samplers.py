@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prslib.samplers import Sampler, check_sampler, is_sampler
+from prslib.samplers import Sampler, check_sampler
 from prslib.samplers.reference import ReferencePRS
 
 
@@ -128,31 +128,6 @@ def test_a_slot_that_cannot_be_is_named(slot):
         Wrong(10, 5, 0).place(np.ones((4, 5), bool))
 
 
-def test_a_class_without_choose_says_what_is_missing():
-    class Empty(Sampler):
-        pass
-
-    with pytest.raises(
-        TypeError, match=r"Empty: expected a method choose\(self, y, u\)"
-    ):
-        Empty(10, 5, 0).place(np.ones((1, 5), bool))
-
-
-def test_a_foreign_class_with_the_same_attributes_is_a_sampler():
-    class Foreign:
-        needs = frozenset()
-        class_freq = class_counts = labels = None
-
-        def place(self, labels):
-            return labels
-
-        def __len__(self):
-            return 0
-
-    assert is_sampler(Foreign()) and is_sampler(Newest(1, 1, 0))
-    assert not is_sampler(object())
-
-
 class Forgetful(Newest):
     """Keep what it decides by where no state is looked for."""
 
@@ -173,22 +148,14 @@ class Late(Newest):
         return super().choose(y, u)
 
 
-@pytest.mark.parametrize(
-    ("sampler", "match"),
-    [
-        (Forgetful, "equal slots after restoring"),
-        (Late, "a state that load_state_dict"),
-    ],
-)
-def test_a_sampler_that_could_not_be_resumed_is_told(sampler, match):
-    with pytest.raises(AssertionError, match=match):
-        check_sampler(sampler)
-
-
 def count_and_draw(self, y):
     """Count as the reference does; draw a number that decides nothing."""
     np.random.random()
     return ReferencePRS.counted(self, y)
+
+
+def draw_globally(self, chance, u):
+    return np.random.choice(len(chance), p=chance)
 
 
 def broken(**methods):
@@ -198,25 +165,15 @@ def broken(**methods):
 @pytest.mark.parametrize(
     ("sampler", "match"),
     [
-        (
-            broken(place=lambda self, y: np.full(len(y), 99)),
-            "expected slots from -1 to 24",
-        ),
-        (broken(place=lambda self, y: [0]), "0 whole numbers as slots"),
-        (
-            broken(class_freq=property(lambda self: self.class_counts)),
-            "as class_freq, got",
-        ),
-        (broken(__len__=lambda self: 3), "expected a length of 0"),
-        (
-            broken(draw_class=lambda self, p, u: np.random.choice(len(p), p=p)),
-            "equal slots from equal seeds, got others; draw all numbers from",
-        ),
-        (
-            broken(counted=count_and_draw),
-            "global generator not to be used, got its use",
-        ),
+        (broken(place=lambda self, y: np.full(len(y), 99)), "slots from -1 to 24"),
+        (broken(place=lambda self, y: [0, 0]), "1 whole numbers as slots"),
+        (broken(class_freq=property(lambda self: self.class_counts)), "as class_freq"),
+        (broken(__len__=lambda self: 3), "expected a length of"),
+        (broken(draw_class=draw_globally), "equal slots from equal seeds, got others"),
+        (broken(counted=count_and_draw), "global generator not to be used"),
         (lambda *options: object(), "a sampler with place, needs, class_freq"),
+        (Forgetful, "equal slots after restoring"),
+        (Late, "a state that load_state_dict"),
     ],
 )
 def test_a_broken_sampler_is_told_what_it_breaks(sampler, match):

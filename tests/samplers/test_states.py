@@ -75,27 +75,18 @@ def damaged(state, rng):
     """Change one entry of a state, at random; return the changed state and its name."""
     state = copy.deepcopy(state)
     name = str(rng.choice(sorted(state)))
-    value = state[name]
-    kind = rng.integers(6)
-    if isinstance(value, np.ndarray):
-        if kind == 0:
-            value = value[: len(value) // 2]
-        elif kind == 1:
-            value = np.concatenate([value, value])
-        elif kind == 2:
-            value = value.astype(np.float16)
-        elif kind == 3:
-            value = value.ravel()
-        elif value.size and value.dtype == bool:
-            place = tuple(rng.integers(0, n) for n in value.shape)
-            value[place] = not value[place]
-        elif value.size:
-            place = tuple(rng.integers(0, n) for n in value.shape)
-            value[place] = rng.choice([-1, -5, 10**6, value[place] + 1])
-    elif isinstance(value, dict):
-        value = [None, {}, {"bit_generator": "PCG64"}, 3][kind % 4]
-    else:
-        value = [None, -3, 10**9, "other", 2.5, [value]][kind]
+    value, kind = state[name], rng.integers(5)
+    if not isinstance(value, np.ndarray):
+        value = [None, -3, 10**9, "other", [value]][kind]
+    elif kind == 0:
+        value = value[: len(value) // 2]
+    elif kind == 1:
+        value = np.concatenate([value, value])
+    elif kind == 2:
+        value = value.astype(np.float16)
+    elif value.size:
+        place = tuple(rng.integers(0, n) for n in value.shape)
+        value[place] = rng.choice([-1, -5, 10**6, value[place] + 1])
     return {**state, name: value}, name
 
 
@@ -124,27 +115,16 @@ def test_no_changed_state_leaves_the_memory(name, options):
     assert refused > 200
 
 
-@ALL
-def test_a_masked_array_is_refused(name, options):
-    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
-    run(sampler, stream(60))
-    state = sampler.state_dict()
-    state["labels"] = np.ma.masked_array(state["labels"], mask=False)
-    with pytest.raises(ValueError, match=r"expected labels bool .*, got MaskedArray"):
-        sampler.load_state_dict(state)
-
-
 def test_the_state_of_another_sampler_is_refused():
     state = make_sampler("prs", 4, 3, 0).state_dict()
-    for other, message in (
-        (("prs", 5, 3), "expected size 5, got 4"),
-        (("prs", 4, 2), "expected num_classes 2, got 3"),
-        (("crs", 4, 3), "expected sampler 'CRS', got PRS"),
+    for other, options, message in (
+        (("prs", 5, 3), {}, "expected size 5, got 4"),
+        (("prs", 4, 2), {}, "expected num_classes 2, got 3"),
+        (("prs", 4, 3), {"rho": 1}, r"expected rho 1\.0, got 0\.0"),
+        (("crs", 4, 3), {}, "expected sampler 'CRS', got PRS"),
     ):
         with pytest.raises(ValueError, match=message):
-            make_sampler(*other, 0).load_state_dict(state)
-    with pytest.raises(ValueError, match=r"expected rho 1\.0, got 0\.0"):
-        make_sampler("prs", 4, 3, 0, rho=1.0).load_state_dict(state)
+            make_sampler(*other, 0, **options).load_state_dict(state)
     with pytest.raises(ValueError, match="expected entries"):
         make_sampler("prs", 4, 3, 0).load_state_dict(state | {"more": np.zeros(3)})
 
@@ -158,16 +138,3 @@ def test_labels_of_class_counts_and_members_agree(name, options):
         assert (
             sorted(sampler.members(c)) == np.flatnonzero(sampler.labels[:, c]).tolist()
         )
-
-
-def test_prototypes_of_another_width_are_refused():
-    rows = np.eye(2, dtype=bool)
-    narrow, wide = (make_sampler("exstream", 4, 2, seed) for seed in (0, 1))
-    narrow.place(rows, features=np.ones((2, 3), np.float32))
-    wide.place(rows, features=np.ones((2, 5), np.float32))
-    state = narrow.state_dict()
-    with pytest.raises(ValueError, match=r"prototypes float32 \(4, 5\), got .*3\)"):
-        wide.load_state_dict(state)
-    none = state | {"prototypes": np.zeros((4, 0), np.float32)}
-    with pytest.raises(ValueError, match="expected prototypes finite numbers"):
-        narrow.load_state_dict(none)
