@@ -106,14 +106,14 @@ for name in settings.dataset:
 # upon it. A setting that was not trained has no mark.
 
 # %%
-from prslib.report.style import join_panels
+from prslib.report.style import join_panels, plot_variations
 from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
     shown = architectures.in_order(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        architectures.plot_architectures(shown[shown["metric"] == metric], ax, metric)
+        plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
     join_panels(figure, f"{name}: Multitask by network, {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"offline_{name}")
 

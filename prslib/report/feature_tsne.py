@@ -8,11 +8,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from threadpoolctl import threadpool_limits
 
-from prslib.datasets import GROUPS, load_dataset
+from prslib.checks import expected
+from prslib.datasets import GROUPS
 from prslib.datasets.curation import feature_rows
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import GROUP_MARKERS
+from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
@@ -23,6 +25,7 @@ CLASS_COLOURS = (
 )  # fmt: skip
 # points squared, equal to the eye
 SIZES = {"majority": 22, "moderate": 24, "minority": 55}
+METRICS = ["kNN accuracy", "silhouette"]
 ENOUGH = 5  # test images of a class that show where it lies
 
 
@@ -43,18 +46,20 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List runs that keep the features of their test images."""
-    fields = {
-        "method": settings.method,
-        "features_per_class": settings.per_class,
-        "seed": settings.seeds,
-    }
-    pairs = paired(dataset=settings.dataset, rho=settings.rhos)
-    return [config for pair in pairs for config in configs(**pair, **fields)]
+    made = []
+    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
+        made += configs(
+            **pair,
+            method=settings.method,
+            features_per_class=settings.per_class,
+            seed=settings.seeds,
+        )
+    return made
 
 
 def labelled_images(config: RunConfig) -> pd.DataFrame:
     """Return class and group of every image whose features a run stores, in the same order."""
-    dataset = load_dataset(config.dataset, images=False)
+    dataset = labels_of(config.dataset)
     test = dataset.tests[config.resolved["test_set"]]
     rows = feature_rows(test, config.features_per_class)
     classes = test.labels[rows].argmax(axis=1)
@@ -86,69 +91,51 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
 
     frames = []  # distances are Euclidean and between features, as in t-SNE
     for run in runs:
-        features, images = run.features, labelled_images(run.config)
-        stands_for = load_dataset(run.config.dataset, images=False).stands_for
-        hits = neighbour_hits(features, images["class"].to_numpy(), neighbours)
-        values = {
-            "kNN accuracy": hits.astype(float),
-            # 1 for classes far apart, 0 where they overlap
-            "silhouette": silhouette_samples(features, images["class"]),
-        }
-        for metric, value in values.items():
-            cells = {"stands_for": stands_for, "metric": metric, "value": 100 * value}
-            rows = images.assign(**cells)
-            frames += [rows, rows.assign(group="overall")]
-    keys = ["dataset", "stands_for", "method", "seed", "group", "metric"]
-    means = pd.concat(frames).groupby(keys, sort=False, dropna=False)["value"].mean()
+        images = labelled_images(run.config)
+        images["stands_for"] = labels_of(run.config.dataset).stands_for
+        keys = ["dataset", "stands_for", "method", "seed", "group"]
+        features, classes = run.features, images["class"].to_numpy()
+        hits = neighbour_hits(features, classes, neighbours)
+        images["kNN accuracy"] = 100.0 * hits
+        # 1 for classes far apart, 0 where they overlap
+        images["silhouette"] = 100 * silhouette_samples(features, classes)
+        both = pd.concat([images, images.assign(group="overall")])
+        frames.append(both.melt(keys, METRICS, "metric"))
+    means = pd.concat(frames).groupby([*keys, "metric"], sort=False)["value"].mean()
     return means.reset_index().assign(measure="score", published=np.nan)
 
 
-def embed(
-    runs: Sequence[Run],
-    shown: Sequence[str] | None = None,
-    others: int = 0,
-    seed: int = 0,
-) -> pd.DataFrame:
+def embed(runs: Sequence[Run], shown: Sequence[str], others: int) -> pd.DataFrame:
     """Map features to the plane with t-SNE, all of classes ``shown`` and the first of others."""
     from sklearn.manifold import TSNE
 
     frames = []
     for run in runs:
-        features, images = run.features, labelled_images(run.config)
-        drawn = images.groupby("class").cumcount() < others
-        drawn |= shown is None or images["class_name"].isin(shown)
-        features, images = features[drawn], images[drawn]
-        # scikit-learn's default, and for few images
-        perplexity = min(30.0, (len(images) - 1) / 3)
+        images = labelled_images(run.config)
+        first = images.groupby("class").cumcount() < others
+        drawn = first | images["class_name"].isin(shown)
         # the first two principal components as a start: the large shape is not random
-        tsne = TSNE(init="pca", perplexity=perplexity, random_state=seed)
+        tsne = TSNE(init="pca", random_state=0)
         with threadpool_limits(1):  # the same picture every time
-            plane = tsne.fit_transform(features)
-        frames.append(images.assign(x=plane[:, 0], y=plane[:, 1]))
+            plane = tsne.fit_transform(run.features[drawn])
+        frames.append(images[drawn].assign(x=plane[:, 0], y=plane[:, 1]))
     return pd.concat(frames, ignore_index=True)
 
 
 def shown_classes(config: RunConfig, per_group: int) -> list[str]:
-    """Return the names of the classes that get a colour in the picture of a run."""
-    dataset = load_dataset(config.dataset, images=False)
-    return typical_classes(labelled_images(config), dataset.class_freq, per_group)
-
-
-def typical_classes(
-    images: pd.DataFrame, class_freq: np.ndarray, per_group: int, few: int = 10
-) -> list[str]:
-    """Pick each group's most frequent, middle and rarest classes; of a ``few`` classes all."""
-    classes = images[["class", "class_name", "group"]].drop_duplicates()
-    classes = classes.assign(freq=class_freq[classes["class"]])
+    """Pick each group's most frequent, middle and rarest classes; of ten classes all."""
+    freq = labels_of(config.dataset).class_freq
+    classes = labelled_images(config)
+    classes = classes.value_counts(["class", "class_name", "group"]).reset_index()
+    classes = classes.assign(freq=freq[classes["class"]])
     classes = classes.sort_values(["freq", "class"], ascending=[False, True])
-    if len(classes) <= few:
+    if len(classes) <= len(CLASS_COLOURS):
         return classes["class_name"].tolist()
-    counts = images["class_name"].value_counts()
     picked = []
     for group, share in zip(GROUPS, (0.0, 0.5, 1.0), strict=True):
-        names = classes.loc[classes["group"] == group, "class_name"].tolist()
-        drawable = [name for name in names if counts[name] >= ENOUGH]
-        names = drawable if len(drawable) >= per_group else names
+        rows = classes[classes["group"] == group]
+        clear = rows[rows["count"] >= ENOUGH]
+        names = (clear if len(clear) >= per_group else rows)["class_name"].tolist()
         start = round(share * max(len(names) - per_group, 0))
         picked += names[start : start + per_group]
     return picked
@@ -157,10 +144,8 @@ def typical_classes(
 def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     """Draw images at their t-SNE coordinates, ``shown`` classes in colour, others in grey."""
     if len(shown) > len(CLASS_COLOURS):
-        raise ValueError(
-            f"shown: expected at most {len(CLASS_COLOURS)} classes, as many as it has "
-            f"colours, got {len(shown)}; show fewer of each group"
-        )
+        what = f"at most {len(CLASS_COLOURS)} classes, as many as there are colours"
+        raise ValueError(expected(what, len(shown), "show fewer of each group"))
     others = frame[~frame["class_name"].isin(shown)]
     if len(others):
         look = {"s": 5, "color": "0.8", "linewidth": 0, "label": "other classes"}

@@ -8,15 +8,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from prslib.datasets import load_dataset
+from prslib.checks import expected
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.statistics import NEITHER, spread
+from prslib.report.statistics import NEITHER, over_seeds, spread
 from prslib.report.style import draw_curves, looks_of
-from prslib.report.tables import contrasts, seed_gaps
+from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
-from prslib.training.methods import METHODS
 
 # the methods that the paper's figures compare PRS with, and find below it, by data set
 COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStream")}
@@ -38,13 +37,12 @@ class Settings(notebook.Settings):
 def runs(settings: Settings) -> list[RunConfig]:
     """List runs that measure the gradient variance over their memory."""
     made = []
-    rows = paired(
+    several = [m for m in settings.method if m not in settings.single_label_only]
+    for row in paired(
         dataset=settings.dataset, rho=settings.rhos, variance_points=settings.points
-    )
-    for row in rows:
-        methods = settings.method
-        if not load_dataset(row["dataset"], images=False).train.single_label:
-            methods = [m for m in methods if m not in settings.single_label_only]
+    ):
+        single = labels_of(row["dataset"]).train.single_label
+        methods = settings.method if single else several
         made += configs(**row, seed=settings.seeds, method=methods)
     return made
 
@@ -55,10 +53,8 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
     for run in runs:
         rows = run.gradient_variance
         if rows is None:
-            raise ValueError(
-                f"expected runs that measured the gradient variance, got {run.config.method} on "
-                f"{run.config.dataset} without; ask for variance_points of a method with a memory"
-            )
+            what, got = "methods with a memory", run.config.method
+            raise ValueError(expected(what, got, "leave it out"))
         # another order of the tasks drops another number of images
         frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
     return pd.concat(frames, ignore_index=True)
@@ -66,24 +62,29 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
 
 def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """Compare one method's gradient variance with all others', seed by seed and point by point."""
-    # of logarithms: a plain mean over the stream would be that of the highest points
     rows = rows[rows["value"] > 0]  # a memory of one sample has 0
-    rows = rows.assign(value=np.log10(rows["value"]))
-    table = []
-    for dataset, variances in rows.groupby("dataset", sort=False):
-        stands_for = load_dataset(dataset, images=False).stands_for
-        compared = COMPARED.get(stands_for, ()) if method == "PRS" else ()
-        for than in METHODS:
-            gaps = seed_gaps(variances, method, than, ["seen"])["value"].dropna()
-            if than == method or gaps.empty:
-                continue
-            gap = contrasts(variances, method, than, over=["seen"]).iloc[0]
-            row = {"dataset": dataset, "than": than} | gap.drop("sentence").to_dict()
-            row["ratio"] = 10 ** row["difference"]
-            row["points_above"] = 100 * (gaps > 0).mean()
-            row["claimed"] = "above" if than in compared else ""
-            table.append(row | {"sentence": _sentence(row, method)})
-    return pd.DataFrame(table)
+    # logarithms: a plain mean over the stream would be that of the highest points
+    logs = np.log10(rows.set_index(["dataset", "seed", "seen", "method"])["value"])
+    logs = logs.unstack("method", sort=False)
+    gaps = logs.rsub(logs.pop(method), axis=0).stack().dropna().rename("value")
+    gaps = gaps.reset_index().rename(columns={"method": "than"})
+    keys = ["dataset", "than"]
+    by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
+    above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)
+    table = over_seeds(by_seed, keys)
+    table = table.assign(
+        ratio=10 ** table["difference"],
+        points_above=100 * above.mean().to_numpy(),
+        claimed=[_claimed(method, *pair) for pair in table[keys].to_numpy()],
+    )
+    sentences = [_sentence(row, method) for row in table.to_dict("records")]
+    return table.assign(sentence=sentences)
+
+
+def _claimed(method: str, dataset: str, than: str) -> str:
+    """Return "above" where the paper's figure compares the two."""
+    compared = COMPARED.get(labels_of(dataset).stands_for, ())
+    return "above" if method == "PRS" and than in compared else ""
 
 
 def _sentence(row: dict, method: str) -> str:
@@ -91,9 +92,9 @@ def _sentence(row: dict, method: str) -> str:
     word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
     if row["claimed"]:
-        verdicts = {row["claimed"]: "holds", NEITHER: "is not shown"}
+        verdicts = {"above": "holds", NEITHER: "is not shown"}
         verdict = verdicts.get(word, "does not hold")
-        claim = f"the paper says {row['claimed']}, which {verdict} here"
+        claim = f"the paper says above, which {verdict} here"
     return (
         f"{row['dataset']}: the gradient variance of {method} is {word} that of {row['than']}, "
         f"{row['ratio']:.2f} times as large in the geometric mean over the stream (decimal "

@@ -30,7 +30,7 @@ def runs(settings: Settings) -> list[RunConfig]:
         "memory_size": settings.memory_size,
         "test_set": ["imbalanced", "balanced"],
     }
-    costly = {"costly": settings.costly, "costly_seeds": settings.costly_seeds}
-    others = configs_of(settings.method, settings.seeds, **costly, **fixed)
+    seeds = settings.seeds, settings.costly, settings.costly_seeds
     powers = [settings.rho, settings.balanced_rho]
+    others = configs_of(settings.method, *seeds, **fixed)
     return others + configs_of(["PRS"], settings.seeds, rho=powers, **fixed)

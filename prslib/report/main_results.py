@@ -3,25 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from prslib.checks import one_of
-from prslib.datasets import digits, load_dataset
 from prslib.metrics import GROUP_METRICS
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.style import COLOURS, MARKERS
-from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
+from prslib.report.tables import METRICS, beside, contrasts, final, labels_of, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, configs_of, paired
 from prslib.training.methods import METHODS
 
-# training images of COCOseq
-WHOLE = sum(sum(task.labels_per_image) for task in digits.COCOSEQ)
-PIECES = ("cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75")
+WHOLE = 35_072  # training images of COCOseq
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,9 @@ class Settings(notebook.Settings):
     seeds: list[int] = several(*range(10))
     costly: list[str] = several("digits49seq")
     costly_seeds: list[int] = several(0)
-    thinned: list[str] = several(*PIECES)
+    thinned: list[str] = several(
+        "cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"
+    )
     metrics: list[str] = several(*METRICS)
     device: str = "cpu"
 
@@ -80,26 +78,21 @@ def _powers(settings: Settings) -> list[float]:
 
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
     """Compare PRS with CRS on data sets that differ in their number of training images alone."""
-    chosen = [run for run in runs if run.config.dataset in names]
-    chosen = [run for run in chosen if run.config.method in ("PRS", "CRS")]
+    scores = scores_of([run for run in runs if run.config.dataset in names])
     cells = [("overall", metric) for metric in METRICS]
-    table = contrasts(beside(final(scores_of(chosen)), "main"), "PRS", "CRS", cells)
-    sizes = {name: len(load_dataset(name, images=False).train) for name in names}
+    table = contrasts(beside(final(scores), "main"), "PRS", "CRS", cells)
+    sizes = {name: len(labels_of(name).train) for name in names}
     table.insert(1, "images", table["dataset"].map(sizes))
     return table.sort_values("images", kind="stable", ignore_index=True)
 
 
 def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the difference of two methods by the number of images, with its interval."""
-    ends = frame[["low", "high"]].to_numpy().T
+    difference = frame["difference"]
+    ends = [difference - frame["low"], frame["high"] - difference]
     look = {"color": COLOURS["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
-    ax.errorbar(
-        frame["images"],
-        frame["difference"],
-        yerr=np.abs(ends - frame["difference"].to_numpy()),
-        label="ours, 95 % interval",
-        **look,
-    )
+    look["label"] = "ours, 95 % interval"
+    ax.errorbar(frame["images"], difference, yerr=ends, **look)
     theirs = frame["published"].iloc[-1]
     ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
     ax.axhline(0, color="black", linewidth=0.8)

@@ -15,7 +15,6 @@ from prslib.training.methods import METHODS
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
-LOWEST = -0.5  # room for marks at 0
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     )
     ax.set_xscale("function", functions=roots)
     ax.set_yscale("function", functions=roots)
-    ends = {"xlim": (LOWEST, 103), "ylim": (LOWEST, 103), "box_aspect": 1}
-    ax.set(xticks=TICKS, yticks=TICKS, **ends)
+    ends = (-0.5, 103)  # room for marks at 0
+    ax.set(xticks=TICKS, yticks=TICKS, xlim=ends, ylim=ends, box_aspect=1)
     recall, precision = np.meshgrid(*2 * [np.linspace(0.1, 103, 300)])
     f1 = 2 * recall * precision / (recall + precision)
     lines = ax.contour(recall, precision, f1, LEVELS, colors="0.82", linewidths=0.8)
@@ -57,14 +56,11 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     ax.plot([0, 103], [0, 103], color="0.7", linewidth=0.8, linestyle="--")
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method, look in looks_of(frame["method"]).items():
-        ours, theirs = (
-            cells.loc[method, source][[f"{kind}-R", f"{kind}-P"]]
-            for source in ("mean", "published")
-        )
+        pair = cells.loc[method].unstack()[[f"{kind}-R", f"{kind}-P"]]
         line = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7}
-        ax.plot(*zip(ours, theirs, strict=True), **line)
-        ax.plot(*theirs, **look | HOLLOW | {"linestyle": ""})
-        ax.plot(*ours, **look, linestyle="", markersize=7, label=method)
+        ax.plot(*pair.to_numpy().T, **line)
+        ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
+        ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")
     ax.grid(False)
     draw_legend(frame, ax, "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from prslib.report.notebook import several
 from prslib.report.observations import observe
 from prslib.report.tables import beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs_of, paired
+from prslib.training.grids import configs, paired
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,13 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed from each of the initial weights."""
-    made = []
     starts = paired(weights=settings.begun_with, frozen_stages=settings.frozen_stages)
-    for pair in paired(dataset=settings.dataset, rho=settings.rhos):
-        for start in starts:
-            made += configs_of(
-                settings.method,
-                settings.seeds,
-                pretrained_stages=0,  # EWC freezes no more than the others
-                **pair,
-                **start,
-            )
+    pairs = paired(dataset=settings.dataset, rho=settings.rhos)
+    made = []
+    for pair, start in product(pairs, starts):
+        fields = pair | start | {"method": settings.method, "seed": settings.seeds}
+        # EWC freezes no more than the others
+        made += configs(**fields, pretrained_stages=0)
     return made
 
 
@@ -51,9 +48,8 @@ def beginning(config: RunConfig) -> str:
     """Name what a run's network begins with, and whether all but its head stays as it began."""
     settings = config.resolved
     name = settings["weights"].replace("_", " ")
-    if settings["weights"] == NONE:
-        name = "random"
-    return name + ", frozen" * (settings["frozen_stages"] > 0)
+    frozen = ", frozen" if settings["frozen_stages"] else ""
+    return ("random" if name == NONE else name) + frozen
 
 
 def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
@@ -67,9 +63,7 @@ def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame
     first, *others = gaps["weights"].unique()
     # the paper has one start only
     gaps = gaps.assign(method=gaps["weights"], published=np.nan)
-    tables = [
-        contrasts(gaps, name, first, cells).assign(weights=name) for name in others
-    ]
+    tables = [contrasts(gaps, o, first, cells).assign(weights=o) for o in others]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -81,33 +75,28 @@ def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows.assign(published=np.nan), theirs], ignore_index=True)
 
 
-def decide(
-    runs: Sequence[Run], configs: Sequence[RunConfig], level: float = 0.95
-) -> pd.DataFrame:
+def decide(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     tables = []
     for weights in dict.fromkeys(map(beginning, configs)):
         asked = [config for config in configs if beginning(config) == weights]
-        observations = observe(
-            [r for r in runs if beginning(r.config) == weights], asked
-        )
-        tables.append(ledger.decide(observations, level).assign(weights=weights))
-    decided = pd.concat(tables, ignore_index=True)
+        begun = [run for run in runs if beginning(run.config) == weights]
+        decided = ledger.decide(observe(begun, asked))
+        tables.append(decided.assign(weights=weights))
+    decided = pd.concat(tables)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
 
 
 def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay out the claims whose verdict differs between weights: effect, interval and verdict."""
-    account = ledger.account(decided)
-    cells = account["effect"] + ": " + account["after Holm"]
-    rows = account.assign(weights=decided["weights"], cell=cells)
-    several = rows.groupby(["claim", "data"])["after Holm"].transform("nunique") > 1
-    keys, weights = ["claim", "data", "paper"], list(decided["weights"].unique())
-    cells = rows[several].drop_duplicates([*keys, "weights"])
-    wide = cells.pivot(index=keys, columns="weights", values="cell")
-    wide = wide.reindex(pd.MultiIndex.from_frame(cells[keys].drop_duplicates()))
-    wide = wide.reindex(columns=weights).astype(object)
-    wide = wide.where(wide.notna(), "not run").reset_index()
+    account = ledger.account(decided).assign(weights=decided["weights"])
+    verdicts = account.groupby(["claim", "data"])["after Holm"]
+    rows = account[verdicts.transform("nunique") > 1]
+    cells = rows["effect"] + ": " + rows["after Holm"]
+    keys, weights = ["claim", "data", "paper"], decided["weights"].unique()
+    rows = rows.assign(cell=cells).drop_duplicates([*keys, "weights"])
+    wide = rows.set_index([*keys, "weights"])["cell"].unstack(sort=False)
+    wide = wide.reindex(columns=weights).fillna("not run").reset_index()
     return wide[["claim", "data", *weights, "paper"]]
 
 
@@ -117,19 +106,15 @@ def example_scenes(
     """Draw a few images of a stream, and of the scenes behind each of the embedded weights."""
     data, rng = load_dataset(dataset), np.random.default_rng(0)
     rows = np.sort(rng.choice(len(data.train), count, replace=False))
-    frame = pd.DataFrame(
-        {"source": dataset, "labels": _names(data.class_names, data.train.labels[rows])}
-    )
-    frames, images = [frame], list(data.train.images[rows])
+    stream = data.train.images[rows], data.train.labels[rows]
+    drawn = {dataset: (data.class_names, *stream)}
     for name in dict.fromkeys(weights):
         if name in TURNS:
-            scenes, labels = draw_scenes(name, count, rng)
-            names = _names(CLASS_NAMES, labels)
-            source = name.replace("_", " ")
-            frames.append(pd.DataFrame({"source": source, "labels": names}))
-            images += list(scenes)
-    return pd.concat(frames, ignore_index=True), images
-
-
-def _names(class_names: Sequence[str], labels: np.ndarray) -> list[str]:
-    return [", ".join(np.array(class_names)[row]) for row in labels.astype(bool)]
+            scenes = draw_scenes(name, count, rng)
+            drawn[name.replace("_", " ")] = (CLASS_NAMES, *scenes)
+    frame, images = [], []
+    for source, (names, pictures, labels) in drawn.items():
+        for picture, row in zip(pictures, labels.astype(bool), strict=True):
+            images.append(picture)
+            frame.append((source, ", ".join(np.array(names)[row])))
+    return pd.DataFrame(frame, columns=["source", "labels"]), images

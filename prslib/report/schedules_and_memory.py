@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 
 from prslib import published
-from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets import DATASETS
+from prslib.datasets.base import schedule_of
 from prslib.report import notebook
 from prslib.report.notebook import several
-from prslib.report.tables import beside, final
+from prslib.report.tables import beside, final, labels_of
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs_of, paired
 
@@ -56,37 +58,30 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     """List up to ``count`` of the paper's schedules beside the standard one, Table 2's first."""
-    stands_for = load_dataset(dataset, images=False).stands_for
     cells = pd.concat([published.load(table) for table in (TABLE_2, *SCHEDULE_TABLES)])
-    texts = cells.loc[cells["dataset"] == stands_for, "schedule"].drop_duplicates()
-    schedules = [tuple(map(int, text.split(","))) for text in texts if text]
+    papers = cells[cells["dataset"] == labels_of(dataset).stands_for]
+    schedules = [schedule_of(text) for text in papers["schedule"].unique() if text]
     usual = DATASETS[dataset].recipe.schedule
     return [order for order in schedules if order != usual][:count]
 
 
 def memory_sizes(dataset: str, shares: Sequence[float]) -> list[int]:
     """Scale a data set's own memory size; the paper's 1000, 2000 and 3000 are 0.5, 1 and 1.5."""
-    return [round(share * _usual_memory(dataset)) for share in shares]
+    return [round(share * DATASETS[dataset].recipe.memory_size) for share in shares]
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every schedule at the standard memory size, with the paper's."""
     rows = _with_memory(scores)
-    usual = rows["dataset"].map(_usual_memory)
-    return _with_published(rows[rows["memory_size"] == usual], SCHEDULE_TABLES)
+    return _with_published(rows[rows["paper_memory"] == STANDARD], SCHEDULE_TABLES)
 
 
 def scores_by_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the final scores of every memory size at the standard schedule, small memories first."""
     rows = _with_memory(scores)
     rows = rows[rows["schedule"] == rows["dataset"].map(_usual_schedule)]
-    sets = [sizes for _, sizes in rows.groupby("dataset", sort=False)]
-    by_size = [rows.sort_values("memory_size", kind="stable") for rows in sets]
-    return _with_published(pd.concat(by_size), ("coco_memory", "nus_memory"))
-
-
-def _usual_memory(dataset: str) -> int:
-    return DATASETS[dataset].recipe.memory_size
+    order = np.lexsort([rows["memory_size"], pd.factorize(rows["dataset"])[0]])
+    return _with_published(rows.iloc[order], ("coco_memory", "nus_memory"))
 
 
 def _usual_schedule(dataset: str) -> str:
@@ -97,7 +92,7 @@ def _usual_schedule(dataset: str) -> str:
 def _with_memory(scores: pd.DataFrame) -> pd.DataFrame:
     """Take the final scores of runs with a memory, and the paper's size for ours: "500 [2000]"."""
     rows = final(scores[scores["memory_size"] > 0])
-    usual = rows["dataset"].map(_usual_memory)
+    usual = rows["dataset"].map(lambda name: DATASETS[name].recipe.memory_size)
     # to the hundred, because sizes are whole numbers
     paper = (rows["memory_size"] / usual * STANDARD).round(-2).astype("Int64")
     both = rows["memory_size"].astype(str) + " [" + paper.astype(str) + "]"
@@ -109,12 +104,11 @@ def _with_published(rows: pd.DataFrame, tables: Sequence[str]) -> pd.DataFrame:
     asked = rows.assign(memory_size=rows["paper_memory"])
     also = ["schedule", "memory_size"]
     printed = [beside(asked, table, also=also)["published"] for table in tables]
-    with_table = beside(asked, TABLE_2, also=also)
-    return with_table.assign(
-        memory_size=rows["memory_size"].to_numpy(),
-        published=pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0],
-        table_2=with_table["published"],
-    )
+    table = beside(asked, TABLE_2, also=also)
+    table["memory_size"] = rows["memory_size"].to_numpy()
+    table["table_2"] = table["published"]
+    table["published"] = pd.concat(printed, axis=1).bfill(axis=1).iloc[:, 0]
+    return table
 
 
 def _overall(rows: pd.DataFrame) -> Iterator[tuple[dict, pd.DataFrame]]:

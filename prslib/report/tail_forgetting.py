@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
 from prslib.report import notebook
@@ -21,145 +22,6 @@ from prslib.training.methods import METHODS
 METRICS = ("AP", "F1")
 MEASURES = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
 TASK_GAP = 1.5  # bars' widths between two tasks
-
-
-def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
-    """Measure the forgetting of every class of all tasks but the last, by both `MEASURES`.
-
-    In percent of the best score, or in points; NaN where a class was never learned.
-    """
-    return pd.concat(map(run_forgetting, runs), ignore_index=True)
-
-
-def run_forgetting(run: Run) -> pd.DataFrame:
-    """Measure one run; tasks in the order of the schedule, classes from large to small."""
-    scores, dataset = run.scores, labels_of(run.config.dataset)
-    if (scores["schedule"] == "").any():
-        raise ValueError(
-            "expected runs that see one task after the other, got "
-            f"{run.config.method}; leave it out"
-        )
-    of_classes = scores["group"].isin(dataset.class_names)
-    scores = scores[scores["metric"].isin(METRICS) & of_classes]
-    both = [forgetting(scores, f).assign(measure=name) for name, f in MEASURES.items()]
-    measured = pd.concat(both).dropna(subset="unlearned")
-    measured = measured.assign(value=100 * measured["value"])
-    turn = run.config.resolved["schedule"].index
-    sizes = class_statistics(dataset).drop(columns="dataset")
-    sizes = sizes.sort_values("task", key=lambda task: task.map(turn), kind="stable")
-    sizes = sizes.rename(columns={"group": "class_group"})
-    sizes["place"] = range(len(sizes))
-    rows = sizes.merge(measured.rename(columns={"group": "class"}), on="class")
-    return rows[[*rows.columns.drop("place"), "place"]]
-
-
-def size_correlations(
-    rows: pd.DataFrame, weights: pd.DataFrame | None = None
-) -> pd.DataFrame:
-    """Correlate forgetting with class size by rank (Spearman), task by task.
-
-    NaN without a rank. With weights of the classes, a column each, the column draws has
-    the correlation under each.
-    """
-    keys = ["dataset", "method", "seed", "measure", "metric", "task"]
-    table = []
-    for key, classes in rows.dropna(subset="value").groupby(keys, sort=False):
-        row = dict(zip(keys, key, strict=True)) | {"correlation": np.nan}
-        if classes["value"].nunique() > 1 and classes["images"].nunique() > 1:
-            ranks = classes[["images", "value"]].rank().to_numpy().T  # (2, classes)
-            alike = np.ones((1, len(classes)))
-            row["correlation"] = float(_correlation(ranks, alike)[0])
-            if weights is not None:
-                row["draws"] = _correlation(ranks, weights[classes["class"]].to_numpy())
-        table.append(row)
-    return pd.DataFrame(table)
-
-
-def _correlation(pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the correlation of two rows (2, n) under weights (draws, n)."""
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    mean = weights @ pair.T  # (draws, 2)
-    square = weights @ (pair**2).T - mean**2
-    product = weights @ pair.prod(axis=0) - mean.prod(axis=1)
-    return product / np.sqrt(square.prod(axis=1))
-
-
-def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of classes, in percent, that were never learned, by group."""
-    keys = ["dataset", "method", "metric", "class_group"]
-    rows = rows[rows["measure"] == "normalised"]
-    shares = 100 * rows.groupby(keys, sort=False)["unlearned"].mean()
-    return shares.unstack("class_group").reindex(columns=list(GROUPS)).reset_index()
-
-
-def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Average the rank correlations over tasks, then over seeds, with a sentence each."""
-    keys = ["dataset", "method", "metric", "measure"]
-    rank = {"key": lambda column: column.map(list(METHODS).index), "kind": "stable"}
-    correlations = correlations.sort_values("method", **rank)
-    by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
-    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="count")
-    each = correlations.groupby(keys, sort=False)["correlation"]
-    table["negative"] = each.agg(lambda values: int((values < 0).sum()))
-    table["cells"] = each.count()  # one a task and seed
-    table = table.reset_index()
-    return table.assign(sentence=[_sentence(row) for row in table.itertuples()])
-
-
-def _sentence(row: tuple) -> str:
-    """Say one row of `tail_table`."""
-    head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
-    if not row.cells:
-        return f"{head}: no task has an order to correlate."
-    spread = (
-        f"s.d. {row.sd:.2f} over {row.seeds} seeds" if row.seeds > 1 else "one seed"
-    )
-    return (
-        f"{head}: rank correlation {row.mean:+.2f} ({spread}); small classes are forgotten "
-        f"more in {row.negative} of {row.cells} tasks, each seed counted."
-    )
-
-
-def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw one method's forgetting of every class as bars."""
-    (method,) = in_order(frame["method"])  # a user's own, too, has a colour
-    values = _placed(frame, ax).groupby("x")["value"]
-    ax.bar(values.mean().index, values.mean(), width=0.85, color=COLOURS[method])
-    if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
-        low, high = values.quantile(0.25), values.quantile(0.75)
-        ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")
-        ax.legend()
-    ax.axhline(0, color="0.35", linewidth=0.8)
-    plain = "measure" in frame and (frame["measure"] == "plain").all()
-    ax.set_ylabel(f"{method}:\nforgetting ({'points' if plain else '%'})")
-    return ax
-
-
-def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw training images of every class, for the panel above its forgetting."""
-    rows = _placed(frame, ax).drop_duplicates("x")
-    ax.plot(rows["x"], rows["images"], ".", color="0.2")
-    for task, classes in rows.groupby("task", sort=False):
-        write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
-    ax.set(ylabel="training\nimages, log", yscale="log")
-    ax.yaxis.set_major_formatter("{x:g}")
-    return ax
-
-
-def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
-    """Return the classes with their place `x` on an axis, which gets their names."""
-    tasks = frame.sort_values("place")["task"].unique().tolist()
-    gaps = TASK_GAP * frame["task"].map(tasks.index)
-    frame = frame.assign(x=frame["place"] + gaps)
-    names = frame.drop_duplicates("x")
-    ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
-    ax.margins(x=0.01)
-    place = ax.get_subplotspec()
-    if place is None or place.is_last_row():  # the columns have units of their own
-        ax.set_xlabel("classes of each task, from large to small")
-    else:
-        ax.tick_params(labelbottom=False)
-    return frame
 
 
 @dataclass(frozen=True)
@@ -184,3 +46,133 @@ def runs(settings: Settings) -> list[RunConfig]:
         rho=settings.rho,
         memory_size=settings.memory_size,
     )
+
+
+def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
+    """Measure the forgetting of every class of all tasks but the last, by both `MEASURES`.
+
+    In percent of the best score, or in points; NaN where a class was never learned.
+    """
+    return pd.concat(map(run_forgetting, runs), ignore_index=True)
+
+
+def run_forgetting(run: Run) -> pd.DataFrame:
+    """Measure one run; tasks in the order of the schedule, classes from large to small."""
+    dataset = labels_of(run.config.dataset)
+    scores = run.scores[run.scores["metric"].isin(METRICS)]
+    scores = scores[scores["group"].isin(dataset.class_names)]
+    if (scores["schedule"] == "").any():
+        what = "methods that see one task after the other"
+        raise ValueError(expected(what, run.config.method, "leave it out"))
+    both = [forgetting(scores, f).assign(measure=name) for name, f in MEASURES.items()]
+    measured = pd.concat(both).dropna(subset="unlearned")
+    sizes = class_statistics(dataset).drop(columns="dataset")
+    in_turn = [sizes[sizes["task"] == t] for t in run.config.resolved["schedule"]]
+    sizes = pd.concat(in_turn).rename(columns={"group": "class_group"})
+    rows = sizes.merge(measured.rename(columns={"group": "class"}), on="class")
+    place = pd.factorize(rows["class"])[0]
+    return rows.assign(value=100 * rows["value"], place=place)
+
+
+def size_correlations(
+    rows: pd.DataFrame, weights: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Correlate forgetting with class size by rank (Spearman), task by task.
+
+    NaN without a rank. With weights of the classes, a column each, the column draws has
+    the correlation under each.
+    """
+    keys = ["dataset", "method", "seed", "measure", "metric", "task"]
+    table = []
+    for key, classes in rows.dropna(subset="value").groupby(keys, sort=False):
+        row = dict(zip(keys, key, strict=True))
+        ranks = classes[["images", "value"]].rank()
+        row["correlation"] = ranks["images"].corr(ranks["value"])
+        if weights is not None:
+            row["draws"] = _correlations(ranks, weights[classes["class"]].to_numpy())
+        table.append(row)
+    return pd.DataFrame(table)
+
+
+def _correlations(ranks: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
+    """Return the correlation of two columns (n, 2) under each of the weights (draws, n)."""
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    ranks = (ranks - ranks.mean()).to_numpy()
+    mean = weights @ ranks  # (draws, 2)
+    square = weights @ ranks**2 - mean**2
+    product = weights @ ranks.prod(axis=1) - mean.prod(axis=1)
+    with np.errstate(invalid="ignore"):  # all alike
+        return product / np.sqrt(square.prod(axis=1))
+
+
+def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of classes, in percent, that were never learned, by group."""
+    keys = ["dataset", "method", "metric", "class_group"]
+    rows = rows[rows["measure"] == "normalised"]
+    shares = 100 * rows.groupby(keys, sort=False)["unlearned"].mean()
+    return shares.unstack("class_group").reindex(columns=list(GROUPS)).reset_index()
+
+
+def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Average the rank correlations over tasks, then over seeds, with a sentence each."""
+    keys = ["dataset", "method", "metric", "measure"]
+    place = correlations["method"].map(list(METHODS).index)
+    correlations = correlations.iloc[place.argsort(kind="stable")]
+    by_seed = correlations.groupby([*keys, "seed"], sort=False)["correlation"].mean()
+    table = by_seed.groupby(keys, sort=False).agg(mean="mean", sd="std", seeds="count")
+    each = correlations.groupby(keys, sort=False)["correlation"]
+    table["negative"] = each.agg(lambda values: (values < 0).sum())
+    table["cells"] = each.count()  # one a task and seed
+    table = table.reset_index()
+    return table.assign(sentence=[_sentence(row) for row in table.itertuples()])
+
+
+def _sentence(row: tuple) -> str:
+    """Say one row of `tail_table`."""
+    head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
+    if not row.cells:
+        return f"{head}: no task has an order to correlate."
+    seeds = f"s.d. {row.sd:.2f} over {row.seeds} seeds" if row.seeds > 1 else "one seed"
+    return (
+        f"{head}: rank correlation {row.mean:+.2f} ({seeds}); small classes are forgotten "
+        f"more in {row.negative} of {row.cells} tasks, each seed counted."
+    )
+
+
+def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw one method's forgetting of every class as bars."""
+    (method,) = in_order(frame["method"])  # a user's own, too, has a colour
+    values = _placed(frame, ax).groupby("x")["value"]
+    ax.bar(values.mean().index, values.mean(), width=0.85, color=COLOURS[method])
+    if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
+        low, high = values.quantile(0.25), values.quantile(0.75)
+        ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")
+        ax.legend()
+    ax.axhline(0, color="0.35", linewidth=0.8)
+    unit = "points" if frame["measure"].iloc[0] == "plain" else "%"
+    ax.set_ylabel(f"{method}:\nforgetting ({unit})")
+    return ax
+
+
+def plot_class_sizes(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw training images of every class, for the panel above its forgetting."""
+    rows = _placed(frame, ax).drop_duplicates("x")
+    ax.plot(rows["x"], rows["images"], ".", color="0.2")
+    for task, classes in rows.groupby("task", sort=False):
+        write_above(ax, classes["x"].mean(), f"task {task}, {len(classes)} classes")
+    ax.set(ylabel="training\nimages, log", yscale="log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
+    """Return the classes with their place `x` on an axis, which gets their names."""
+    frame = frame.sort_values("place", kind="stable")
+    gaps = TASK_GAP * pd.factorize(frame["task"])[0]
+    frame = frame.assign(x=frame["place"] + gaps)
+    names = frame.drop_duplicates("x")
+    ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
+    ax.margins(x=0.01)
+    if ax.get_subplotspec().is_last_row():  # the columns have units of their own
+        ax.set_xlabel("classes of each task, from large to small")
+    return frame

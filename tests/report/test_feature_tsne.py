@@ -1,5 +1,7 @@
 """The images whose features are kept, and known answers for how far classes lie apart."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,28 +18,19 @@ from prslib.training.run import initial_model, run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ONE_LABEL, TINY = "imbal-digits-tiny", "digits70tiny"
+CONFIG = RunConfig(dataset=ONE_LABEL, method="PRS", features_per_class=6)
 
 
-@pytest.fixture(scope="module")
-def trained():
-    return run(RunConfig(dataset=ONE_LABEL, method="PRS", features_per_class=6))
-
-
-def with_features(features, dataset=ONE_LABEL, method="PRS", seed=0):
+def with_features(features):
     """A run that was not trained and whose features are these, six images a class."""
-    config = RunConfig(dataset=dataset, method=method, seed=seed, features_per_class=6)
-    return Run(config, pd.DataFrame(), np.zeros((0, 10), bool), features)
+    return Run(CONFIG, pd.DataFrame(), np.zeros((0, 10), bool), features)
 
 
-def classes_of(run):
-    return tsne.labelled_images(run.config)["class"].to_numpy()
-
-
-def blobs(spread, seed=0):
-    classes = classes_of(with_features(None))
-    rng = np.random.default_rng(seed)
-    centres = 100 * np.eye(10, dtype=np.float32)
-    return centres[classes] + spread * rng.normal(size=(60, 10)).astype(np.float32)
+def blobs(spread):
+    """Features of classes as far apart from each other as their seeds are near."""
+    classes = tsne.labelled_images(CONFIG)["class"].to_numpy()
+    noise = np.random.default_rng(0).normal(size=(60, 10))
+    return (100 * np.eye(10)[classes] + spread * noise).astype(np.float32)
 
 
 def test_a_test_set_without_single_labels_is_refused():
@@ -57,33 +50,29 @@ def test_features_and_head_give_the_scores():
     np.testing.assert_allclose(scores, learner.probabilities(images), atol=1e-6)
 
 
-def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows(trained):
-    assert trained.features.shape == (60, 64)
-    assert (trained.features >= 0).all()  # behind a ReLU
+def test_a_run_leaves_what_the_head_sees_and_a_table_says_what_it_shows():
+    features = run(CONFIG).features
+    assert features.shape == (60, 64)
+    assert (features >= 0).all()  # behind a ReLU
     dataset = load_dataset(ONE_LABEL, images=False)
-    images = tsne.labelled_images(trained.config)
+    images = tsne.labelled_images(CONFIG)
     np.testing.assert_array_equal(np.bincount(images["class"]), np.full(10, 6))
-    labels = dataset.tests["full"].labels
-    assert labels[images["image"], images["class"]].all()
+    assert dataset.tests["full"].labels[images["image"], images["class"]].all()
     assert set(images.loc[images["class"] >= 4, "group"]) == {"minority"}
     names = np.array(dataset.class_names)[images["class"]]
     assert images["class_name"].tolist() == names.tolist()
 
 
-def separated(run):
-    return tsne.separation([run], 5).set_index(["metric", "group"])["value"]
-
-
 def test_one_blob_scores_nothing_and_a_bad_group_is_seen():
-    shuffled = blobs(0.01)
-    rows = np.flatnonzero(classes_of(with_features(None)) >= 4)
+    features = blobs(0.01)
+    rare = tsne.labelled_images(CONFIG)["class"].to_numpy() >= 4
     # the six rarest lie on each other
-    shuffled[rows] = np.random.default_rng(1).normal(size=(36, 10))
-    values = separated(with_features(shuffled))
-    near = values["kNN accuracy"]
-    assert near["majority"] == 100
-    assert near["minority"] < 75
+    features[rare] = np.random.default_rng(1).normal(size=(36, 10))
+    cells = tsne.separation([with_features(features)], 5)
+    values = cells.set_index(["metric", "group"])["value"]
     assert values["silhouette", "minority"] < 20 < 90 < values["silhouette", "majority"]
+    near = values["kNN accuracy"]
+    assert near["minority"] < 75 < near["majority"] == 100
     assert near["overall"] == pytest.approx((24 * 100 + 36 * near["minority"]) / 60)
 
 
@@ -95,31 +84,33 @@ def test_neighbours_agree_with_leaving_one_out():
     np.testing.assert_array_equal(tsne.neighbour_hits(features, classes, 5), expected)
 
 
-def test_embedding_keeps_blobs_together_and_is_the_same_again():
-    one = with_features(blobs(0.5))
-    plane = tsne.embed([one])
-    pd.testing.assert_frame_equal(plane, tsne.embed([one]))
+def test_embedding_keeps_blobs_together_and_has_the_first_images_of_other_classes():
+    one, names = with_features(blobs(0.5)), load_dataset(ONE_LABEL).class_names
+    plane = tsne.embed([one], names, 0)
     points = plane[["x", "y"]].to_numpy()
     assert tsne.neighbour_hits(points, plane["class"].to_numpy(), 3).mean() > 0.9
-    names = load_dataset(ONE_LABEL, images=False).class_names
-    plane = tsne.embed([one], [names[3]], others=2)  # the first images of the others
-    counts = plane["class"].value_counts().sort_index()
-    assert counts.tolist() == [2, 2, 2, 6, 2, 2, 2, 2, 2, 2]
-    first = tsne.labelled_images(one.config).groupby("class")["image"].nsmallest(2)
-    assert set(first) <= set(plane["image"])
+    plane = tsne.embed([one], names[3:4], others=4)
+    assert (
+        plane["class"].value_counts().sort_index().tolist() == [4] * 3 + [6] + [4] * 6
+    )
+    first = tsne.labelled_images(CONFIG).groupby("class").head(4)
+    assert set(first["image"]) <= set(plane["image"])
 
 
-def test_classes_are_picked_by_frequency():
-    names = ["a", "b", "c", "d", "e", "f", "g"]
-    groups = ["majority"] * 3 + ["moderate"] + ["minority"] * 3
-    images = pd.DataFrame({"class": range(7), "class_name": names, "group": groups})
-    freq = np.array([900, 1000, 950, 300, 10, 30, 20])
-    assert tsne.typical_classes(images, freq, 2, few=6) == ["b", "c", "d", "g", "e"]
-    middle = images.assign(group="moderate")
-    assert tsne.typical_classes(middle, freq, 1, few=6) == ["d"]
-    assert tsne.typical_classes(images, freq, 2) == ["b", "c", "a", "d", "f", "g", "e"]
-    config = RunConfig(dataset=ONE_LABEL, features_per_class=1)
-    assert tsne.shown_classes(config, 1) == list("0123456789")
+def test_the_frequent_the_middle_and_the_rare_are_shown_if_images_are_enough(
+    monkeypatch,
+):
+    assert set(tsne.shown_classes(CONFIG, 1)) == set("0123456789")
+    counts = {"majority": 3, "moderate": 5, "minority": 4}
+    groups = [group for group, count in counts.items() for _ in range(count)]
+    images = pd.DataFrame({"class_name": list("abcdefghijkl"), "group": groups})
+    images = images.assign(**{"class": range(12)}).loc[[*range(12)] * tsne.ENOUGH]
+    images = images.iloc[:-1]  # l has one too few
+    freq = np.array([90, 99, 95, 50, 10, 30, 20, 40, 3, 1, 2, 0])
+    monkeypatch.setattr(tsne, "labelled_images", lambda _: images)
+    monkeypatch.setattr(tsne, "labels_of", lambda _: SimpleNamespace(class_freq=freq))
+    assert tsne.shown_classes(CONFIG, 1) == ["b", "f", "j"]
+    assert tsne.shown_classes(CONFIG, 2) == ["b", "c", "f", "g", "k", "j"]
 
 
 def test_features_show_classes_by_colour_and_groups_by_marker(ax):

