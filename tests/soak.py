@@ -53,7 +53,7 @@ def begin(root):
     import torch
     from helpers.real_folders import write_coco, write_ids
 
-    from prslib.datasets.features import Backbone
+    from prslib.datasets.features import DEFAULT, frozen_network
     from prslib.report import build, rho_sweep  # noqa: F401
     from prslib.samplers import make_sampler
 
@@ -64,7 +64,7 @@ def begin(root):
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
     torch.set_num_threads(1)  # a fork would lack the others
-    Backbone().describe()
+    frozen_network(DEFAULT, None)
     one_class = make_sampler("prs", size=1, num_classes=1, seed=0)
     one_class.place([[True], [True]])  # compiles it, once for all forks
     loky.backend.context.set_start_method("fork")

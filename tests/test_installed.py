@@ -54,7 +54,7 @@ def test_every_help_text_has_an_example_that_is_understood_and_the_shell_complet
         assert _parser().parse_args(words.split()).command
     with pytest.raises(SystemExit):
         main(["--print-completion", "bash"])
-    assert "prepare_cocoseq_mini_option_strings" in capsys.readouterr().out
+    assert "prepare_cocoseq_option_strings" in capsys.readouterr().out
 
 
 def test_editors_see_the_public_names():

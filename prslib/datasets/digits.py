@@ -1,17 +1,15 @@
 """Make stand-ins for the two multi-label streams: digits of the same statistics."""
 
-import sys
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 
 from prslib.datasets import curation, scenes
-from prslib.datasets.arrays import cached_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 
 BRIDGE_SHARE = 0.15  # images of the corpus across tasks, as a share of the stream
-NUM_COLOURS = len(scenes.COLOURS)
 
 
 @dataclass(frozen=True)
@@ -211,65 +209,59 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]
     return corpus, class_task, drawn
 
 
+@lru_cache(maxsize=2)
+def _draw_scenes(plan: Plan) -> dict[str, np.ndarray]:
+    """Draw the scenes of every split, training and test from different originals."""
+    originals, rng = scenes.scene_originals()
+    digit, colour = _classes(plan)
+    palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)[colour]
+    pictures = {}
+    for name, labels in _draw_all(plan)[2].items():
+        source = originals["train" if name == "train" else "test"]
+        pictures[name] = scenes.render_scenes(labels, digit, palette, *source, rng)
+    return pictures
+
+
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
-    """Make a digits data set; its images are drawn once and then cached."""
+    """Make a digits data set."""
     _, class_task, drawn = _draw_all(plan)
-    labels = {name: rows.copy() for name, rows in drawn.items()}  # the caller's own
-    identity = _identity(plan)
-    pictures = dict.fromkeys(labels)
-    if images:
-        makers = (curation, scenes, sys.modules[__name__])
-        pictures = cached_arrays(
-            plan.name, labels, makers, lambda: _render(labels, identity)
-        )
-    splits = {
-        name: Split(pictures[name], rows, curation.tasks_of_images(rows, class_task))
-        for name, rows in labels.items()
-    }
-    class_freq = labels["train"].sum(axis=0)
+    pictures = _draw_scenes(plan) if images else {}
+    splits = {}
+    for name, labels in drawn.items():
+        task = curation.tasks_of_images(labels, class_task)
+        splits[name] = deepcopy(Split(pictures.get(name), labels, task))
+    class_freq = drawn["train"].sum(axis=0)
+    thresholds = 200 / plan.divisor, 900 / plan.divisor
     return SequentialDataset(
         name=plan.name,
         train=splits.pop("train"),
         tests=splits,
-        class_names=_names(identity),
+        class_names=_names(plan),
         class_task=class_task.copy(),
-        class_group=curation.class_groups(
-            class_freq, 200 / plan.divisor, 900 / plan.divisor
-        ),
+        class_group=curation.class_groups(class_freq, *thresholds),
         stands_for=plan.stands_for,
     )
 
 
 def load_clustering(plan: Plan) -> Clustering:
     """Return the corpus that a digits data set is clustered from."""
-    corpus, names = _draw_all(plan)[0].copy(), _names(_identity(plan))
-    return Clustering(corpus, names, len(plan.profile), plan.beta, plan.min_classes)
+    corpus = _draw_all(plan)[0].copy()
+    return Clustering(
+        corpus, _names(plan), len(plan.profile), plan.beta, plan.min_classes
+    )
 
 
-def _identity(plan: Plan) -> np.ndarray:
-    """Return which digit in which colour each class is, as one number."""
+def _classes(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Return the digit of each class and the number of its colour, int64 (C,)."""
     name_seed = np.random.SeedSequence(scenes.SCENE_SEED).spawn(2)[1]
-    return np.random.default_rng(name_seed).permutation(len(plan.planted_task))
+    order = np.random.default_rng(name_seed).permutation(len(plan.planted_task))
+    return np.divmod(order, len(scenes.COLOURS))
 
 
-def _names(identity: np.ndarray) -> tuple[str, ...]:
-    colours = list(scenes.COLOURS)
-    return tuple(f"{colours[i % NUM_COLOURS]} {i // NUM_COLOURS}" for i in identity)
-
-
-def _render(
-    labels: dict[str, np.ndarray], identity: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Draw the scenes of every split, training and test from different originals."""
-    originals, rng = scenes.scene_originals()
-    palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)
-    digit, colour = identity // NUM_COLOURS, palette[identity % NUM_COLOURS]
-    return {
-        name: scenes.render_scenes(
-            rows, digit, colour, *originals["train" if name == "train" else "test"], rng
-        )
-        for name, rows in labels.items()
-    }
+def _names(plan: Plan) -> tuple[str, ...]:
+    colours = np.array(list(scenes.COLOURS))
+    digit, colour = _classes(plan)
+    return tuple(f"{colours[c]} {d}" for d, c in zip(digit, colour, strict=True))
 
 
 SCHEDULES = {"COCOseq": (0, 3, 1, 2), "NUS-WIDEseq": (3, 1, 0, 5, 4, 2)}

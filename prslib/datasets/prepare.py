@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import whole
+from prslib.checks import expected, whole
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import PIXELS, RowFile, open_rows
+from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_sums
 from prslib.datasets.images import read_image
 from prslib.datasets.prepared import PARTS, PreparedSet, Selection, not_prepared
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-MOST_MISSING = 0.01  # share of the images that may be left out without --allow-missing
+MOST_LOST = 0.01  # share of the images that may be left out without --allow-missing
 TIMEOUT = 60  # seconds
 HELP = {
-    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/, "
-    "--annotations the instances files",
-    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as in the image "
-    "lists, --annotations ImageList/ and Groundtruth/",
-    features.MINI: "make the features again that come with prslib",
+    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/",
+    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as the image lists",
     "features": "what a frozen network sees in a prepared set",
 }
 FOLDERS = "--images DIR --annotations DIR"
@@ -58,146 +53,114 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         return parser
 
     folder = {"type": Path, "metavar": "DIR"}
+    switch = {"action": "store_true"}
     workers = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
     for name, prepared in SETS.items():
         parser = add(name, partial(prepare_set, prepared), HELP[name], FOLDERS)
-        parser.add_argument("--annotations", required=True, **folder)
-        parser.add_argument(
-            "--images", help="without it only the labels are prepared", **folder
-        )
-        ids = parser.add_mutually_exclusive_group()
-        ids.add_argument(
-            "--ids", help="released id files; else a split is derived", **folder
-        )
-        if prepared.id_digest:
-            ids.add_argument(
-                "--download-ids",
-                action="store_true",
-                help="fetch released id files into $PRSLIB_DATA/<name>_ids, use them",
-            )
-        parser.add_argument(
-            "--test-per-class",
-            type=int,
-            default=prepared.per_class,
-            metavar="N",
-            help="balanced test images of each class in a derived split (%(default)s)",
-        )
-        parser.add_argument(
-            "--allow-missing",
-            action="store_true",
-            help="go on where more than 1 %% of the images are missing or broken",
-        )
+        files, per_class = prepared.annotations, prepared.per_class
+        parser.add_argument("--annotations", required=True, help=files, **folder)
+        text = "without it only the labels are prepared"
+        parser.add_argument("--images", help=text, **folder)
+        text = "released id files; else a split is derived"
+        parser.add_argument("--ids", help=text, **folder)
+        text = "balanced test images of each class in a derived split (%(default)s)"
+        parser.add_argument("--test-per-class", type=int, default=per_class, help=text)
+        text = "go on where more than 1 %% of the images are missing or broken"
+        parser.add_argument("--allow-missing", help=text, **switch)
         parser.add_argument("--workers", **workers)
-    parser = add(features.MINI, prepare_mini, HELP[features.MINI], FOLDERS)
-    parser.add_argument("--annotations", required=True, **folder)
-    parser.add_argument("--images", required=True, **folder)
-    parser.add_argument("--embed", action="store_true", help="replace those of prslib")
+        parser.set_defaults(download_ids=False)
+        if prepared.id_digest:
+            text = "fetch released id files into $PRSLIB_DATA/<name>_ids, use them"
+            parser.add_argument("--download-ids", help=text, **switch)
     example = "cocoseq --backbone resnet50"
     parser = add("features", prepare_features, HELP["features"], example)
     parser.add_argument("name", choices=list(SETS))
     text = "this or a classifier of torchvision, such as resnet50 (%(default)s)"
-    parser.add_argument(
-        "--backbone", default=features.DEFAULT, metavar="NETWORK", help=text
-    )
-    parser.add_argument(
-        "--weights", metavar="FILE", help="in place of the published ones"
-    )
+    parser.add_argument("--backbone", default=features.DEFAULT, help=text)
+    parser.add_argument("--weights", help="a file, in place of the published ones")
     parser.add_argument("--workers", **workers)
     for source in single_label.SOURCES.values():
-        text = f"{source.stands_for}, in $PRSLIB_DATA: {source.files}"
+        text = f"{source.stands_for}, in $PRSLIB_DATA: {source.place}"
         parser = add(source.name, partial(prepare_source, source), text, "--download")
         text = "fetch with torchvision what lacks"
-        parser.add_argument("--download", action="store_true", help=text)
+        parser.add_argument("--download", help=text, **switch)
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
-    images, ids = options.images, options.ids
-    per_class = whole("--test-per-class", options.test_per_class, least=1)
+    root, ids, allowed = options.images, options.ids, options.allow_missing
     folder = data_dir() / prepared.name
-    if getattr(options, "download_ids", False):
-        ids = data_dir() / f"{prepared.name}_ids"
-        download_ids(prepared, ids)
-    corpus = prepared.read(options.annotations)
-    if ids is None and images is not None and prepared.some_images_lost:
-        corpus = corpus.keep(files_in(images, corpus.files), "without an image file")
-    selection, left_out = prepared.select(corpus, ids, per_class)
+    file, labels = folder / "images.bin", folder / "labels.npz"
+    if options.download_ids:
+        ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
+    try:
+        corpus = prepared.corpus(options.annotations)
+        if root and not ids and prepared.some_images_lost:
+            missing = missing_files(root, corpus.files, allowed=True)
+            corpus.labels[missing] = False  # which leaves them out
+        per_class = whole("--test-per-class", options.test_per_class, least=1)
+        selection = prepared.select(corpus, ids, per_class)
+    except FileNotFoundError as error:
+        what = f"{prepared.annotations} in --annotations, and the files of "
+        what += f"{prepared.id_address} in --ids, if it is given"
+        raise FileNotFoundError(expected(what, f"no {error.filename}")) from error
+    # refuses ids of other annotations
+    selection.dataset(prepared.name, prepared.stands_for, inputs=None)
+    if root and not file.is_file():
+        missing_files(root, selection.files, allowed)
     print(f"{prepared.name}: the {selection.origin} split, {describe(selection)}")
-    for reason, count in (corpus.left_out | left_out).items():
-        print(f"  {count} images {reason}")
-    file = folder / "images.bin"
-    if file.is_file():
-        stored = Selection.load(folder / "labels.npz")
-        if not np.isin(stored.files, selection.files).all():
-            raise ValueError(
-                f"expected these images in {folder}, got those of another selection "
-                "(other ids or other annotations); move it away or delete it"
-            )
-        open_rows(file, len(stored), PIXELS, whole=True)
-        print(f"nothing to do: {file} is whole; delete {folder} to make it again")
-        return
-    problems = {}
-    if images is not None:
-        there = files_in(images, selection.files)
-        problems = dict.fromkeys(selection.files[~there].tolist(), "missing")
-        check_share(problems, len(selection), options.allow_missing)
-        selection = selection.keep(there)
     folder.mkdir(exist_ok=True)
     with alone_in(folder):
-        if images is not None:
-            rows = RowFile(file, selection.files.tolist(), PIXELS)
+        stored = Selection.load(labels) if labels.is_file() else selection
+        made = np.isin(selection.files, stored.files) | (not file.is_file())
+        if not stored.equals(selection.keep(made)):
+            advice = "other ids or annotations; move it away or delete it"
+            what = f"these images in {folder}"
+            raise ValueError(expected(what, "those of another selection", advice))
+        if file.is_file() and np.count_nonzero(read_sums(file)) == len(stored):
+            open_rows(file, len(stored), PIXELS, whole=True)
+            print(f"nothing to do: {file} is whole; delete {folder} to make it again")
+            return
         corpus.save(folder / "corpus.npz")
-        selection.save(folder / "labels.npz")  # studies of labels can begin
-        if images is None:
+        selection.save(labels)  # studies of labels can begin
+        if root is None:
             print(f"labels only, in {folder}; give --images to decode the images")
             return
-        decode = partial(read_images, images)
-        broken = rows.fill(rows.sources, decode, options.workers, "decoding")
-        problems |= {rows.sources[row]: reason for row, reason in broken.items()}
-        with open(folder / "left_out.csv", "w", newline="", encoding="utf-8") as stream:
-            csv.writer(stream).writerows([("file", "reason"), *problems.items()])
-        check_share(problems, len(selection), options.allow_missing)
-        selection = selection.keep(~np.isin(selection.files, list(problems)))
-        selection.save(folder / "labels.npz")
-        rows.finish()
-    print(
-        f"{folder}: {describe(selection)}; {len(problems)} left out, see left_out.csv"
-    )
+        read = partial(read_images, root)
+        fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
+        lost = read_sums(file) == 0
+        refuse_lost(lost, root, selection.files, allowed)
+        selection.keep(~lost).save(labels)
+    (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
+    print(f"{folder}: {describe(selection.keep(~lost))}; left_out.csv lists the others")
 
 
-def read_images(root: Path, names: Sequence[str]) -> list[np.ndarray | str]:
-    """Read images; of one that cannot be read, say why."""
-    images: list[np.ndarray | str] = []
+def read_images(root: Path, names: Sequence[str]) -> list[np.ndarray | None]:
+    """Read images, None for each that is missing or broken."""
+    images: list[np.ndarray | None] = []
     for name in names:
         try:
             images.append(read_image(root, name))
-        except FileNotFoundError:
-            images.append("missing")
-        except (OSError, ValueError) as error:
-            images.append(f"broken: {error}")
+        except (OSError, ValueError):
+            images.append(None)
     return images
 
 
-def files_in(root: Path, files: np.ndarray) -> np.ndarray:
-    """Tell which files are in a folder, bool (N,); FileNotFoundError where none is."""
-    there = np.array([(root / name).is_file() for name in files], dtype=bool)
-    if not there.any():
-        raise FileNotFoundError(
-            f"expected images in {root}, got none of {len(files)}, the first tried is "
-            f"{root / files[0]}; --images names the folder that such paths begin in"
-        )
-    return there
+def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
+    """Tell which files a folder lacks, bool (N,); refuse too many."""
+    missing = np.array([not (root / name).is_file() for name in files])
+    refuse_lost(missing, root, files, allowed)
+    return missing
 
 
-def check_share(problems: dict[str, str], count: int, allowed: bool) -> None:
+def refuse_lost(lost: np.ndarray, root: Path, files: np.ndarray, allowed: bool) -> None:
     """Raise ValueError where too many images would be left out."""
-    if len(problems) > MOST_MISSING * count and not allowed:
-        listed = "".join(f"\n  {name}: {why}" for name, why in [*problems.items()][:10])
-        raise ValueError(
-            f"expected at most {MOST_MISSING:.0%} of the images missing or broken, got "
-            f"{len(problems)} of {count}; put them in place and run the command again, "
-            f"or pass --allow-missing:{listed}"
-        )
+    if lost.all() or (lost.mean() > MOST_LOST and not allowed):
+        what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
+        got = f"{lost.sum()}, such as {root / files[lost][0]}"
+        advice = "--images names the folder that such paths begin in; put the images "
+        advice += "there or pass --allow-missing"
+        raise ValueError(expected(what, got, advice))
 
 
 def describe(selection: Selection) -> str:
@@ -216,61 +179,39 @@ def alone_in(folder: Path) -> Iterator[None]:
         with FileLock(folder / "prepare.lock", timeout=0):
             yield
     except Timeout as error:
-        raise TimeoutError(
-            f"another prepare is at work in {folder}; run the command when it has ended"
-        ) from error
+        raise TimeoutError(f"another prepare is at work in {folder}") from error
 
 
-def download_ids(prepared: PreparedSet, folder: Path) -> None:
+def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     """Fetch the released id files that a folder lacks, and check all of them."""
-    folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
     for file in chain(*prepared.id_files(folder).values()):
-        address = f"{prepared.id_address}/{file.name}"
-        try:
-            if not file.is_file():
-                with (
-                    urllib.request.urlopen(address, timeout=TIMEOUT) as answer,
-                    replacing(file) as stream,
-                ):
-                    stream.write(answer.read())
-        except (OSError, HTTPException) as error:
-            raise OSError(
-                f"cannot fetch {address} ({error}); get the files by hand and name "
-                "their folder with --ids, or leave both out to derive a split"
-            ) from error
+        if not file.is_file():
+            address = f"{prepared.id_address}/{file.name}"
+            with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
+                content = answer.read()
+            with replacing(file) as stream:
+                stream.write(content)
         digest.update(file.read_bytes())
     if digest.hexdigest() != prepared.id_digest:
+        advice = "delete them and run the command again"
         raise ValueError(
-            f"expected the released id files in {folder}, got others (SHA-256 "
-            f"{digest.hexdigest()[:12]}…); delete them and run the command again, or "
-            "name a folder of your own with --ids"
+            expected(f"the released id files in {folder}", "others", advice)
         )
-
-
-def prepare_mini(options: argparse.Namespace) -> None:
-    """Make the embedded features again and, where asked to, put them in their place."""
-    made = features.remake_mini(options.annotations, options.images)
-    print(made)
-    if options.embed:
-        with replacing(features.EMBEDDED) as file:
-            file.write(made.read_bytes())
+    return folder
 
 
 def prepare_features(options: argparse.Namespace) -> None:
     """Compute the features of a prepared set."""
     folder = data_dir() / options.name
-    if not (folder / "labels.npz").is_file():
+    if not (folder / "images.bin").is_file():
         raise not_prepared(folder)
-    backbone = features.Backbone(options.backbone, options.weights)
     with alone_in(folder):
-        features.extract_prepared(folder, backbone, options.workers)
+        features.extract(folder, options.backbone, options.weights, options.workers)
 
 
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
     """Download where asked to, check the files and print the counts."""
     dataset = single_label.load_source(source, images=True, download=options.download)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
-    tests = len(dataset.tests["full"])
     print(f"{source.name}: {len(dataset.train)} training images, {counts} of 0 to 9")
-    print(f"{source.name}: {tests} test images")

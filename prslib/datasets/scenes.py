@@ -1,10 +1,6 @@
 """Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
-import sys
-
 import numpy as np
-
-from prslib.datasets.arrays import cached_arrays
 
 COLOURS = {
     "red": (255, 48, 48),
@@ -75,11 +71,6 @@ def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
     return read_originals(rng), rng
 
 
-def digit_originals(split: str) -> Originals:
-    """Return the originals of the scenes of "train", or those of any test set."""
-    return scene_originals()[0]["train" if split == "train" else "test"]
-
-
 def draw_scenes(
     name: str, images: int, rng: np.random.Generator, split: str = "train"
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +82,7 @@ def draw_scenes(
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
     rank = rng.random((images, len(digit))).argsort(axis=1).argsort(axis=1)
     labels = rank < count[:, None]
-    pictures, of_digit = digit_originals(split)
+    pictures, of_digit = scene_originals()[0][split]
     turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
     return render_scenes(labels, digit, colour, turned, of_digit, rng), labels
 
@@ -143,9 +134,8 @@ def _choose_originals(
 ) -> np.ndarray:
     """Return the index of a random original of each digit asked for."""
     order = np.argsort(original_digit, kind="stable")
-    start = np.searchsorted(original_digit[order], digit, side="left")
-    stop = np.searchsorted(original_digit[order], digit, side="right")
-    return order[rng.integers(start, stop)]
+    first = np.searchsorted(original_digit[order], np.arange(11))
+    return order[rng.integers(first[digit], first[digit + 1])]
 
 
 def _square(
@@ -168,19 +158,13 @@ def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     return ink, FULL * unit**2
 
 
-def cached_pictures(
-    name: str, digits: dict[str, np.ndarray], colour: bool
-) -> dict[str, np.ndarray]:
-    """Draw the pictures of a single-label stand-in, or load them from the cache."""
-
-    def draw() -> dict[str, np.ndarray]:
-        rng, pictures = np.random.default_rng(PICTURE_SEED), {}
-        for split, originals in read_originals(rng).items():
-            ink = _draw_ink(digits[split], *originals, COLOUR if colour else GREY, rng)
-            pictures[split] = _colour_ink(ink, rng) if colour else ink[..., None]
-        return pictures
-
-    return cached_arrays(name, digits, (sys.modules[__name__],), draw)
+def draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
+    """Draw the pictures of a single-label stand-in, uint8 (N, side, side, channels)."""
+    rng, pictures = np.random.default_rng(PICTURE_SEED), {}
+    for split, originals in read_originals(rng).items():
+        ink = _draw_ink(digits[split], *originals, COLOUR if colour else GREY, rng)
+        pictures[split] = _colour_ink(ink, rng) if colour else ink[..., None]
+    return pictures
 
 
 def _draw_ink(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import naming_extra, readable
+from prslib.checks import expected, naming_extra, readable
 from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
@@ -29,32 +30,26 @@ MNIST_SHA256 = {  # of pixels and digits, a byte each: torchvision checks archiv
 }
 
 
-def read_mnist(folder: Path, download: bool = False) -> dict[str, Pictures]:
+def read_mnist(folder: Path, download: bool) -> dict[str, Pictures]:
     """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
     keras, pictures = folder / "mnist.npz", {}
-    if keras.is_file():
-        names = [f"{kind}_{split}" for split in PARTS for kind in "xy"]
-        stored = read_arrays(keras, names, "MNIST", "delete it and download it again")
-        pictures = {
-            split: (stored[f"x_{split}"], stored[f"y_{split}"]) for split in PARTS
-        }
-    else:
-        from torchvision.datasets import MNIST
+    for split in PARTS:
+        if keras.is_file():
+            names = f"x_{split}", f"y_{split}"
+            pixels, digits = read_arrays(keras, names, "download it again").values()
+        else:
+            from torchvision.datasets import MNIST
 
-        for split in PARTS:
             original = MNIST(folder, train=split == "train", download=download)
-            pictures[split] = original.data.numpy(), original.targets.numpy()
-    for split, (pixels, digits) in pictures.items():
+            pixels, digits = original.data.numpy(), original.targets.numpy()
         content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
         if hashlib.sha256(content).hexdigest() != MNIST_SHA256[split]:
             raise ValueError(f"its {split} set has other bytes")
-    return {
-        split: (pixels.reshape(-1, 28, 28, 1), digits.astype(np.int64))
-        for split, (pixels, digits) in pictures.items()
-    }
+        pictures[split] = pixels.reshape(-1, 28, 28, 1), digits.astype(np.int64)
+    return pictures
 
 
-def read_svhn(folder: Path, download: bool = False) -> dict[str, Pictures]:
+def read_svhn(folder: Path, download: bool) -> dict[str, Pictures]:
     """Read SVHN with torchvision, which compares the files with their checksums."""
     from torchvision.datasets import SVHN
 
@@ -74,9 +69,8 @@ class Source:
 
     name: str  # of the thinned data set
     stands_for: str
-    torchvision: str  # name of the original in `torchvision.datasets`
-    files: str  # that belong in $PRSLIB_DATA, in words
-    first_files: tuple[str, ...]  # one of them is there where the data set is
+    original: str  # its name in `torchvision.datasets`
+    files: tuple[str, ...]  # one of them is there where the data set is
     read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
     train_freq: tuple[int, ...]  # images of each class in the original
     recipe: Recipe
@@ -88,14 +82,18 @@ class Source:
         """Images of each class in the thinned stream, int64 (C,)."""
         return curation.pareto_counts(np.array(self.train_freq))
 
+    @property
+    def place(self) -> str:
+        """Say which files belong in ``PRSLIB_DATA``."""
+        return f"{' or '.join(self.files)}, and what was downloaded with it"
+
     def folder(self, download: bool = False) -> Path:
         """Return the folder of downloads; FileNotFoundError where the files lack."""
-        folder = data_dir(f"{self.name}: {self.files}")
-        if not download and not any((folder / f).is_file() for f in self.first_files):
-            raise FileNotFoundError(
-                f"{self.torchvision} is missing in {folder}; put there {self.files}, "
-                f"or run `python -m prslib prepare {self.name} --download`"
-            )
+        folder = data_dir(self.place)
+        if not download and not any((folder / file).is_file() for file in self.files):
+            advice = f"run `python -m prslib prepare {self.name} --download`"
+            what = f"{self.original} in {folder}: {self.place}"
+            raise FileNotFoundError(expected(what, "none", advice))
         return folder
 
 
@@ -115,9 +113,8 @@ ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
 MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
-    torchvision="MNIST",
-    files="mnist.npz, or MNIST/raw/train-* and MNIST/raw/t10k-*",
-    first_files=("mnist.npz", "MNIST/raw/train-images-idx3-ubyte"),
+    original="MNIST",
+    files=("mnist.npz", "MNIST/raw/train-images-idx3-ubyte"),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     recipe=ON_MLP,
@@ -125,9 +122,8 @@ MNIST = Source(
 SVHN = Source(
     name="imbal-svhnseq",
     stands_for="Imbal-SVHNseq",
-    torchvision="SVHN",
-    files="train_32x32.mat and test_32x32.mat, or both in SVHN/",
-    first_files=("train_32x32.mat", "SVHN/train_32x32.mat"),
+    original="SVHN",
+    files=("train_32x32.mat", "SVHN/train_32x32.mat"),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
     recipe=Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
@@ -142,11 +138,10 @@ def load_source(
     """Read a downloaded data set and thin its training images; Appendix."""
     folder = source.folder(download)
     read = partial(read_source, download=download) if images else read_labels
-    (pixels, digits), test = map(read(source, folder).get, PARTS)
+    (pixels, digits), test = read(source, folder).values()
+    rows = curation.first_of_each_class(digits, source.train_counts)
     if source.released:
         rows = released_images(source)
-    else:
-        rows = curation.first_of_each_class(digits, source.train_counts)
     train = None if pixels is None else pixels[rows], digits[rows]
     return one_class_a_task(source.name, train, test, source.stands_for)
 
@@ -155,11 +150,9 @@ def read_source(
     source: Source, folder: Path, download: bool = False
 ) -> dict[str, Pictures]:
     """Read a downloaded data set; ValueError unless it is the original one."""
-    what = f"the original {source.torchvision} in {folder}"
-    with (
-        readable(what, "delete its files and download them again"),
-        naming_extra("training", f", or put there {source.files}"),
-    ):
+    what = f"the original {source.original} in {folder}"
+    advice = "delete its files and download them again"
+    with readable(what, advice), naming_extra("training"):
         return source.read(folder, download)
 
 
@@ -172,9 +165,8 @@ def read_labels(source: Source, folder: Path) -> dict[str, Pictures]:
 
 def released_images(source: Source) -> np.ndarray:
     """Return which training images the authors kept, int64 (N,), rising."""
-    name = source.torchvision.lower()
-    stored = read_arrays(RELEASED, [name], "ids of prslib", "install prslib again")
-    return stored[name].astype(np.int64)
+    name = source.original.lower()
+    return read_arrays(RELEASED, [name], "install prslib again")[name].astype(np.int64)
 
 
 def at_hand(names: Iterable[str]) -> list[str]:
@@ -213,19 +205,27 @@ def one_class_a_task(
     )
 
 
-def load_stand_in(
-    name: str, source: Source, divisor: int, images: bool
-) -> SequentialDataset:
-    """Make a stand-in, `divisor` times smaller than its source."""
+def _digits(source: Source, divisor: int) -> dict[str, np.ndarray]:
+    """Return the digits of a stand-in, `divisor` times smaller than its source."""
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
-    digits = {
+    return {
         split: np.repeat(np.arange(CLASSES), count // divisor)
         for split, count in counts.items()
     }
-    pixels = dict.fromkeys(digits)
-    if images:
-        pixels = scenes.cached_pictures(name, digits, colour=source is SVHN)
-    train, test = ((pixels[split], digits[split]) for split in digits)
+
+
+@lru_cache(maxsize=2)
+def _draw_pictures(source: Source, divisor: int) -> dict[str, np.ndarray]:
+    return scenes.draw_pictures(_digits(source, divisor), colour=source is SVHN)
+
+
+def load_stand_in(
+    name: str, source: Source, divisor: int, images: bool
+) -> SequentialDataset:
+    """Make a stand-in of drawn digits."""
+    digits = _digits(source, divisor)
+    pixels = deepcopy(_draw_pictures(source, divisor)) if images else {}
+    train, test = ((pixels.get(split), digits[split]) for split in PARTS)
     return one_class_a_task(name, train, test, source.stands_for)
 
 

@@ -51,7 +51,7 @@ def make_pool(
 
     check_device(device)
     for name in dict.fromkeys(config.dataset for config in configs):
-        load_dataset(name)  # made once here, not once in each process
+        load_dataset(name)  # its errors come before work
     count = min(workers or process_count(gpu_share(configs, device)), groups)
     return Workers(count) if count > 1 else ThisProcess()
 

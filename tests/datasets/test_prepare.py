@@ -1,6 +1,5 @@
 """From a COCO folder to COCOseq: the command, interruptions and bad input."""
 
-import csv
 import hashlib
 import json
 import os
@@ -10,8 +9,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from http.client import IncompleteRead
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -91,11 +88,6 @@ def scaled(root, half, number):
         return np.asarray(original.convert("RGB").resize((256, 256)))
 
 
-def rows_of(file):
-    with open(file, newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_images_and_labels_are_those_of_the_id_files(
     coco, capsys, monkeypatch, workers
@@ -118,19 +110,12 @@ def test_images_and_labels_are_those_of_the_id_files(
             half = "train2014" if number < 10 else "val2014"
             np.testing.assert_array_equal(image, scaled(coco, half, number))
     assert isinstance(dataset.train.images.base, np.memmap)
-    said = capsys.readouterr().out
-    assert (
-        "the released split, 11 images (4 train, 4 balanced, 5 imbalanced), 4 classes"
-        in said
-    )
-    assert "1 images without annotation" in said
+    counts = "11 images (4 train, 4 balanced, 5 imbalanced), 4 classes"
+    assert f"the released split, {counts}" in capsys.readouterr().out
     without = load_dataset("cocoseq", images=False)
     assert without.train.images is None
     np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
-    assert rows_of(coco / "data/cocoseq/left_out.csv") == []
-    made = {path.name for path in (coco / "data/cocoseq").iterdir()}
-    rows = {f"images.{end}" for end in ("bin", "sums", "files")}
-    assert made == {"corpus.npz", "labels.npz", "prepare.lock", "left_out.csv", *rows}
+    assert (coco / "data/cocoseq/left_out.csv").read_text() == "file"
     monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
     assert prepare(coco) == 0
     assert "nothing to do" in capsys.readouterr().out
@@ -147,81 +132,59 @@ def test_two_at_once(coco, monkeypatch, capsys):
     monkeypatch.setattr(command, "read_image", read)
     assert prepare(coco) == 0
     assert beside == [1]  # refused while the other one is at work
-    assert (
-        f"another prepare is at work in {coco / 'data/cocoseq'}; run"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert f"another prepare is at work in {coco / 'data/cocoseq'}" in said
     assert len(load_dataset("cocoseq").train) == 4
 
 
-def test_labels_alone_need_no_images(coco):
-    shutil.rmtree(coco / "coco" / "train2014")
-    arguments = [
-        "--annotations",
-        str(coco / "coco/annotations"),
-        "--ids",
-        str(coco / "ids"),
-    ]
-    assert main(["prepare", "cocoseq", *arguments]) == 0
+def test_labels_alone_need_no_images_and_images_may_follow(coco):
+    folders = ["--annotations", coco / "coco/annotations", "--ids", coco / "ids"]
+    assert main(["prepare", "cocoseq", *map(str, folders)]) == 0
     assert len(load_dataset("cocoseq", images=False).train) == 4
-    with pytest.raises(
-        FileNotFoundError, match=r"labels alone .* prepare cocoseq --images"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"got labels alone .* prepare cocoseq"):
         load_dataset("cocoseq")
+    assert prepare(coco) == 0
+    assert len(load_dataset("cocoseq").train.images) == 4
 
 
-def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys, monkeypatch):
+def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
     said = capsys.readouterr().err
-    assert (
-        "at most 1% of the images missing or broken, got 1 of 11; put them in" in said
-    )
-    assert "COCO_train2014_000000000001.jpg: missing" in said
+    assert "at most 1% of 11 images missing or broken, got 1, such as" in said
+    assert "COCO_train2014_000000000001.jpg; --images names" in said
     assert not (coco / "data/cocoseq").exists()
     broken = picture(coco, "val2014", 12)
     broken.write_bytes(broken.read_bytes()[:300])
     assert prepare(coco, "--allow-missing") == 0
+    for images in (True, False):
+        dataset = load_dataset("cocoseq", images)
+        sizes = [len(split) for split in (dataset.train, *dataset.tests.values())]
+        assert sizes == [3, 4, 4]
     dataset = load_dataset("cocoseq")
-    assert [len(dataset.train), len(dataset.tests["balanced"])] == [3, 4]
-    assert len(dataset.tests["imbalanced"]) == 4
     np.testing.assert_array_equal(dataset.train.images[2], scaled(coco, "train2014", 3))
-    np.testing.assert_array_equal(
-        dataset.tests["imbalanced"].images[3], scaled(coco, "val2014", 15)
-    )
-    listed = rows_of(coco / "data/cocoseq/left_out.csv")
-    reasons = {row["file"][-6:-4]: row["reason"] for row in listed}
-    assert reasons.keys() == {"01", "12"}
-    assert reasons["01"] == "missing" and reasons["12"].startswith("broken: ")
+    last = dataset.tests["imbalanced"].images[3]
+    np.testing.assert_array_equal(last, scaled(coco, "val2014", 15))
+    listed = (coco / "data/cocoseq/left_out.csv").read_text().split()
+    assert [name[-6:-4] for name in listed[1:]] == ["01", "12"]
+    assert prepare(coco, "--allow-missing") == 0
+    assert "nothing to do" in capsys.readouterr().out
 
 
-def test_damage_of_a_prepared_set_is_named(coco, capsys):
-    """Images of other pixels, cut files, the labels of another split."""
-    assert prepare(coco) == 0
-    folder, rng, before = coco / "data/cocoseq", np.random.default_rng(0), {}
-    for name in ("images.bin", "images.sums", "labels.npz"):
-        before[name] = (folder / name).read_bytes()
-    expected = load_dataset("cocoseq")
-    for number in range(60):
-        name = list(before)[number % 3]
-        position = int(rng.integers(len(before[name])))
-        flipped = bytearray(before[name])
-        flipped[position] ^= 1 << int(rng.integers(8))
-        (folder / name).write_bytes(flipped[:position] if number % 5 == 0 else flipped)
-        try:
-            loaded = load_dataset("cocoseq")
-        except ValueError as error:
-            assert str(folder) in str(error) and "prepare" in str(error)
-        else:  # such as the time in a zip file
-            assert name == "labels.npz"
-            np.testing.assert_array_equal(loaded.train.labels, expected.train.labels)
-        (folder / name).write_bytes(before[name])
-    (folder / "images.bin").write_bytes(before["images.bin"][:-1] + b"?")
-    capsys.readouterr()
-    assert prepare(coco) == 1
-    assert "1 of 11 have changed, such as row 10; delete" in capsys.readouterr().err
-    shutil.rmtree(folder)
-    assert prepare(coco) == 0
+def test_killed_between_images_and_labels(coco, monkeypatch, capsys):
+    picture(coco, "train2014", 1).unlink()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(command, "read_sums", stop)
+        prepare(coco, "--allow-missing")
+    with pytest.raises(ValueError, match="expected 11 rows"):
+        load_dataset("cocoseq")
+    monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
+    assert prepare(coco, "--allow-missing") == 0
+    assert len(load_dataset("cocoseq").train) == 3
+
+
+def stop(*_):
+    raise KeyboardInterrupt
 
 
 ORPHANS = """
@@ -284,9 +247,7 @@ def pairs(tmp_path, monkeypatch):
 
 def test_derived_split_of_a_small_folder(pairs, capsys):
     assert prepare(pairs, "--test-per-class", "3", ids=False) == 0
-    said = capsys.readouterr().out
-    assert "the derived split" in said
-    assert "2 images with classes of several tasks" in said
+    assert "the derived split" in capsys.readouterr().out
     with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
         dataset = load_dataset("cocoseq")
     assert len(caught) == 1
@@ -309,11 +270,6 @@ def annotate(image, category):
     return lambda content: content["annotations"].append(entry)
 
 
-def image_in_both_halves(content):
-    content["images"].append({"id": 1, "file_name": "COCO_val2014_000000000001.jpg"})
-    annotate(1, 1)(content)
-
-
 def cut_json(root):
     file = root / "coco/annotations/instances_val2014.json"
     file.write_bytes(file.read_bytes()[:200])
@@ -331,55 +287,31 @@ def remove(file):
 BAD = {
     "folder of images": (
         lambda root: (root / "coco/val2014").rename(root / "coco/val"),
-        r"missing or broken, got 5 of 11; .*\n  val2014/COCO_val2014_0",
+        r"missing or broken, got 5, such as .*/val2014/COCO_val2014_0.*; --images",
     ),
     "folder of annotations": (
         remove("coco/annotations/instances_train2014.json"),
-        r"instances_train2014.json, got none; --annotations names the folder",
+        r"in --annotations.*, got no .*instances_train2014.json",
     ),
     "truncated": (cut_json, r"instances in .*val2014.json.*JSONDecodeError.*download"),
     "no file name": (
         annotations("val", lambda content: content["images"][0].pop("file_name")),
         r"instances in .*val2014.json, .*KeyError: 'file_name'",
     ),
-    "name outside": (
-        annotations(
-            "val", lambda content: content["images"][0].update(file_name="../../a.jpg")
-        ),
-        r"missing or broken, got 1 of 11; .*\n  val2014/../../a.jpg: missing",
-    ),
     "unknown image": (annotations("train", annotate(777, 1)), "KeyError: 777"),
     "unknown category": (annotations("train", annotate(1, 77)), "KeyError: 77\\)"),
-    "image twice": (
-        annotations("train", lambda all_: all_["images"].append(all_["images"][0])),
-        r"train2014.json.*an image is listed twice.*download",
-    ),
-    "image in both halves": (annotations("val", image_in_both_halves), "image twice"),
-    "categories that differ": (
-        annotations(
-            "val", lambda content: content["categories"][0].update(name="pear")
-        ),
-        r"the same categories in .*_train2014.json and .*_val2014.json, got others; download",
-    ),
     "id of nobody": (
         change_ids("train", 1, [3, 4, 4000]),
-        r"1 of 3 in one file are not, the first is 4000; the id files do not match",
+        r"annotated images in .*train_task1.*KeyError: 4000\).*anew",
     ),
-    "id of the other half": (change_ids("train", 0, [1, 2, 12]), "the first is 12"),
+    "id of the other half": (change_ids("train", 0, [1, 2, 12]), "KeyError: 12"),
     "labels of other tasks": (
         change_ids("train", 0, [1, 2, 5]),
-        r"id files do not match .* of an image's own task .* task 0 with label 'dog'",
-    ),
-    "in two tasks": (change_ids("test", 1, [13, 8, 11]), r"got 11 2 times; download"),
-    "in training and test": (change_ids("test", 0, [11, 1]), r"train and balanced id"),
-    "id twice": (change_ids("train", 0, [1, 2, 1]), r"got 1 2 times"),
-    "no whole number": (
-        change_ids("train", 0, [1.0]),
-        r"whole numbers in .*train_task0.*download",
+        r"of an image's own task .* task 0 with label 'dog'",
     ),
     "last training file missing": (
         remove("ids/train_task1_id_coco.json"),
-        r"train_task1_id_coco.json, got none; .*data_source/COCOseq/ids\)",
+        r"data_source/COCOseq/ids in --ids.*, got no .*train_task1_id_coco.json",
     ),
 }
 
@@ -394,15 +326,11 @@ def test_bad_input_is_named_before_any_work(coco, capsys, what):
     assert not (coco / "data/cocoseq").exists()
 
 
-@pytest.mark.parametrize("more", [(), ("--allow-missing",)])
-def test_a_folder_without_any_of_the_images(coco, capsys, more):
-    for half in ("train2014", "val2014"):
-        for file in (coco / "coco" / half).iterdir():
-            file.unlink()
-    assert prepare(coco, *more) == 1
-    first = picture(coco, "train2014", 2)
-    said = capsys.readouterr().err
-    assert f"got none of 11, the first tried is {first}; --images" in said
+def test_a_folder_without_any_of_the_images(coco, capsys):
+    shutil.rmtree(coco / "coco/train2014")
+    shutil.rmtree(coco / "coco/val2014")
+    assert prepare(coco, "--allow-missing") == 1
+    assert f"got 11, such as {picture(coco, 'train2014', 2)}" in capsys.readouterr().err
 
 
 def test_work_on_another_selection_is_not_overwritten(coco, capsys):
@@ -448,7 +376,7 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(web, tmp_path):
     released = replace(PREPARED, id_digest=hashlib.sha256(content).hexdigest())
     with pytest.raises(ValueError, match=f"released id files in {ids}, got others"):
         command.download_ids(PREPARED, ids)
-    command.download_ids(released, ids)
+    assert command.download_ids(released, ids) == ids
     shutil.rmtree(web)  # nothing is asked for again
     command.download_ids(released, ids)
     file = ids / "test_task0_id_coco.json"
@@ -456,19 +384,8 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(web, tmp_path):
     with pytest.raises(ValueError, match="delete them and run the command again"):
         command.download_ids(released, ids)
     file.unlink()
-    with pytest.raises(OSError, match=r"cannot fetch .*test_task0.*by hand and name"):
+    with pytest.raises(OSError, match="test_task0"):
         command.download_ids(released, ids)
-
-
-def test_a_download_that_breaks_off_leaves_nothing(web, tmp_path, monkeypatch):
-    class Broken(BytesIO):
-        def read(self):
-            raise IncompleteRead(b"[1")
-
-    monkeypatch.setattr(command.urllib.request, "urlopen", lambda *_, **__: Broken())
-    with pytest.raises(OSError, match=r"cannot fetch .*json .*by hand and name their"):
-        command.download_ids(PREPARED, tmp_path / "fetched")
-    assert not list((tmp_path / "fetched").iterdir())
 
 
 @pytest.mark.skipif(

@@ -11,7 +11,6 @@ from real_folders import coco_json
 
 from prslib import RunConfig, configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
-from prslib.datasets.curation import tasks_of_images
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.prepared import read_table
 from prslib.training.replay import without_training
@@ -38,40 +37,35 @@ def corpus(tmp_path_factory):
         files = [f"COCO_{half}_{key:012d}.jpg" for key in table.key[rows]]
         content = coco_json(table.key[rows], files, table.labels[rows], table.names)
         (folder / f"instances_{half}.json").write_text(json.dumps(content))
-    return coco.read_annotations(folder)
-
-
-def sizes(task, where):
-    return np.bincount(task[where & (task >= 0)]).tolist()
+    return coco.PREPARED.corpus(folder)
 
 
 def groups_of(names):
     return [list(names).count(group) for group in GROUPS]
 
 
+def released_ids(split):
+    files = coco.PREPARED.id_files(IDS)[split]
+    return [set(json.loads(file.read_text())) for file in files]
+
+
 @needs_coco
 def test_pools_are_the_published_ones(corpus):
-    names, stays, class_task = coco.PREPARED.cluster(corpus)
-    assert np.bincount(class_task[stays]).tolist() == [24, 18, 14, 14]
-    labels = corpus.columns(names)
-    usable = labels[:, stays].any(axis=1)
-    task = np.full(len(labels), -1)
-    task[usable] = tasks_of_images(labels[usable], class_task)
-    assert sizes(task, ~corpus.is_test) == [9425, 8701, 12303, 7965]
-    assert sizes(task, corpus.is_test) == [4710, 4287, 5672, 4191]
-    released = coco.PREPARED.read_ids(IDS)
+    derived = coco.PREPARED.select(corpus)
+    assert np.bincount(derived.class_task).tolist() == [24, 18, 14, 14]
+    imbalanced = derived.part("imbalanced")
+    assert np.bincount(derived.task[imbalanced]).tolist() == [4710, 4287, 5672, 4191]
+    key_of = dict(zip(corpus.files.tolist(), corpus.key.tolist(), strict=True))
     for number in range(4):
-        pool = corpus.key[(task == number) & corpus.is_test]
-        assert set(pool.tolist()) == set(released["imbalanced"][number].tolist())
-        ours = corpus.key[(task == number) & ~corpus.is_test].tolist()
-        assert set(released["train"][number].tolist()) <= set(ours)
+        files = derived.files[imbalanced][derived.task[imbalanced] == number]
+        assert {key_of[file] for file in files} == released_ids("imbalanced")[number]
+        ours = {key_of[file] for file in derived.files[derived.task == number]}
+        assert released_ids("train")[number] <= ours
 
 
 @needs_coco
 def test_released_split(corpus):
-    selection, left_out = coco.PREPARED.select(corpus, IDS)
-    assert left_out == {}
-    dataset = selection.dataset("cocoseq", "COCOseq", None)
+    dataset = coco.PREPARED.select(corpus, IDS).dataset("cocoseq", "COCOseq", None)
     tests = dataset.tests
     assert np.bincount(dataset.train.task).tolist() == [8365, 7814, 11603, 7290]
     assert np.bincount(tests["balanced"].task).tolist() == [1960, 1690, 1400, 1316]
@@ -84,27 +78,24 @@ def test_released_split(corpus):
         rows = dataset.train.labels[dataset.train.task == number]
         freq = np.sort(rows[:, dataset.class_task == number].sum(axis=0))[::-1]
         assert tuple(freq.tolist()) == profile.class_freq
-        assert (
-            tuple(np.bincount(rows.sum(axis=1))[1:].tolist())
-            == profile.labels_per_image
-        )
+        counts = np.bincount(rows.sum(axis=1))[1:]
+        assert tuple(counts.tolist()) == profile.labels_per_image
 
 
 @needs_coco
 def test_released_test_images_are_half_of_each_official_half(corpus):
     """The fact that the derivation draws by."""
-    wanted = np.concatenate(coco.PREPARED.read_ids(IDS)["balanced"])
-    names, stays, _ = coco.PREPARED.cluster(corpus)
-    labels = corpus.columns(np.array(names)[stays])
-    for is_test in (True, False):
-        half = np.isin(corpus.key, wanted) & (corpus.is_test == is_test)
-        assert set(labels[half].sum(axis=0).tolist()) == {50}
+    released = coco.PREPARED.select(corpus, IDS)
+    balanced = released.part("balanced")
+    half = np.char.startswith(released.files[balanced], "val2014")
+    for rows in (half, ~half):
+        assert set(released.labels[balanced][rows].sum(axis=0).tolist()) == {50}
 
 
 @needs_coco
 def test_derived_split(corpus):
-    selection, _ = coco.PREPARED.select(corpus, None)
-    released, _ = coco.PREPARED.select(corpus, IDS)
+    selection = coco.PREPARED.select(corpus)
+    released = coco.PREPARED.select(corpus, IDS)
     np.testing.assert_array_equal(selection.class_names, released.class_names)
     np.testing.assert_array_equal(selection.class_task, released.class_task)
     np.testing.assert_array_equal(selection.class_group, released.class_group)
@@ -116,8 +107,7 @@ def test_derived_split(corpus):
     balanced = selection.labels[selection.part("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {100}
     assert len(parts["train"]) == pytest.approx(35072, rel=0.03)
-    again, _ = coco.PREPARED.select(corpus, None)
-    np.testing.assert_array_equal(again.files, selection.files)
+    assert coco.PREPARED.select(corpus).equals(selection)
 
 
 @needs_coco
@@ -132,9 +122,7 @@ def test_labels_load_without_preparation_and_fill_a_memory(monkeypatch):
 
 @needs_nus
 def test_derived_nuswideseq():
-    corpus = read_table(DATA / "nuswide_labels.npz", has_ids=False)
-    selection, left_out = nuswide.PREPARED.select(corpus, None)
-    assert left_out["without any class of NUS-WIDEseq"] == 61957
+    selection = nuswide.PREPARED.select(nuswide.PREPARED.corpus())
     assert groups_of(selection.class_group) == [10, 18, 21]
     assert np.bincount(selection.class_task).min() >= 4
     balanced = selection.labels[selection.part("balanced")]

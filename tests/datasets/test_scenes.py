@@ -54,8 +54,7 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
         return np.zeros((len(labels), 32, 32, 3), dtype=np.uint8)
 
     monkeypatch.setattr(scenes, "render_scenes", record)
-    labels = dict.fromkeys(("train", "balanced", "imbalanced"), np.eye(70, dtype=bool))
-    digits._render(labels, np.arange(70))
+    digits._draw_scenes.__wrapped__(digits.PLANS[-1])
     train, balanced, imbalanced = used
     assert balanced == imbalanced
     assert not train & balanced

@@ -65,7 +65,7 @@ def test_scenes_show_their_labels_and_all_classes_alike():
 
 
 def test_turned_scenes_are_the_same_digits_turned():
-    pictures, _ = glyphs.digit_originals("train")
+    pictures, _ = glyphs.scene_originals()[0]["train"]
     drawn = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(glyphs, "render_scenes", lambda *given: given[3])
