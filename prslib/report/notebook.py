@@ -134,8 +134,10 @@ def _typed(name: str, value: object, kind: type) -> object:
     if get_origin(kind) is list:
         if isinstance(value, str):
             value = [text.strip(" []'\"") for text in value.split(",")]
+        if value is None:
+            return []
         items = value if isinstance(value, list | tuple) else [value]
-        items = [item for item in items if item not in ("", None)]
+        items = [item for item in items if item != ""]
         return [_typed(name, item, get_args(kind)[0]) for item in items]
     kinds = get_args(kind) or (kind,)  # of float | None both
     if value is None and NoneType in kinds:
