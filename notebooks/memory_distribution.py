@@ -109,9 +109,8 @@ settings.save(figure, by_group, "groups")
 # ones.
 
 # %%
-from prslib.report.memory_distribution import distance_to
+from prslib.report.memory_distribution import distances
 
-distances = distance_to(by_class, "equal").rename(columns={"total_variation": "to equal"})
-distances["to stream"] = distance_to(by_class, "stream")["total_variation"]
-settings.save(None, distances, "distance")
-distances.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)
+to_targets = distances(by_class)
+settings.save(None, to_targets, "distance")
+to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)

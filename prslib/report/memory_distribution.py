@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
@@ -41,6 +43,9 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def memories(settings: Settings) -> list[RunConfig]:
     """List a memory of every method and seed; the costly have the first seed alone."""
+    with_memory = [name for name, row in METHODS.items() if row.sampler]
+    for name in settings.method:
+        one_of("method", name, with_memory)
     return every_method(settings, settings.rhos, settings.method, settings.seeds[:1])
 
 
@@ -48,46 +53,39 @@ def memory_shares(
     configs: Sequence[RunConfig], store: Store | None = None, device: str = "cpu"
 ) -> pd.DataFrame:
     """Compute each class's share of the labels in each memory and in the stream, in percent."""
-    if without := {c.method for c in configs if METHODS[c.method].sampler is None}:
-        names = ", ".join(name for name, row in METHODS.items() if row.sampler)
-        raise ValueError(
-            f"memory_shares: expected methods with a memory ({names}), got "
-            f"{', '.join(sorted(without))}"
-        )
     # the others follow from labels alone and are recomputed without training
     need_model = [config for config in configs if METHODS[config.method].looks_at_model]
     runs = run_all(need_model, store, device=device)
     trained = {run.config.hash: run.memory_labels.sum(axis=0) for run in runs}
-    frames = {}  # of each data set, the stream's first
-    for config in configs:
-        dataset = labels_of(config.dataset)
-        stream = dataset.class_freq, "Stream", 0
-        shares = frames.setdefault(dataset.name, [_shares(dataset, *stream)])
-        counts = trained.get(config.hash)
-        if counts is None:
-            counts = without_training(config, dataset).sampler.class_counts
-        shares.append(_shares(dataset, counts, config.method, config.seed))
-    return pd.concat(chain.from_iterable(frames.values()), ignore_index=True)
+    frames = []
+    for name, configs_of_data in groupby(configs, attrgetter("dataset")):
+        dataset = labels_of(name)
+        frames.append(_shares(dataset, dataset.class_freq, "Stream", 0))
+        for config in configs_of_data:
+            counts = trained.get(config.hash)
+            if counts is None:
+                counts = without_training(config, dataset).sampler.class_counts
+            frames.append(_shares(dataset, counts, config.method, config.seed))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _shares(
     dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int
 ) -> pd.DataFrame:
     """Lay out one memory's shares, group by group, each from its most frequent class on."""
-    groups = np.array(dataset.class_group)
-    rank = [GROUPS.index(group) for group in groups]
-    order = np.lexsort([-dataset.class_freq, rank])
+    rank = [GROUPS.index(group) for group in dataset.class_group]
     columns = {
         "dataset": dataset.name,
         "method": method,
         "seed": seed,
-        "class": np.array(dataset.class_names)[order],
-        "class_rank": range(len(order)),
-        "group": groups[order],
-        "task": dataset.class_task[order],
-        "share": 100 * counts[order] / counts.sum(),
+        "class": dataset.class_names,
+        "group": dataset.class_group,
+        "task": dataset.class_task,
+        "share": 100 * counts / counts.sum(),
     }
-    return pd.DataFrame(columns)
+    frame = pd.DataFrame(columns).iloc[np.lexsort([-dataset.class_freq, rank])]
+    frame.insert(4, "class_rank", range(len(frame)))
+    return frame
 
 
 def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
@@ -96,16 +94,15 @@ def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
     return cells.agg(share="sum", classes="count").reset_index()
 
 
-def distance_to(shares: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Measure each memory's total variation distance to "equal" or "stream" shares, in percent."""
-    memories = ["dataset", "method", "seed"]
-    if target == "equal":
-        aim = 100 / shares.groupby(memories)["share"].transform("count")
-    else:  # the stream's rows come first
-        aim = shares.groupby(["dataset", "class"])["share"].transform("first")
-    gaps = shares.assign(total_variation=(shares["share"] - aim).abs() / 2)
-    distances = gaps.groupby(memories, sort=False)["total_variation"].sum()
-    return distances.reset_index()
+def distances(shares: pd.DataFrame) -> pd.DataFrame:
+    """Measure each memory's total variation distance to two targets, in percent."""
+    equal = 100 / shares.groupby("dataset")["class"].transform("nunique")
+    classes = shares.groupby(["dataset", "class"])["share"]
+    stream = classes.transform("first")  # the stream's rows come first
+    gaps = {"to equal": shares["share"] - equal, "to stream": shares["share"] - stream}
+    memories = [shares[name] for name in ("dataset", "method", "seed")]
+    totals = pd.DataFrame(gaps).abs().groupby(memories, sort=False).sum() / 2
+    return totals.reset_index()
 
 
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
@@ -122,14 +119,11 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     # the legend is of all panels, each with a colour of its own
     ax.plot([], color=HUES[0], label="memory, mean over seeds")
     ax.fill_between([], [], [], color=HUES[0], label="one standard deviation", **band)
-    ranks = stream.groupby("group", sort=False)["class_rank"].agg(["min", "max"])
-    for group, (start, end) in ranks.iterrows():
-        if end < stream["class_rank"].max():
-            ax.axvline(end + 0.5, color="0.55", linewidth=0.8, linestyle="--")
-        ax.text(
-            (start + end) / 2, 0.99, group, ha="center", va="top", color="0.35", fontsize=9,
-            transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
+    text = {"ha": "center", "va": "top", "color": "0.35", "fontsize": 9}
+    for group, ranks in stream.groupby("group", sort=False)["class_rank"]:
+        if ranks.max() < stream["class_rank"].max():
+            ax.axvline(ranks.max() + 0.5, color="0.55", linewidth=0.8, linestyle="--")
+        ax.text(ranks.mean(), 0.99, group, transform=ax.get_xaxis_transform(), **text)
     # room for the names of the groups; axes may share their scale
     top = max(ax.get_ylim()[1], 1.2 * max(stream["share"].max(), (mean + sd).max()))
     ax.set(xlabel="class, each group from frequent to rare", title=method)
@@ -142,15 +136,14 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each group's share of the labels, and its share of the classes as a line."""
-    groups, looks = list(dict.fromkeys(frame["group"])), looks_of(frame["method"])
+    looks = looks_of(frame["method"])
     looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
+    classes = frame.groupby("group", sort=False)["classes"].first()
     shares = frame.rename(columns={"share": "value"})
-    draw_marks(shares, ax, "group", groups, "method", looks)
-    classes = frame.groupby("group")["classes"].first()[groups]
-    line = {"color": "0.4", "linestyle": "--"}
-    for place, share in enumerate(100 * classes / classes.sum()):
-        ax.hlines(share, place - 0.45, place + 0.45, **line)
-    ax.collections[-len(groups)].set_label("equal shares")
+    draw_marks(shares, ax, "group", list(classes.index), "method", looks)
+    equal, place = 100 * classes / classes.sum(), np.arange(len(classes))
+    line = {"color": "0.4", "linestyle": "--", "label": "equal shares"}
+    ax.hlines(equal, place - 0.45, place + 0.45, **line)
     ax.set(ylabel="share of labels (%)", ylim=(0, None))
     ax.legend()
     return ax
