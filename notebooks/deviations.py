@@ -57,10 +57,10 @@ settings
 # %%
 import pandas as pd
 
-from prslib.report.deviations import catalogue
-
 pd.set_option("display.max_colwidth", None)
-catalogue().set_index("deviation")
+said = {name: sampler.__doc__ for name, sampler in deviations.DEVIATIONS.items()}
+said["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
+pd.Series(said, name="what it does").rename_axis("deviation").to_frame()
 
 # %% [markdown]
 # ## What the memory holds

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
@@ -47,18 +46,18 @@ def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:
         "group": dataset.class_group,
         "images": dataset.class_freq,
     }
-    order = np.lexsort([-dataset.class_freq, dataset.class_task])
-    return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
+    by = {"by": ["task", "images"], "ascending": [True, False]}
+    return pd.DataFrame(columns).sort_values(**by, kind="stable", ignore_index=True)
 
 
 def labels_per_image(dataset: SequentialDataset) -> pd.DataFrame:
     """Count the images with 1, 2, 3, ... labels, task by task (section "Datasets")."""
     labels = dataset.train.labels.sum(axis=1)
     images = pd.DataFrame({"task": dataset.train.task, "labels": labels})
-    counts = images.groupby(["task", "labels"]).size()
+    images["dataset"] = dataset.name
+    counts = images.groupby(["dataset", "task", "labels"]).size()
     frame = counts.rename("images").reset_index()
     of_task = frame.groupby("task")["images"].transform("sum")
-    frame.insert(0, "dataset", dataset.name)
     return frame.assign(share=100 * frame["images"] / of_task)
 
 
@@ -146,42 +145,37 @@ def plot_labels_per_image(frame: pd.DataFrame, ax: Axes) -> Axes:
 
 def plot_cooccurrence(matrix: pd.DataFrame, task: np.ndarray, ax: Axes) -> Axes:
     """Draw how many images show two classes together, a frame around each task (Algorithm 2)."""
-    counts = matrix.to_numpy().astype(float)
+    counts = matrix.to_numpy(float, copy=True)
+    np.fill_diagonal(counts, 0)
     counts[counts == 0] = np.nan
-    np.fill_diagonal(counts, np.nan)
-    norm = LogNorm(vmin=1, vmax=np.nanmax(counts))
-    shown = ax.imshow(counts, norm=norm, cmap="viridis_r")
+    shown = ax.imshow(counts, norm="log", vmin=1, cmap="viridis_r")
+    text = {"ha": "left", "va": "center", "fontsize": 9, "color": FRAME, "rotation": 90}
+    frame = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6, "clip_on": False}
     for number in np.unique(task):
         rows = np.flatnonzero(task == number)
-        first, side = rows[0] - 0.5, len(rows)
-        look = {"fill": False, "edgecolor": FRAME, "linewidth": 1.6}
-        ax.add_patch(Rectangle((first, first), side, side, clip_on=False, **look))
-        ax.text(
-            len(task), rows.mean(), f"task {number}", ha="left", va="center",
-            fontsize=9, color=FRAME, rotation=90,
-        )  # fmt: skip
-    names = range(len(matrix)), matrix.index
-    ax.set_xticks(*names, rotation=90, fontsize=8)
-    ax.set_yticks(*names, fontsize=8)
+        corner = rows[0] - 0.5, rows[0] - 0.5
+        ax.add_patch(Rectangle(corner, len(rows), len(rows), **frame))
+        ax.text(len(task), rows.mean(), f"task {number}", **text)
+    ax.set_xticks(range(len(matrix)), matrix.index, rotation=90, fontsize=8)
+    ax.set_yticks(range(len(matrix)), matrix.index, fontsize=8)
     ax.tick_params(length=0)
     ax.grid(False)
     ax.set(xlabel="class", ylabel="class")
     label = "images with both classes, log scale; blank: none"
-    bar = ax.figure.colorbar(shown, ax=ax, label=label, shrink=0.7)
-    bar.ax.yaxis.set_major_formatter("{x:g}")
+    ax.figure.colorbar(shown, ax=ax, label=label, shrink=0.7, format="{x:g}")
     return ax
 
 
 def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw which share of the images lies within one group, merge by merge (Algorithm 2)."""
     merges = np.arange(1, len(frame) + 1)
-    last = merges[-1], frame["kept"].iloc[-1]
+    groups, kept = frame[["groups", "kept"]].iloc[-1]
     ax.plot(merges, frame["kept"], color=HUES[0], drawstyle="steps-post")
-    ax.plot(*last, "o", color=HUES[1])
-    ax.annotate(
-        f"{frame['groups'].iloc[-1]} tasks keep {last[1]:.0f} %", last, xytext=(-8, 4),
-        textcoords="offset points", ha="right", va="bottom", color=HUES[1],
-    )  # fmt: skip
+    ax.plot(merges[-1], kept, "o", color=HUES[1])
+    text = {"ha": "right", "va": "bottom", "color": HUES[1]}
+    place = {"xytext": (-8, 4), "textcoords": "offset points"}
+    said = f"{groups:.0f} tasks keep {kept:.0f} %"
+    ax.annotate(said, (merges[-1], kept), **place, **text)
     ax.set_ylim(0, 100)
     ax.set(xlabel="merges done", ylabel="images within one group (%)")
     return ax

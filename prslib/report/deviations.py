@@ -8,17 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.checks import one_of
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.report import notebook
 from prslib.report.notebook import several
 from prslib.report.statistics import DECIDING, spread
 from prslib.report.style import COLOURS
-from prslib.report.tables import GROUPS, contrasts, final, scores_of
+from prslib.report.tables import GROUPS, METRICS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs
-from prslib.training.replay import seeds_of, stream
+from prslib.training.replay import make_replay, stream
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Settings(notebook.Settings):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List the runs of PRS, each deviation, CRS and the published re-implementations."""
-    trained = settings.trained, settings.seeds, settings.rho
-    return deviation_configs(*trained, DEVIATIONS | CONTEST)
+    every = [*DEVIATIONS, *CONTEST]
+    return deviation_configs(settings.trained, settings.seeds, settings.rho, every)
 
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -197,11 +196,6 @@ class DeviationConfig(RunConfig):
 
     deviation: str = "ties by slot"
 
-    def __post_init__(self):
-        """Check the deviation, too."""
-        super().__post_init__()
-        one_of("deviation", self.deviation, DEVIATIONS | CONTEST)
-
     def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
         """Make the sampler that departs."""
         size = self.resolved["memory_size"]
@@ -219,14 +213,12 @@ def deviation_configs(
     deviations: Iterable[str] = tuple(DEVIATIONS),
 ) -> list[RunConfig]:
     """Make the runs of PRS, of CRS and of deviations on data sets."""
-    plain = configs(
-        dataset=list(names), method=["PRS", "CRS"], seed=list(seeds), rho=rho
-    )
-    departing = [
-        DeviationConfig(dataset=name, method="PRS", seed=seed, rho=rho, deviation=one)
-        for name, one, seed in product(names, deviations, seeds)
-    ]
-    return plain + departing
+    methods = ["PRS", "CRS"]
+    made = configs(dataset=list(names), method=methods, seed=list(seeds), rho=rho)
+    for name, deviation, seed in product(names, deviations, seeds):
+        fields = {"dataset": name, "seed": seed, "rho": rho}
+        made.append(DeviationConfig(**fields, method="PRS", deviation=deviation))
+    return made
 
 
 def name_of(config: RunConfig) -> str:
@@ -242,58 +234,45 @@ def memory_mix(
     for config in deviation_configs(names, seeds, rho):
         dataset = load_dataset(config.dataset, images=False)
         rare = np.array(dataset.class_group) == "minority"
-        sampler = config.sampler_for(dataset, seeds_of(config)["sampler"])
         batches = np.concatenate([s.batches for s in stream(config, dataset)])
+        came = np.zeros(len(dataset.train), np.int64)  # when each image did
+        came[batches.ravel()] = np.arange(batches.size)
         marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
-        came = np.zeros(len(sampler.labels), np.int64)  # when each slot's sample did
-        seen = 0
+        replay = make_replay(config, dataset)
+        sampler, memory = replay.sampler, replay.memory
         for step, batch in enumerate(batches, 1):
-            slots = sampler.place(dataset.train.labels[batch])
-            stored = np.flatnonzero(slots >= 0)
-            # where a slot is overwritten again, the last one stays
-            came[slots[stored]] = seen + stored
-            seen += len(batch)
-            if step not in marks or len(sampler) < len(came):
+            replay.place(batch, dataset.train.labels[batch])
+            if step not in marks or len(sampler) < sampler.size:
                 continue
             n = sampler.class_freq
-            mix = sampler.class_counts / sampler.class_counts.sum()
             p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
-            values = {
-                "distance": np.abs(mix - p / p.sum()).sum() / 2,
-                "minority": mix[rare].sum(),
-                "age": 1 - came.mean() / seen,
-            }
-            run = {"dataset": config.dataset, "deviation": name_of(config)}
-            run |= {"seed": config.seed, "images": 100 * step / len(batches)}
-            rows += [
-                run | {"measure": name, "value": 100 * value}
-                for name, value in values.items()
-            ]
-    return pd.DataFrame(rows)
+            mix = sampler.class_counts / sampler.class_counts.sum()
+            distance = np.abs(mix - p / p.sum()).sum() / 2
+            images = memory.read(np.arange(memory.size))["index"]
+            age = 1 - came[images].mean() / (step * len(batch))
+            values = step / len(batches), distance, mix[rare].sum(), age
+            rows.append((config.dataset, name_of(config), config.seed, *values))
+    keys = ["dataset", "deviation", "seed", "images"]
+    frame = pd.DataFrame(rows, columns=[*keys, *MEASURES])
+    frame["images"] *= 100
+    percent = 100 * frame.set_index(keys).rename_axis("measure", axis=1)
+    return percent.stack().rename("value").reset_index()
 
 
-def catalogue() -> pd.DataFrame:
-    """Say in a line what each deviation does in place of the paper's step."""
-    said = {name: one.__doc__ for name, one in DEVIATIONS.items()}
-    said["CRS"] = (
-        "Keep every sample of the stream with the same chance: no partition at all."
-    )
-    return pd.DataFrame({"deviation": said.keys(), "what it does": said.values()})
-
-
-def _by_name(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return final scores with the names of deviations in the column method."""
+def _compared(
+    runs: Sequence[Run], names: Sequence[str], cells: Sequence[tuple[str, str]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return final scores, deviations in the column method, and `contrasts` with PRS."""
     named = [run.scores.assign(method=name_of(run.config)) for run in runs]
     pairs = zip(runs, named, strict=True)
-    return final(scores_of([replace(run, scores=scores) for run, scores in pairs]))
+    rows = final(scores_of([replace(run, scores=scores) for run, scores in pairs]))
+    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in names]
+    return rows, pd.concat(gaps, ignore_index=True)
 
 
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    rows = _by_name(runs)
-    cells = [(group, "mAP") for group in GROUPS]
-    gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in ALL[1:]]
-    table = pd.concat(gaps, ignore_index=True)
+    _, table = _compared(runs, ALL[1:], [(group, "mAP") for group in GROUPS])
     lead = table["difference"].abs().where(table["deviation"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
     # what does not matter moves less than half of the lead that PRS has on CRS
@@ -306,16 +285,15 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    rows = _by_name(runs)
+    cells = [("overall", metric) for metric in METRICS]
+    rows, gaps = _compared(runs, [*CONTEST, "CRS"], cells)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
-    cells = rows.groupby(keys, sort=False)["value"]
-    scores = cells.agg(mean="mean", sd="std", seeds="count")
-    apart = [
-        contrasts(rows, name, "PRS").assign(method=name) for name in (*CONTEST, "CRS")
-    ]
-    apart = pd.concat(apart).set_index(keys)[["difference", "low", "high"]]
-    table = scores.join(apart).reindex(SOURCES, level="method").reset_index()
+    scores = rows.groupby(keys, sort=False)["value"]
+    table = scores.agg(mean="mean", sd="std", seeds="count")
+    gaps = gaps.rename(columns={"deviation": "method"}).set_index(keys)
+    table = table.join(gaps[["difference", "low", "high"]])
+    table = table.reindex(SOURCES, level="method").reset_index()
     return table.assign(source=table["method"].map(SOURCES))
 
 
@@ -334,18 +312,18 @@ def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 def sentences(table: pd.DataFrame) -> list[str]:
     """Say which deviations cost overall score, and plainly which do not matter."""
     rows = table[table["group"] == "overall"]
+    crs = rows["deviation"] == "CRS"
     said = []
-    for dataset, gaps in rows.groupby("dataset", sort=False):
-        others = gaps[gaps["deviation"] != "CRS"]
-        for verdict, cells in others.groupby("verdict", sort=False):
-            words = "{deviation} ({difference:+.1f}; {spread})".format
-            listed = [words(**r, spread=spread(r)) for r in cells.to_dict("records")]
-            place = f"{dataset}, overall {cells['metric'].iloc[0]}"
-            said.append(f"{place}, {verdict}: {', '.join(listed)}.")
-        lead = -gaps.set_index("deviation").loc["CRS", "difference"]
-        said.append(
-            f"{dataset}: PRS leads CRS by {lead:.1f} points, which is what is at stake."
-        )
+    by_verdict = rows[~crs].groupby(["dataset", "verdict"], sort=False)
+    for (dataset, verdict), cells in by_verdict:
+        words = [
+            f"{row['deviation']} ({row['difference']:+.1f}; {spread(row)})"
+            for row in cells.to_dict("records")
+        ]
+        said.append(f"{dataset}, overall mAP, {verdict}: {', '.join(words)}.")
+    for row in rows[crs].itertuples():
+        lead = f"PRS leads CRS by {-row.difference:.1f} points"
+        said.append(f"{row.dataset}: {lead}, which is what is at stake.")
     return said
 
 
