@@ -1,6 +1,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from fake_runs import fake_run
 from prs_examples import A, B, C, rows
@@ -89,8 +90,6 @@ def test_deviations_are_runs_of_their_own_that_any_process_can_train(tmp_path):
     assert made[0] == RunConfig(dataset=TINY, method="PRS")
     names = [deviations.name_of(config) for config in made]
     assert names == ["PRS", "CRS", *DEVIATIONS]
-    with pytest.raises(ValueError, match="unknown deviation 'none'"):
-        deviations.DeviationConfig(dataset=TINY, deviation="none")
     copy = pickle.loads(pickle.dumps(made[2]))
     sampler = copy.sampler_for(load_dataset(TINY, images=False), 0)
     assert type(sampler) is DEVIATIONS["uniform victim"]
@@ -121,16 +120,11 @@ def test_the_mix_is_that_of_the_samplers():
 
 def test_verdicts_say_what_matters():
     lead = {"CRS": -4.0, "uniform victim": -3.0, "ties by slot": 0.5}
-    noise = {name: 0.2 for name in lead}
+    noise = {"batch at once": 5.0, "counts known ahead": 0.6}
 
     def made(config):
         name = deviations.name_of(config)
-        moves = noise.get(name, 0.0) * config.seed
-        if name == "batch at once":
-            moves = 5.0 * (config.seed % 2)
-        elif name == "counts known ahead":
-            moves = 0.6 * (config.seed % 2) - 0.3
-        shift = lead.get(name, 0.0)
+        shift, moves = lead.get(name, 0.0), noise.get(name, 0.1) * (config.seed % 2)
 
         def score(cells):
             rare = (cells["group"] == "minority") & (name == "CRS")
@@ -139,20 +133,34 @@ def test_verdicts_say_what_matters():
         return fake_run(config, score)
 
     runs = [made(config) for config in deviation_configs([TINY], range(6), 0.0)]
-    table = deviations.against_prs(runs)
-    verdict = table[table["group"] == "overall"].set_index("deviation")["verdict"]
-    assert verdict["uniform victim"] == "costs"
-    assert verdict["class from p"] == "does not matter"
-    assert verdict["ties by slot"] == "gains"
-    assert verdict["batch at once"] == "cannot be told"
+    table = deviations.against_prs(runs).set_index(["deviation", "group"])
+    verdict = table["verdict"]
+    assert verdict["uniform victim", "overall"] == "costs"
+    assert verdict["class from p", "overall"] == "does not matter"
+    assert verdict["ties by slot", "overall"] == "gains"
+    assert verdict["batch at once", "overall"] == "cannot be told"
     # PRS leads CRS by less in the minority
-    small = table[table["deviation"] == "counts known ahead"].set_index("group")
-    assert small.loc["overall", "verdict"] == "does not matter"
-    assert small.loc["minority", "verdict"] == "cannot be told"
-    said = deviations.sentences(table)
-    start = "digits70tiny, overall mAP, costs: uniform victim (-2.5; 95 %"
-    assert said[0].startswith(start)
-    end = "digits70tiny: PRS leads CRS by 3.5 points, which is what is at stake."
-    assert said[-1] == end
+    assert verdict["counts known ahead", "overall"] == "does not matter"
+    assert verdict["counts known ahead", "minority"] == "cannot be told"
+    said = deviations.sentences(table.reset_index())
+    assert said[0].startswith(f"{TINY}, overall mAP, costs: uniform victim (-3.0; 95 %")
+    assert said[-1].startswith(f"{TINY}: PRS leads CRS by 4.0 points")
     few = deviations.against_prs([one for one in runs if one.config.seed < 2])
     assert set(few["verdict"]) == {"too few seeds"}
+
+
+def test_plots_draw_means_and_intervals(ax):
+    mix = deviations.memory_mix([TINY], [0, 1], 0.0, points=3)
+    shown = mix[mix["measure"] == "age"]
+    deviations.plot_mix(shown, ax)
+    drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+    means = shown.groupby(["deviation", "images"])["value"].mean()
+    for name in ALL:
+        assert drawn[name] == pytest.approx(means[name].to_numpy())
+    ax.clear()
+    costs = pd.DataFrame({"deviation": ALL[1:], "metric": "mAP"})
+    costs["difference"] = -np.arange(1.0, len(ALL))
+    ends = {"low": costs["difference"] - 1, "high": costs["difference"] + 1}
+    deviations.plot_costs(costs.assign(**ends), ax)
+    marks = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [m.get_xdata()[0] for m in marks] == costs["difference"].tolist()

@@ -7,35 +7,32 @@ import pytest
 
 from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
-from prslib.report import memory_distribution as shares
+from prslib.report import memory_distribution as topic
 from prslib.report.memory_distribution import plot_class_shares, plot_group_shares
 from prslib.training.grids import configs
 from prslib.training.run import run
 
-TINY = "imbal-digits-tiny"
-FAST = {"dataset": TINY, "batch_size": 40}
-LOOKING = ["GSS", "ExStream"]
+LOOKING = {"GSS", "ExStream"}
 
 
 def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
-    wanted = configs(method=["CRS", "GSS", "ExStream", "PRS"], **FAST)
+    methods = ["CRS", "GSS", "ExStream", "PRS"]
+    asked = configs(dataset="imbal-digits-tiny", method=methods, batch_size=40)
     store = Store(tmp_path)
-    runs = {config.method: run(config) for config in wanted}
-    for method in LOOKING:
-        store.save(runs[method])
-    kept = sorted(tmp_path.iterdir())
-    found = shares.memory_shares(wanted, store)
+    runs = [run(config) for config in asked]
+    for finished in runs:
+        if finished.config.method in LOOKING:
+            store.save(finished)
+    stored = sorted(tmp_path.iterdir())
+    shares = topic.memory_shares(asked, store)
     # nothing was trained again, nor for the others
-    assert sorted(tmp_path.iterdir()) == kept
-    dataset = load_dataset(TINY, images=False)
-    for method, finished in runs.items():
+    assert sorted(tmp_path.iterdir()) == stored
+    names = list(load_dataset("imbal-digits-tiny", images=False).class_names)
+    shares = shares.set_index(["method", "class"])["share"]
+    for finished in runs:
         counts = finished.memory_labels.sum(0)
-        rows = found[found["method"] == method].set_index("class")["share"]
-        expected = 100 * counts / counts.sum()
-        np.testing.assert_allclose(rows[list(dataset.class_names)], expected)
-    message = r"expected methods with a memory .* got EWC, Finetune"
-    with pytest.raises(ValueError, match=message):
-        shares.memory_shares(configs(method=["Finetune", "PRS", "EWC"], **FAST), store)
+        rows = shares[finished.config.method]
+        np.testing.assert_allclose(rows[names], 100 * counts / counts.sum())
 
 
 def three_classes(share):
@@ -56,9 +53,9 @@ def test_memory_plots_show_the_stream_and_every_method(ax):
     plot_group_shares(frame, ax)
     drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
     assert (drawn["Stream"], drawn["PRS"]) == ([60, 30, 10], [34, 33, 33])
-    equal = [c for c in ax.collections if c.get_linestyle()[0][1]]
-    np.testing.assert_allclose([c.get_segments()[0][:, 1] for c in equal], 100 / 3)
-    assert "equal shares" in ax.get_legend_handles_labels()[1]
+    (equal,) = [c for c in ax.collections if c.get_label() == "equal shares"]
+    heights = [segment[0, 1] for segment in equal.get_segments()]
+    np.testing.assert_allclose(heights, [100 / 3] * 3)
 
 
 def test_panels_that_share_a_scale_show_the_highest_share():
@@ -71,27 +68,31 @@ def test_panels_that_share_a_scale_show_the_highest_share():
 
 
 def test_distances_put_each_memory_where_it_belongs():
-    wanted = configs(dataset="digits70seq", method=["CRS", "PRS"], seed=[0])
-    found = shares.memory_shares(wanted)
+    shares = topic.memory_shares(configs(dataset="digits70seq", method=["CRS", "PRS"]))
     dataset = load_dataset("digits70seq", images=False)
-    of_stream = found[found["method"] == "Stream"].set_index("class")["share"]
+    stream = shares[shares["method"] == "Stream"].set_index("class")["share"]
     expected = 100 * dataset.class_freq / dataset.class_freq.sum()
-    np.testing.assert_allclose(of_stream[list(dataset.class_names)], expected)
-    assert (of_stream.diff().dropna() <= 0).all()  # groups from frequent to rare
-    totals = shares.group_shares(found).groupby("method")["share"].sum()
+    np.testing.assert_allclose(stream[list(dataset.class_names)], expected)
+    assert (stream.diff().dropna() <= 0).all()  # groups from frequent to rare
+    totals = topic.group_shares(shares).groupby("method")["share"].sum()
     np.testing.assert_allclose(totals, [100] * 3)
-    equal = shares.distance_to(found, "equal").set_index("method")["total_variation"]
-    stream = shares.distance_to(found, "stream").set_index("method")["total_variation"]
-    assert stream["Stream"] == pytest.approx(0)
-    assert equal["PRS"] < 0.5 * equal["CRS"]
-    assert stream["CRS"] < 0.5 * stream["PRS"]
+    table = topic.distances(shares).set_index("method")
+    to_equal, to_stream = table["to equal"], table["to stream"]
+    assert to_stream["Stream"] == pytest.approx(0)
+    assert to_equal["Stream"] == pytest.approx(np.abs(expected - 100 / 70).sum() / 2)
+    assert to_equal["PRS"] < 0.5 * to_equal["CRS"]
+    assert to_stream["CRS"] < 0.5 * to_stream["PRS"]
 
 
 def test_costly_data_sets_take_the_first_seed_and_training_where_methods_look():
-    settings = shares.Settings(
-        dataset=["digits70tiny", "digits49tiny"], costly=["digits49tiny"], seeds=[3, 4]
-    )
-    made = shares.memories(settings)
+    names, costly = ["digits70tiny", "digits49tiny"], ["digits49tiny"]
+    settings = topic.Settings(dataset=names, costly=costly, seeds=[3, 4])
+    made = topic.memories(settings)
     seeds = {(config.dataset, config.seed) for config in made}
     assert seeds == {("digits70tiny", 3), ("digits70tiny", 4), ("digits49tiny", 3)}
-    assert {config.method for config in shares.runs(settings)} == set(LOOKING)
+    assert {config.method for config in topic.runs(settings)} == LOOKING
+
+
+def test_methods_without_a_memory_are_refused():
+    with pytest.raises(ValueError, match="unknown method 'EWC'; known methods: CBRS"):
+        topic.memories(topic.Settings(method=["PRS", "EWC"]))
