@@ -16,7 +16,7 @@ from prslib.experiments.sweep import run_all
 from prslib.report import notebook
 from prslib.report.main_results import every_method
 from prslib.report.notebook import several
-from prslib.report.style import COLOURS, HUES, draw_marks, in_order, looks_of
+from prslib.report.style import COLOURS, HUES, in_order, looks_of, plot_variations
 from prslib.report.tables import labels_of
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
@@ -140,10 +140,10 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     looks["Stream"] |= {"marker": "_", "markersize": 14, "markeredgewidth": 2}
     classes = frame.groupby("group", sort=False)["classes"].first()
     shares = frame.rename(columns={"share": "value"})
-    draw_marks(shares, ax, "group", list(classes.index), "method", looks)
+    plot_variations(shares, ax, "group", "share of labels", looks=looks)
     equal, place = 100 * classes / classes.sum(), np.arange(len(classes))
     line = {"color": "0.4", "linestyle": "--", "label": "equal shares"}
     ax.hlines(equal, place - 0.45, place + 0.45, **line)
-    ax.set(ylabel="share of labels (%)", ylim=(0, None))
+    ax.set_ylim(0, None)
     ax.legend()
     return ax

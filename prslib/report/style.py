@@ -1,8 +1,9 @@
 """Set each method's colour, marker and order, and draw the plots that several notebooks share."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import cycle, product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +37,6 @@ LOOKS = {
 SPARE = (("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d"))
 COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
 MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
-STROKE, SD = "lowest to highest seed", "one standard deviation"
 OURS = "PRS"  # drawn over all others
 # of what is no method: metrics, settings, class groups; no method has them
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
@@ -64,31 +64,31 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
 def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
-    looks = {}
-    for name in in_order(methods):
-        look = {"color": COLOURS[name], "marker": MARKERS[name]}
-        looks[name] = look | {"zorder": 4 if name == OURS else 3}
-    return looks
+    return {
+        name: {
+            "color": COLOURS[name],
+            "marker": MARKERS[name],
+            "zorder": 4 if name == OURS else 3,
+        }
+        for name in in_order(methods)
+    }
 
 
 def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
-    """Return colour and marker of what is no method."""
-    if len(names) > len(colours):
-        raise ValueError(f"expected at most {len(colours)} settings, got {len(names)}")
-    looks = zip(names, colours, "osD^v", strict=False)
+    """Return colour and marker of what is no method; after five they come again."""
+    looks = zip(names, cycle(colours), cycle("osD^v"), strict=False)
     return {name: {"color": colour, "marker": marker} for name, colour, marker in looks}
 
 
 def write_above(ax: Axes, x: float, text: str) -> None:
     """Write above the axes, over a place on the horizontal one."""
-    where = {"ha": "center", "va": "bottom", "transform": ax.get_xaxis_transform()}
-    ax.text(x, 1.0, text, **where)
+    ax.text(x, 1, text, ha="center", va="bottom", transform=ax.get_xaxis_transform())
 
 
 def join_panels(figure: Figure, title: str) -> None:
     """Give a figure a title and one legend below, and one range to the axes of each unit."""
     figure.suptitle(title)
-    entries, units = {}, {}
+    entries, units = {}, defaultdict(list)
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():
@@ -98,63 +98,15 @@ def join_panels(figure: Figure, title: str) -> None:
         entries |= dict(zip(names, handles, strict=True))
         _, bracket, unit = ax.get_ylabel().rpartition("(")
         if bracket and (ax.get_yscale(), ax.get_aspect()) == ("linear", "auto"):
-            units.setdefault(unit, []).append(ax)
+            units[unit].append(ax)
     for panels in units.values():
         ends = np.array([ax.get_ylim() for ax in panels])
-        for ax in panels:
-            ax.set_ylim(ends.min(), ends.max())
+        plt.setp(panels, ylim=(ends.min(), ends.max()))
     if entries:
         width = LETTER * sum(len(name) + 6 for name in entries)
         rows = math.ceil(width / figure.get_figwidth())
-        columns = math.ceil(len(entries) / rows)
-        place = {"loc": "outside lower center", "ncols": columns}
+        place = {"loc": "outside lower center", "ncols": math.ceil(len(entries) / rows)}
         figure.legend(entries.values(), entries.keys(), **place)
-
-
-def draw_marks(
-    frame: pd.DataFrame,
-    ax: Axes,
-    x: str,
-    order: Sequence,
-    hue: str,
-    looks: dict[str, dict],
-) -> None:
-    """Draw means as marks, seeds as strokes from low to high, the paper's hollow."""
-    places = {name: place for place, name in enumerate(order)}
-    frame = without_far_numbers(frame).assign(place=frame[x].map(places))
-    step = min(SPREAD / len(looks), 0.15)
-    for number, (name, look) in enumerate(looks.items()):
-        cells = frame[frame[hue] == name].groupby("place")
-        values = cells["value"].agg(["mean", "min", "max"])
-        shift = step * _side(number, looks)
-        at, stroke = values.index + shift, {"color": look["color"], "linewidth": 2.2}
-        ax.vlines(at, values["min"], values["max"], **stroke)
-        ax.plot(at, values["mean"], linestyle="", label=name, **look)
-        if "published" in frame:
-            theirs = cells["published"].first().dropna()
-            at = theirs.index + shift + 0.25 * step  # not over ours
-            ax.plot(at, theirs, **look | HOLLOW | {"linestyle": ""})
-    if (frame.groupby(["place", hue])["value"].nunique() > 1).any():
-        ax.vlines([], [], [], "0.3", linewidth=2.2, label=STROKE)
-    for border in range(1, len(order)):
-        ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
-    ax.set_xticks(range(len(order)), order)
-    ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5))
-    draw_legend(frame, ax, "")
-
-
-def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
-    if "published" not in frame or "dataset" not in frame:
-        return frame
-    far = frame["dataset"].map(lambda name: DATASETS[name].relation == "stand-in")
-    beside = far & frame["value"].notna()  # the paper alone stays
-    return frame.assign(published=frame["published"].mask(beside))
-
-
-def _side(number: int, looks: dict) -> float:
-    """Return how many steps beside the middle one of several stands."""
-    return number - (len(looks) - 1) / 2
 
 
 def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
@@ -166,41 +118,73 @@ def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
     ax.legend(handles, names)
 
 
+def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the paper's numbers beside a stand-in, whose heights mean another thing."""
+    if not {"published", "dataset"} <= set(frame):
+        return frame
+    far = frame["dataset"].map(lambda name: DATASETS[name].relation == "stand-in")
+    beside = far & frame["value"].notna()  # the paper alone stays
+    return frame.assign(published=frame["published"].mask(beside))
+
+
 def values_of(frame: pd.DataFrame, column: str) -> list:
     """Return the values of a column, class groups in their order, others as they come."""
     values = list(frame[column].unique())
     return [group for group in GROUPS if group in values] or values
 
 
+def plot_variations(
+    frame: pd.DataFrame,
+    ax: Axes,
+    x: str,
+    metric: str,
+    hue: str = "method",
+    looks: dict[str, dict] | None = None,
+) -> Axes:
+    """Draw one metric of one data set by setting and method.
+
+    Means are marks, seeds strokes from low to high, the paper's numbers hollow.
+    """
+    looks = looks or (looks_of if hue == "method" else looks_like)(frame[hue].unique())
+    order = values_of(frame, x)
+    frame = without_far_numbers(frame).assign(place=frame[x].map(order.index))
+    step = min(SPREAD / len(looks), 0.15)
+    for number, (name, look) in enumerate(looks.items()):
+        cells = frame[frame[hue] == name].groupby("place")
+        values = cells["value"].agg(["mean", "min", "max"])
+        at = values.index + step * (number - (len(looks) - 1) / 2)
+        ax.vlines(at, values["min"], values["max"], look["color"], linewidth=2.2)
+        ax.plot(at, values["mean"], linestyle="", label=name, **look)
+        if "published" in frame:  # not over ours
+            theirs = look | HOLLOW | {"linestyle": ""}
+            ax.plot(at + 0.25 * step, cells["published"].first(), **theirs)
+    if (frame.groupby(["place", hue])["value"].nunique() > 1).any():
+        ax.vlines([], [], [], "0.3", linewidth=2.2, label="lowest to highest seed")
+    for border in range(1, len(order)):
+        ax.axvline(border - 0.5, color="0.88", linewidth=0.7, zorder=0)
+    ax.set_xticks(range(len(order)), order)
+    ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5), ylabel=f"{metric} (%)")
+    draw_legend(frame, ax, "")
+    return ax
+
+
 def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric of one data set by class group and method, as `draw_marks` does."""
+    """Draw one metric of one data set by class group and method."""
     return plot_variations(frame, ax, "group", metric)
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
     """Draw the distance between two methods by group and weights, later ones darker."""
-    groups = values_of(frame, "group")
     looks = looks_like(frame["weights"].unique(), GREYS)
-    ours = frame.drop(columns="published", errors="ignore")
-    draw_marks(ours, ax, "group", groups, "weights", looks)
-    if "published" in frame:  # one number for all weights
-        theirs = frame.groupby("group")["published"].first().reindex(groups).dropna()
-        at = np.array([groups.index(group) for group in theirs.index])
-        ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
-        ax.legend()
+    ours = frame.drop(columns="published")
+    plot_variations(ours, ax, "group", metric, "weights", looks)
+    # one number for all weights
+    theirs = frame.groupby("group")["published"].first()[values_of(frame, "group")]
+    at = np.arange(len(theirs))
+    ax.hlines(theirs, at - 0.35, at + 0.35, HUES[1], "dashed", label="paper")
+    ax.legend()
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_ylabel(f"difference in {metric} (points)")
-    return ax
-
-
-def plot_variations(
-    frame: pd.DataFrame, ax: Axes, x: str, metric: str, hue: str = "method"
-) -> Axes:
-    """Draw one metric of one data set by setting and method, as `draw_marks` does."""
-    hues = frame[hue].unique()
-    looks = looks_of(hues) if hue == "method" else looks_like(hues)
-    draw_marks(frame, ax, x, values_of(frame, x), hue, looks)
-    ax.set_ylabel(f"{metric} (%)")
     return ax
 
 
@@ -215,29 +199,28 @@ def draw_curves(
 ) -> None:
     """Draw means over `x` for each `hue`; a band, or a stroke with `dodge`, is one s.d."""
     forth, back = (np.log, np.exp) if log else (np.array, np.array)
-    spread = False
     for number, (name, look) in enumerate(looks.items()):
         rows = frame[frame[hue] == name]
         cells = rows.assign(value=forth(rows["value"])).groupby(x)["value"]
         mean, sd = cells.mean(), cells.std().fillna(0)
         if len(mean) == 1 and frame[x].nunique() > 1:  # of Multitask, over all tasks
-            level = {"color": look["color"], "linewidth": 1.2, "zorder": 1}
-            level["linestyle"] = look.get("linestyle", "--")
-            level["label"] = look.get("label", name)
+            level = {"linestyle": "--", "label": name} | look
+            level |= {"marker": "", "linewidth": 1.2, "zorder": 1}
             ax.axhline(float(back(mean.iloc[0])), **level)
             continue
         low, high = back(mean - sd), back(mean + sd)
-        at = mean.index + dodge * _side(number, looks)
+        at = mean.index + dodge * (number - (len(looks) - 1) / 2)
         ax.plot(at, back(mean), **{"label": name} | look)
         if dodge:
             ax.vlines(at, low, high, look["color"], linewidth=1.2, alpha=0.7)
         else:
             ax.fill_between(at, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        spread = spread or bool(sd.any())
-    if spread and dodge:
-        ax.vlines([], [], [], "0.3", linewidth=1.2, label=SD)
-    elif spread:
-        ax.fill_between([], [], [], color="0.3", alpha=0.3, linewidth=0, label=SD)
+    if (frame.groupby([hue, x])["value"].nunique() > 1).any():
+        about = {"color": "0.3", "label": "one standard deviation"}
+        if dodge:
+            ax.vlines([], [], [], linewidth=1.2, **about)
+        else:
+            ax.fill_between([], [], [], alpha=0.3, linewidth=0, **about)
 
 
 def plot_progression(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
@@ -260,18 +243,15 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     rows = values_of(frame, y)
     frame = frame.assign(place=frame[y].map(rows.index))
     clear = frame["clearly"] != ""
-    look = {"color": "0.35", "linewidth": 1.8}
-    ax.hlines(frame["place"], frame["low"], frame["high"], **look)
-    for name, cells, fill in (
-        ("clear", frame[clear], "0.1"),
-        ("not clear", frame[~clear], "white"),
-    ):
-        look = {"marker": "o", "color": "0.1", "markerfacecolor": fill, "linestyle": ""}
-        ax.plot(cells["difference"], cells["place"], label=name, **look)
+    ax.hlines(frame["place"], frame["low"], frame["high"], "0.35", linewidth=1.8)
+    mark = {"marker": "o", "color": "0.1", "linestyle": ""}
+    for name, cells in (("clear", frame[clear]), ("not clear", frame[~clear])):
+        ax.plot(cells["difference"], cells["place"], label=name, **mark)
+        mark["markerfacecolor"] = "white"
     if "published" in frame and frame["published"].notna().any():
-        look = {"marker": "|", "markersize": 11, "markeredgewidth": 1.6}
-        look |= {"color": HUES[1], "linestyle": ""}
-        ax.plot(frame["published"], frame["place"], label="paper", **look)
+        tick = {"marker": "|", "markersize": 11, "markeredgewidth": 1.6}
+        tick |= {"color": HUES[1], "linestyle": ""}
+        ax.plot(frame["published"], frame["place"], label="paper", **tick)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_yticks(range(len(rows)), rows)
     label = Y_LABELS.get(y, y)
@@ -301,8 +281,7 @@ def contrast_panels(
         ax.label_outer()
     if "dataset" not in (across, down):
         title = f"{', '.join(frame['dataset'].unique())}: {title}"
-    counts = sorted(frame["seeds"].unique())
-    unit = "seeds" if counts[-1] > 1 else "seed"
-    seeds = " or ".join(map(str, counts))
+    seeds = " or ".join(map(str, sorted(frame["seeds"].unique())))
+    unit = "seed" if seeds == "1" else "seeds"
     join_panels(figure, f"{title}, 95 % intervals over {seeds} {unit}")
     return figure
