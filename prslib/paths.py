@@ -4,25 +4,17 @@ A relative folder in the environment is one in `project_root`, wherever a proces
 started.
 """
 
-import ctypes
 import os
-import signal
-import sys
 import threading
 import time
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-try:
-    import fcntl
-except ImportError:  # Windows, which removes no file that is open
-    fcntl = None
+from prslib.checks import expected
 
 PACKAGE = Path(__file__).resolve().parent
-PART = ".part"  # ends the name of a file that is being written
 
 
 def project_root() -> Path:
@@ -36,26 +28,18 @@ def cache_dir() -> Path:
     root, named = project_root(), os.environ.get("PRSLIB_CACHE")
     if named or (root / "params").is_dir():
         return root / (named or "cache")
-    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    usual = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return Path(os.environ.get(variable) or usual) / "prslib"
+    usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(usual) / "prslib"
 
 
 def data_dir(files: str = "what `python -m prslib prepare --help` names") -> Path:
     """Return ``PRSLIB_DATA``, the folder of downloads; errors say that ``files`` belong there."""
     named = os.environ.get("PRSLIB_DATA")
-    if not named:
-        raise FileNotFoundError(
-            "expected the environment variable PRSLIB_DATA to name the folder of downloaded data "
-            f"sets, it is not set; set it (`make figures DATA=/path`) and put there {files}"
-        )
-    folder = project_root() / named
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"expected PRSLIB_DATA to name a folder, got {folder}, which is none; create it and "
-            f"put there {files}"
-        )
-    return folder
+    if not named or not (project_root() / named).is_dir():
+        what = "the environment variable PRSLIB_DATA to name the folder of downloads"
+        advice = f"set it (`make figures DATA=/path`) and put there {files}"
+        raise FileNotFoundError(expected(what, named, advice))
+    return project_root() / named
 
 
 def figures_dir(profile: str) -> Path:
@@ -90,37 +74,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_parts(path)
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with open(beside, "xb") as file:
-            with suppress(OSError):  # a system without such locks
-                if fcntl:
-                    fcntl.flock(file, fcntl.LOCK_EX)  # tells that its process is alive
+        with open(beside, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:
-            error.filename, error.filename2 = (
-                str(path),
-                None,
-            )  # its own file's name is random
-        raise
-
-
-def remove_parts(path: Path) -> None:
-    """Remove what writing a file left, or files of a pattern, where its process was killed."""
-    for leftover in path.parent.glob(f"{path.name}.*{PART}"):
-        with suppress(OSError):
-            with open(leftover, "rb") as file:
-                if fcntl:
-                    # else it is being written
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            leftover.unlink()
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def ending_with_us() -> dict:
@@ -129,12 +91,9 @@ def ending_with_us() -> dict:
 
 
 def _end_with(parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
     def watch() -> None:
-        while os.getppid() == parent:  # it can have ended before
+        while os.getppid() == parent:
             time.sleep(1)
-        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
