@@ -63,18 +63,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _import_plugins() -> None:
-    """Import the modules of PRSLIB_PLUGINS, which register samplers, data sets, ..."""
-    for name in os.environ.get("PRSLIB_PLUGINS", "").split(","):
-        if name := name.strip():
-            try:
-                import_module(name)
-            except (Exception, SystemExit) as error:
-                raise ImportError(
-                    "PRSLIB_PLUGINS: expected names of modules, with commas between, "
-                    f"got {name!r}, whose import raised {error!r}; correct it, put its "
-                    "folder on PYTHONPATH, or unset the variable"
-                ) from error
-
-
-_import_plugins()  # in every process that loads this
+# modules that register samplers, data sets, ... in every process that loads this
+for _name in os.environ.get("PRSLIB_PLUGINS", "").replace(",", " ").split():
+    import_module(_name)

@@ -27,9 +27,7 @@ def test_absolute_folders_are_as_named(tmp_path, monkeypatch):
     assert cache_dir() == data_dir() == tmp_path
     assert figures_dir("quick") == tmp_path / "quick"
     monkeypatch.setenv("PRSLIB_DATA", "no such folder")
-    with pytest.raises(
-        FileNotFoundError, match=r"to name a folder, got .*no such folder, which"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"PRSLIB_DATA .* got no such folder"):
         data_dir()
 
 
@@ -40,11 +38,4 @@ def test_an_installed_wheel_has_its_cache_in_the_users(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "prslib")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    for platform, folder in (
-        ("linux", ".cache"),
-        ("darwin", "Library/Caches"),
-        ("win32", "local"),
-    ):
-        monkeypatch.setattr("sys.platform", platform)
-        assert cache_dir() == tmp_path / folder / "prslib"
+    assert cache_dir() == tmp_path / ".cache" / "prslib"

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -55,26 +55,28 @@ def steps_of(config: RunConfig) -> int:
 
 
 def plan(
-    names: Sequence[str],
-    runs_of: Callable[[str], tuple[list[RunConfig], str]],
+    wanted: Sequence[tuple[str, list[RunConfig], str]],
+    blanks: Sequence[str],
     store: Store,
 ) -> str:
-    """Lay out the missing runs of notebooks, their steps and hours, as text."""
+    """Lay out the missing runs of notebooks, their steps and hours, as text.
+
+    Each notebook comes with its runs and their device; ``blanks`` are the data sets
+    that are not here, all of whose runs are missing.
+    """
     rows, seconds = [], {}
-    with blanks_for_missing() as blanks:
-        for name in names:
-            configs, device = runs_of(name)
-            by_hash = {config.hash: config for config in configs}
-            for config in tqdm(by_hash.values(), name, unit="run"):
-                row = {"notebook": name, "hash": config.hash, "runs": 1, "missing": 0}
-                row |= {"training": config.training, "steps": 0, "hours": 0.0}
-                if config.dataset in blanks or not store.path(config).exists():
-                    kind = kind_of(config), device
-                    if kind not in seconds:
-                        seconds[kind] = measure_step(config, device)
-                    row |= {"missing": 1, "steps": steps_of(config)}
-                    row["hours"] = row["steps"] * seconds[kind] / 3600
-                rows.append(row)
+    for name, configs, device in wanted:
+        by_hash = {config.hash: config for config in configs}
+        for config in tqdm(by_hash.values(), name, unit="run"):
+            row = {"notebook": name, "hash": config.hash, "training": config.training}
+            row |= {"runs": 1, "missing": 0, "steps": 0, "hours": 0.0}
+            if config.dataset in blanks or not store.path(config).exists():
+                kind = kind_of(config), device
+                if kind not in seconds:
+                    seconds[kind] = measure_step(config, device)
+                row |= {"missing": 1, "steps": steps_of(config)}
+                row["hours"] = row["steps"] * seconds[kind] / 3600
+            rows.append(row)
     runs = pd.DataFrame(rows)
     total = runs.drop_duplicates("hash").assign(notebook="all, each run once")
     # runs that train alike are trained as one, the longest of them

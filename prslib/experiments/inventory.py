@@ -28,7 +28,7 @@ def list_runs(store: Store) -> pd.DataFrame:
         with suppress(FileNotFoundError):  # another process has just removed it
             stats = [path.stat() for path in paths.values()]
             size = sum(stat.st_size for stat in stats) / 1e6
-            changed = pd.Timestamp(max(stat.st_mtime for stat in stats), unit="s")
+            changed = pd.Timestamp.fromtimestamp(max(stat.st_mtime for stat in stats))
             rows.append((name, _state(paths), size, changed.round("s"), _what(paths)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
