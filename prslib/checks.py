@@ -72,7 +72,7 @@ def finite(name: str, value: object) -> float:
         raise TypeError(f"{name} must be a number, got {value!r}")
     if not -math.inf < value < math.inf:
         raise ValueError(f"{name} must be finite, got {value}")
-    return float(value)
+    return float(value) + 0.0  # -0.0 is 0.0
 
 
 def power(name: str, value: object) -> float:

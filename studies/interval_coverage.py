@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-import torch
 from joblib import Parallel, delayed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +25,7 @@ from prslib import RunConfig, load_dataset
 from prslib.metrics import evaluate
 from prslib.resamples import class_draws, image_weights, resampled
 from prslib.training import run as training
+from prslib.training.device import Inputs
 
 DATASET, SEEDS, RHO = "cocoseq-mini", (0, 1, 2), -0.03
 SETS, IMAGES, DRAWS = 60, 323, 100  # IMAGES: as many as the balanced test set has
@@ -49,7 +49,7 @@ def probabilities_of(method: str, seed: int) -> np.ndarray:
     scored, kept = training.score_tasks, []
 
     def noted(learner, *arguments):  # a run returns scores, not probabilities
-        kept.append(learner.probabilities(torch.from_numpy(inputs)))
+        kept.append(learner.probabilities(Inputs(inputs)))
         return scored(learner, *arguments)
 
     power = {"rho": RHO} if method == "PRS" else {}

@@ -22,6 +22,7 @@ from prslib.datasets.scenes import draw_scenes
 from prslib.models.networks import make_model
 from prslib.models.weights import EMBEDDED, NONE
 from prslib.training import round_alike
+from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 
 IMAGES, EPOCHS, BATCH_SIZE = 20_000, 4, 20
@@ -46,7 +47,7 @@ def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
     )
     orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
     batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
-    pixels, targets = torch.from_numpy(scenes), torch.from_numpy(labels).float()
+    pixels, targets = Inputs(scenes), Inputs(labels.astype(np.float32))
     steps = tqdm(batches, desc=name, unit="step")
     Learner(network, **TRAINING).fit(pixels, targets, steps)
     return network.state_dict()

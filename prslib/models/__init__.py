@@ -1,10 +1,10 @@
 """List the networks by name; torch and a network's own module load when it is made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Any
 
+from prslib.checks import expected
 from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 
 
@@ -31,10 +31,9 @@ class Architecture:
     @property
     def factory(self) -> Callable:
         """The function of image shape, classes and weights that makes the network."""
-        made_by = self.made_by
-        return (
-            made_by if callable(made_by) else resolve_name(f"prslib.models.{made_by}")
-        )
+        if callable(self.made_by):
+            return self.made_by
+        return resolve_name(f"prslib.models.{self.made_by}")
 
     def begins_with(self, proposed: str | None) -> str:
         """Return the weights that a data set proposes, or else the network's own."""
@@ -44,71 +43,60 @@ class Architecture:
         """Return how many stages begin learned: none, or all but the head."""
         return 0 if weights == NONE else self.stages - 1
 
-    def check(self, name: str, loss: str, weights: str) -> None:
-        """Refuse losses that the network is not made for, and weights it has not."""
+    def check(self, name: str, loss: str, weights: str, frozen: int) -> None:
+        """Refuse a loss, weights and frozen stages that the network is not made for."""
         check_weights(name, weights, self.published_weights)
         if self.objective_for not in (None, loss):
-            raise ValueError(
-                f"model {name}: its objective is made for data sets trained with "
-                f"{self.objective_for}, got one with {loss}; choose a plain network"
-            )
-
-    def check_gradients(self, name: str, asking: str) -> None:
-        """Refuse single samples' gradients where the objective ties samples."""
-        if self.objective_for is not None:
-            raise ValueError(
-                f"model {name}: {asking} needs the gradient of every single sample, "
-                "which is known for networks without an objective of their own; leave "
-                "it out or choose a plain network"
-            )
-
-    def check_frozen(self, name: str, frozen: int) -> None:
-        """Refuse to freeze all of the network."""
-        if frozen >= self.stages:
-            raise ValueError(
-                f"frozen_stages must be at most {self.stages - 1} for model {name}, "
-                f"which has {self.stages} stages, got {frozen}; the last stage must "
-                "learn"
-            )
+            what = f"a data set trained with {self.objective_for} for model {name}"
+            raise ValueError(expected(what, loss, "choose a plain network"))
+        if frozen >= self.stages:  # the last one must learn
+            what = f"frozen_stages up to {self.stages - 1} for model {name}"
+            raise ValueError(expected(what, frozen))
 
 
-_IMAGENET: dict[str, Any] = {"default_weights": "IMAGENET1K_V1", "vector_stages": 3}
-_RESNET101: dict[str, Any] = {
-    "published_weights": ("IMAGENET1K_V1", "IMAGENET1K_V2"),
-    **_IMAGENET,
-}
-_SMALL: dict[str, Any] = {"gpu_share": 1 / 8}
-_CONVNET: dict[str, Any] = {"published_weights": (*IN_TURN, *EMBEDDED), **_SMALL}
-_MULTILABEL: dict[str, Any] = {"objective_for": "multilabel_soft_margin"}
-_RESNET: dict[str, Any] = {"stands_for": "ResNet101"}
-_CONSISTENCY: dict[str, Any] = {"stands_for": "Attention Consistency"}
-_RECURRENT: dict[str, Any] = {"stands_for": "RNN-Attention"}
+_CONVNET = Architecture(
+    "networks:ConvNet",
+    stages=4,
+    published_weights=(*IN_TURN, *EMBEDDED),
+    stands_for="ResNet101",
+    gpu_share=1 / 8,
+)
+_RESNET101 = Architecture(
+    "networks:resnet101",
+    stages=7,
+    vector_stages=3,
+    published_weights=("IMAGENET1K_V1", "IMAGENET1K_V2"),
+    default_weights="IMAGENET1K_V1",
+    stands_for="ResNet101",
+)
+_OWN = {"objective_for": "multilabel_soft_margin"}
+_CONSISTENCY = {"stands_for": "Attention Consistency", **_OWN}
+_RECURRENT = {"stands_for": "RNN-Attention", **_OWN}
 
 MODELS: dict[str, Architecture] = {
-    "convnet": Architecture("networks:ConvNet", 4, **_CONVNET, **_RESNET),
-    "convnet_attention_consistency": Architecture(
-        "attention:convnet_consistency", 4, **_CONVNET, **_MULTILABEL, **_CONSISTENCY
+    "convnet": _CONVNET,
+    "convnet_attention_consistency": replace(
+        _CONVNET, made_by="attention:convnet_consistency", **_CONSISTENCY
     ),
-    "convnet_rnn_attention": Architecture(
-        "attention:convnet_recurrent", 4, **_CONVNET, **_MULTILABEL, **_RECURRENT
+    "convnet_rnn_attention": replace(
+        _CONVNET, made_by="attention:convnet_recurrent", **_RECURRENT
     ),
     "head": Architecture(
-        "networks:head", 2, vector_stages=0, on_features=True, **_SMALL
+        "networks:head", 2, vector_stages=0, on_features=True, gpu_share=1 / 8
     ),
-    "mlp": Architecture("networks:MLP", 3, **_SMALL),
+    "mlp": Architecture("networks:MLP", 3, gpu_share=1 / 8),
     "resnet18": Architecture("networks:ResNet18", 6),
-    "resnet18_imagenet": Architecture(
-        "networks:resnet18", 7, published_weights=("IMAGENET1K_V1",), **_IMAGENET
+    "resnet18_imagenet": replace(
+        _RESNET101,
+        made_by="networks:resnet18",
+        published_weights=("IMAGENET1K_V1",),
+        stands_for=None,
     ),
-    "resnet101": Architecture("networks:resnet101", 7, **_RESNET101, **_RESNET),
-    "resnet101_attention_consistency": Architecture(
-        "attention:resnet101_consistency",
-        6,
-        **_RESNET101,
-        **_MULTILABEL,
-        **_CONSISTENCY,
+    "resnet101": _RESNET101,
+    "resnet101_attention_consistency": replace(
+        _RESNET101, made_by="attention:resnet101_consistency", stages=6, **_CONSISTENCY
     ),
-    "resnet101_rnn_attention": Architecture(
-        "attention:resnet101_recurrent", 6, **_RESNET101, **_MULTILABEL, **_RECURRENT
+    "resnet101_rnn_attention": replace(
+        _RESNET101, made_by="attention:resnet101_recurrent", stages=6, **_RECURRENT
     ),
 }

@@ -8,14 +8,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from prslib.checks import naming_extra, one_of
+from prslib.checks import expected, naming_extra, one_of
 from prslib.models import MODELS
 from prslib.models.weights import NONE, check_weights, load_weights, of_seed
 
-IMAGENET_MEAN, IMAGENET_STD = (
-    (0.485, 0.456, 0.406),
-    (0.229, 0.224, 0.225),
-)  # of images in [0, 1]
+IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of images in [0, 1]
+IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 class Staged(nn.Module):
@@ -152,10 +150,8 @@ def resnet_backbone(
 ) -> Backbone:
     """Return stem and blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
-        raise ValueError(
-            f"{name}: expected images with 3 channels, as ImageNet has, got "
-            f"{image_shape[2]}; choose another model for this data set"
-        )
+        what = f"images with 3 channels for {name}"
+        raise ValueError(expected(what, image_shape[2], "choose another model"))
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
     network = get_model(name, weights=None)

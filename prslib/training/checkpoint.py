@@ -5,32 +5,16 @@ import io
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
-from prslib.paths import PACKAGE, replacing
+from prslib.paths import replacing
 from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.replay import Replay
-
-# The files that training imports: an edit elsewhere keeps the checkpoints.
-TRAINING = (
-    *(
-        "__init__.py",
-        "checks.py",
-        "memory.py",
-        "metrics.py",
-        "paths.py",
-        "resamples.py",
-    ),
-    *(f"{room}/**/*.py" for room in ("datasets", "models", "samplers", "training")),
-)
 
 DIGEST_SIZE = hashlib.sha256().digest_size  # a file begins with that of its other bytes
 
@@ -43,123 +27,69 @@ class Progress:
         self.replay = replay  # None for a method without a memory
         self.step = 0  # training steps so far
         self.scores: list[dict[str, pd.DataFrame]] = []  # by segment and test set
-        self.variances: list[dict] = []  # of the gradient over the memory
+        self.variances: dict[int, dict] = {}  # of the gradient over the memory, by step
 
     def state_dict(self) -> dict:
-        """Return all of it in dicts and lists of tensors, numbers and text."""
-        replay = self.replay.state_dict() if self.replay else None
+        """Return all of it."""
         return {
             "learner": self.learner.state_dict(),
-            "replay": converted(replay, np.ndarray, torch.from_numpy),
-            "step": self.step,
-            "scores": [
-                {name: frame.to_dict("list") for name, frame in frames.items()}
-                for frames in self.scores
-            ],
-            "variances": self.variances,
+            "replay": self.replay.state_dict() if self.replay else None,
+            "rest": (self.step, self.scores, self.variances),
         }
 
     def load_state_dict(self, state: dict) -> None:
         """Go on where `state_dict` was called."""
         self.learner.load_state_dict(state["learner"])
         if self.replay:
-            replay = converted(state["replay"], torch.Tensor, torch.Tensor.numpy)
-            self.replay.load_state_dict(replay)
-        self.step = state["step"]
-        self.scores = [
-            {name: pd.DataFrame(columns) for name, columns in frames.items()}
-            for frames in state["scores"]
-        ]
-        self.variances = state["variances"]
-
-
-def converted(state: Any, kind: type, convert: Callable) -> Any:
-    """Return a state with every value of a kind converted, in dicts of any depth."""
-    if isinstance(state, dict):
-        return {name: converted(value, kind, convert) for name, value in state.items()}
-    return convert(state) if isinstance(state, kind) else state
+            self.replay.load_state_dict(state["replay"])
+        self.step, self.scores, self.variances = state["rest"]
 
 
 class Checkpoint:
-    """A file with a run's progress; reading it executes nothing."""
+    """A file with the progress of runs of one training, or None."""
 
     def __init__(
         self,
         path: str | PathLike | None,
-        configs: Sequence[RunConfig],  # of one training
+        configs: Sequence[RunConfig],
         save_every: float,
     ):
-        if not save_every > 0:
-            raise ValueError(
-                f"save_every must be above 0 seconds, got {save_every!r}; choose for "
-                "example 300"
-            )
         self.path = None if path is None else Path(path)
-        self.runs = sorted({config.hash for config in configs})
+        self.runs = {config.hash for config in configs}
         self.save_every = save_every
-        self.code = path and code_version()  # now: the files may change meanwhile
         self.due = time.monotonic() + save_every
 
-    def resume(self, start: Callable[[], Progress], ends: np.ndarray) -> Progress:
-        """Return the progress in the file, or that of a run that starts.
-
-        Segments of the stream end after the steps ``ends``.
-        """
+    def resume(self, start: Callable[[], Progress]) -> Progress:
+        """Return the progress in the file, or that of a run that starts."""
+        progress = start()
         if self.path is None or not self.path.exists():
-            return start()
+            return progress
         try:
-            return self._load(start(), ends)
-        except Exception as error:  # of any kind: the file may hold anything
-            why = f"{type(error).__name__}: {error}".splitlines()[0]
-            warnings.warn(
-                f"cannot resume from the checkpoint {self.path}: {why}; "
-                "the run starts again",
-                stacklevel=4,
-            )
+            progress.load_state_dict(self._read())
+        except Exception as error:  # of any kind: another version's state, for example
+            text = f"cannot resume from the checkpoint {self.path}: {error!r}"
+            warnings.warn(f"{text}; the run starts again", stacklevel=4)
             return start()
-
-    def _load(self, progress: Progress, ends: np.ndarray) -> Progress:
-        stored = self.path.read_bytes()
-        digest, saved = stored[:DIGEST_SIZE], stored[DIGEST_SIZE:]
-        if hashlib.sha256(saved).digest() != digest:
-            raise ValueError("it is not as it was written")
-        content = torch.load(io.BytesIO(saved), map_location="cpu", weights_only=True)
-        if not set(self.runs) <= set(content["runs"]):
-            raise ValueError("other runs wrote it")
-        if content["code"] != self.code:
-            raise ValueError("other code wrote it")
-        progress.load_state_dict(content["progress"])
-        ended = np.searchsorted(ends, progress.step, side="right")  # segments
-        if progress.step < 0 or len(progress.scores) not in (ended - 1, ended):
-            raise ValueError(f"no run has {len(progress.scores)} scores at this step")
         return progress
 
+    def _read(self) -> dict:
+        stored = self.path.read_bytes()
+        digest, content = stored[:DIGEST_SIZE], stored[DIGEST_SIZE:]
+        if hashlib.sha256(content).digest() != digest:
+            raise ValueError("it is not as it was written")
+        saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
+        if not self.runs <= saved["runs"]:
+            raise ValueError("other runs wrote it")
+        return saved["progress"]
+
     def save_if_due(self, progress: Progress) -> None:
-        """Write the file if its time has come; only warn if it cannot be written."""
+        """Write the file if its time has come."""
         if self.path is None or time.monotonic() < self.due:
             return
-        content = {"runs": self.runs, "code": self.code}
-        buffer = io.BytesIO()
-        torch.save(content | {"progress": progress.state_dict()}, buffer)
-        saved = buffer.getbuffer()
-        try:
-            with replacing(self.path) as file:
-                file.write(hashlib.sha256(saved).digest())
-                file.write(saved)
-        except OSError as error:
-            warnings.warn(
-                f"the checkpoint {self.path} cannot be written ({error}); the run goes "
-                "on, and begins at the last one that could be if it is interrupted",
-                stacklevel=2,
-            )
+        content = io.BytesIO()
+        saved = {"runs": self.runs, "progress": progress.state_dict()}
+        torch.save(saved, content)
+        with replacing(self.path) as file:
+            file.write(hashlib.sha256(content.getbuffer()).digest())
+            file.write(content.getbuffer())
         self.due = time.monotonic() + self.save_every
-
-
-@lru_cache
-def code_version(package: Path = PACKAGE) -> str:
-    """Return twelve hexadecimal digits over the code that trains, with its packages."""
-    versions = f"numpy {np.__version__}, torch {torch.__version__}"
-    digest = hashlib.sha256(versions.encode())
-    for file in sorted(file for name in TRAINING for file in package.glob(name)):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import partial
-from inspect import Parameter
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,12 @@ from prslib.datasets import (
     fingerprint,
     validate_schedule,
 )
-from prslib.datasets.base import task_name, tasks_together
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
-from prslib.samplers import Sampler, make_sampler
-from prslib.training.methods import METHODS, SAMPLER_FIELDS
+from prslib.samplers import SAMPLERS, Sampler, make_sampler
+from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
-TEST_SETS = ("balanced", "imbalanced", "full")
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
 # A hash leaves fields out at these values: runs kept theirs when the fields were added.
@@ -36,17 +34,21 @@ UNHASHED_DEFAULTS = {
 }
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points")
 
-COUNT, SIZE = partial(whole, least=0), partial(whole, least=1)
-NUMBERS = {  # each check refuses a wrong value and returns Python's int or float
-    "seed": COUNT,
-    "epochs": SIZE,
-    "frozen_stages": COUNT,
-    "pretrained_stages": COUNT,
-    "features_per_class": COUNT,
-    "variance_points": COUNT,
-    "memory_size": SIZE,
-    "batch_size": SIZE,
-    "replay_batch_size": SIZE,
+CHECKS = {  # each refuses a wrong value, and returns Python's text, int or float
+    "dataset": partial(one_of, names=DATASETS),
+    "method": partial(one_of, names=METHODS),
+    "variant": partial(one_of, names=VARIANTS),
+    "precision": partial(one_of, names=PRECISIONS),
+    "model": partial(one_of, names=MODELS),
+    "seed": partial(whole, least=0),
+    "epochs": partial(whole, least=1),
+    "frozen_stages": partial(whole, least=0),
+    "pretrained_stages": partial(whole, least=0),
+    "features_per_class": partial(whole, least=0),
+    "variance_points": partial(whole, least=0),
+    "memory_size": partial(whole, least=1),
+    "batch_size": partial(whole, least=1),
+    "replay_batch_size": partial(whole, least=1),
     "rho": power,
     "ewc_lambda": finite,
     "learning_rate": finite,
@@ -78,9 +80,9 @@ class RunConfig:
     epochs : int
         Epochs of Multitask; the appendix also has 10.
     ewc_lambda : float or None
-        Strength of EWC's penalty, 0 or above.
+        Strength of EWC's penalty.
     test_set : str or None
-        "balanced", "imbalanced" or "full": which of the data set's test sets.
+        Which of the data set's test sets: "balanced", "imbalanced" or "full".
     model : str or None
         A key of `MODELS`.
     weights : str or None
@@ -154,88 +156,59 @@ class RunConfig:
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
-        names = {
-            "dataset": DATASETS,
-            "method": METHODS,
-            "variant": VARIANTS,
-            "precision": PRECISIONS,
-            "test_set": TEST_SETS,
-            "model": MODELS,
-        }
-        for field, values in names.items():
-            if not self._left_to_recipe(field):
-                one_of(field, getattr(self, field), values)
-        for field, check in NUMBERS.items():  # 1, 1.0 and numpy's are one configuration
-            if not self._left_to_recipe(field):
-                self._set(field, check(field, getattr(self, field)) + 0)  # no -0.0
-        if self.ewc_lambda is not None and self.ewc_lambda < 0:
-            raise ValueError(expected("ewc_lambda of 0 or above", self.ewc_lambda))
-        if self.learning_rate is not None and self.learning_rate <= 0:
-            raise ValueError(expected("learning_rate above 0", self.learning_rate))
+        for field, check in CHECKS.items():  # 1, 1.0 and numpy's are one configuration
+            value = getattr(self, field)
+            if value is not None or getattr(RunConfig, field) is not None:
+                self._set(field, check(field, value))
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
             self._set("schedule", validate_schedule(self.schedule, tasks))
         self._set("options", self._checked_options())
         self._check_model()
 
-    def _left_to_recipe(self, field: str) -> bool:
-        is_none = getattr(self, field) is None
-        return is_none and getattr(RunConfig, field) is None  # the field's default
-
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)  # the way of frozen dataclasses
 
     def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
         """Return the sampler's options as sorted pairs; None for none."""
+        options, method = dict(self.options or ()), METHODS[self.method]
+        if method.sampler is None:
+            if options:
+                raise TypeError(expected(f"no options of {self.method}", options))
+            return None
+        takes = signature(SAMPLERS[method.sampler])
+        fields = {name: getattr(self, name) for name in method.options}
         try:
-            options = dict(self.options or ())
-        except (TypeError, ValueError):
-            what = "options as a dict of the sampler's options"
-            advice = "give for example {'alpha': 2.0}"
-            raise TypeError(expected(what, repr(self.options), advice)) from None
-        defaults = METHODS[self.method].defaults
-        needed = [name for name, value in defaults.items() if value is Parameter.empty]
-        for name in {*options, *needed}:
-            if name not in options or name not in defaults:
-                what = f"options of {self.method} among {', '.join(defaults) or 'none'}"
-                advice = f"needed: {', '.join(needed) or 'none'}; "
-                advice += f"{' and '.join(SAMPLER_FIELDS)} are fields"
-                raise TypeError(expected(what, ", ".join(options) or "none", advice))
+            takes.bind(0, 0, 0, **fields, **options)  # size, classes, seed
+        except TypeError as error:
+            raise TypeError(f"options of {self.method}: {error}") from None
         for name, value in options.items():
             if isinstance(value, np.generic):
-                value = options[name] = value.item()
-            if float in (type(value), type(defaults[name])):
-                value = options[name] = finite(name, value)
+                value = value.item()
+            if float in (type(value), type(takes.parameters[name].default)):
+                value = finite(name, value)
             if not isinstance(value, bool | int | float | str | None):
-                what = f"option {name} as a number, text, True, False or None"
-                raise TypeError(expected(what, repr(value)))
+                raise TypeError(expected(f"option {name} as number or text", value))
+            options[name] = value
         return tuple(sorted(options.items())) or None
 
     def _check_model(self) -> None:
-        if self.weights is not None and not isinstance(self.weights, str):
-            raise TypeError(expected("weights as text or None", repr(self.weights)))
-        settings, method = self.resolved, METHODS[self.method]
-        name = settings["model"]
-        model = MODELS[name]
-        kinds = ("images", "features of images")
-        takes = MODELS[DATASETS[self.dataset].recipe.model].on_features
-        if model.on_features != takes:
-            fitting = [key for key, row in MODELS.items() if row.on_features == takes]
-            what = f"a model of {kinds[takes]} for {self.dataset}"
-            advice = f"choose one of {', '.join(fitting)}"
-            raise ValueError(expected(what, name, advice))
-        model.check(name, settings["loss"], settings["weights"])
-        first_weights = file_of(of_seed(settings["weights"], self.seed))
-        tests_on_them = DATASETS[self.dataset].tests_on_pretrained
-        if tests_on_them and first_weights in EMBEDDED.values():
+        settings, dataset = self.resolved, DATASETS[self.dataset]
+        name, weights = settings["model"], settings["weights"]
+        model, usual = MODELS[name], dataset.recipe.model
+        if model.on_features != MODELS[usual].on_features:  # else of images
+            what = f"a model for the inputs of {self.dataset}, such as {usual}"
+            raise ValueError(expected(what, name))
+        frozen = max(self.frozen_stages, self.pretrained_stages or 0)
+        model.check(name, settings["loss"], weights, frozen)
+        first_weights = file_of(of_seed(weights, self.seed))
+        if dataset.tests_on_pretrained and first_weights in EMBEDDED.values():
             what = f"weights that have not learned from test images of {self.dataset}"
-            advice = f"choose {NONE!r} or another data set"
-            raise ValueError(expected(what, settings["weights"], advice))
-        if method.looks_at_gradients:
-            model.check_gradients(name, self.method)
-        elif self.variance_points:
-            model.check_gradients(name, "variance_points")
-        model.check_frozen(name, max(self.frozen_stages, self.pretrained_stages or 0))
+            raise ValueError(expected(what, weights, f"choose {NONE!r}"))
+        by_sample = METHODS[self.method].looks_at_gradients or self.variance_points
+        if by_sample and model.objective_for:  # which ties the samples of a batch
+            what = f"a plain network for the samples' gradients of {self.method}"
+            raise ValueError(expected(what, name, "leave out variance_points, too"))
 
     @property
     def resolved(self) -> dict:
@@ -289,31 +262,6 @@ class RunConfig:
         options |= dict(self.options or ())
         size, classes = settings["memory_size"], dataset.num_classes
         return make_sampler(method.sampler, size, classes, seed, **options)
-
-    def check(self, dataset: SequentialDataset) -> None:
-        """Raise ValueError where the configuration does not fit the data set."""
-        settings, tasks = self.resolved, dataset.train.task
-        size = self.identity.get("memory_size", 0)
-        if size > len(tasks):
-            what = f"memory_size up to the {len(tasks)} images of {self.dataset}"
-            raise ValueError(expected(what, size))
-        if settings["test_set"] not in dataset.tests:
-            what = f"test_set of {self.dataset} among {', '.join(dataset.tests)}"
-            raise ValueError(expected(what, settings["test_set"]))
-        validate_schedule(settings["schedule"], dataset.num_tasks)
-        if self.options:  # the sampler refuses values that are out of range
-            self.sampler_for(dataset, np.random.SeedSequence(0))
-        groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
-        if METHODS[self.method].offline:
-            groups = [settings["schedule"]]
-        images, group = min(
-            (int(np.isin(tasks, group).sum()), group) for group in groups
-        )
-        if settings["batch_size"] > images:  # training leaves out incomplete batches
-            what = f"batch_size up to the {images} images of task {task_name(group)}"
-            raise ValueError(
-                expected(f"{what} in {self.dataset}", settings["batch_size"])
-            )
 
 
 def _digest(identity: dict) -> str:

@@ -1,15 +1,15 @@
 """Prepare a device for training: its arithmetic, and where a network's inputs lie."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor
 
-INPUTS_SHARE = (
-    0.5  # of a GPU's free memory that inputs may take; training needs the rest
-)
+from prslib.checks import one_of
+
+INPUTS_SHARE = 0.5  # of a GPU's free memory for inputs; training needs the rest
 
 
 class Precision:
@@ -28,8 +28,8 @@ class Precision:
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Set how the process multiplies float32 on a GPU, and set it back."""
-        backends = torch.backends.cuda.matmul, torch.backends.cudnn.conv
-        backends = (*backends, torch.backends.cudnn.rnn)
+        cudnn = torch.backends.cudnn
+        backends = torch.backends.cuda.matmul, cudnn.conv, cudnn.rnn
         before = [backend.fp32_precision for backend in backends]
         try:
             for backend in backends:
@@ -46,17 +46,8 @@ class Precision:
 
 def check_device(device: torch.device | str) -> None:
     """Refuse a device that is not here: "cpu", "cuda", "cuda:1" for the second GPU."""
-    try:
-        name = str(torch.device(device))
-    except (RuntimeError, TypeError):
-        name = ""
-    gpus = torch.cuda.device_count()
-    devices = ["cpu", *["cuda"][:gpus], *(f"cuda:{i}" for i in range(gpus))]
-    if name not in devices:
-        raise ValueError(
-            f"unknown device {str(device)!r}; devices of this machine: "
-            f"{', '.join(devices)}"
-        )
+    gpus = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    one_of("device", str(device), ["cpu", *(["cuda"] if gpus else []), *gpus])
 
 
 class Inputs:
@@ -68,10 +59,11 @@ class Inputs:
     def __init__(self, inputs: np.ndarray | Tensor, device: torch.device | str = "cpu"):
         self.device = torch.device(device)
         self.tensor = torch.as_tensor(inputs)
-        with suppress(torch.cuda.OutOfMemoryError):  # another run took the space
-            if fits(self.tensor.nbytes, self.device):
-                self.tensor = self.tensor.to(self.device)
         self.shape = self.tensor.shape
+        if self.device.type == "cuda":
+            free, _ = torch.cuda.mem_get_info(self.device)
+            if self.tensor.nbytes <= INPUTS_SHARE * free:
+                self.tensor = self.tensor.to(self.device)
 
     def __len__(self) -> int:
         """Return the number of inputs."""
@@ -88,11 +80,3 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
-
-
-def fits(size: int, device: torch.device) -> bool:
-    """Return whether this many bytes fit on a device beside what training takes."""
-    if device.type != "cuda":
-        return True
-    free, _ = torch.cuda.mem_get_info(device)
-    return size <= INPUTS_SHARE * free

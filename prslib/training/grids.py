@@ -8,6 +8,7 @@ from typing import Any
 from prslib.checks import expected
 from prslib.datasets import load_dataset
 from prslib.training.config import RunConfig
+from prslib.training.replay import check
 
 
 def configs(**fields: Any) -> list[RunConfig]:
@@ -26,20 +27,17 @@ def configs(**fields: Any) -> list[RunConfig]:
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As in `RunConfig`; ValueError also if a field is unknown.
+        As in `RunConfig`.
 
     Examples
     --------
     >>> [(c.method, c.seed) for c in configs(method=["CRS", "PRS"], seed=range(2))]
     [('CRS', 0), ('CRS', 1), ('PRS', 0), ('PRS', 1)]
     """
-    names = list(RunConfig.__dataclass_fields__)
-    if unknown := sorted(set(fields) - set(names)):
-        what = f"fields of RunConfig ({', '.join(names)})"
-        raise ValueError(expected(what, ", ".join(unknown)))
     values = [v if isinstance(v, list | range) else [v] for v in fields.values()]
-    rows = [dict(zip(fields, row, strict=True)) for row in product(*values)]
-    made = [RunConfig(**row) for row in rows]
+    made = [
+        RunConfig(**dict(zip(fields, row, strict=True))) for row in product(*values)
+    ]
     check_all(made)
     first = {}
     for config in made:
@@ -51,7 +49,7 @@ def check_all(configs: Iterable[RunConfig]) -> None:
     """Raise ValueError where a configuration does not fit its data set."""
     load = lru_cache(partial(load_dataset, images=False))
     for config in configs:
-        config.check(load(config.dataset))
+        check(config, load(config.dataset))
 
 
 def configs_of(
@@ -98,8 +96,7 @@ def configs_of(
         return [config for name in datasets for config in each(dataset=name)]
     slow = [name for name in methods if name in costly or datasets in costly]
     if slow and not costly_seeds:
-        what = f"costly_seeds of {', '.join(slow)}"
-        raise ValueError(expected(what, "none"))
+        raise ValueError(expected(f"costly_seeds of {', '.join(slow)}", "none"))
     usual = [name for name in methods if name not in slow]
     made = configs(**fields, method=slow, seed=list(costly_seeds))
     return made + configs(**fields, method=usual, seed=list(seeds))
@@ -128,10 +125,6 @@ def paired(**fields: Sequence) -> list[dict]:
     >>> paired(dataset=["cocoseq", "nuswideseq"], rho=[-0.03, 0.02])[1]
     {'dataset': 'nuswideseq', 'rho': 0.02}
     """
-    lengths = {name: len(values) for name, values in fields.items()}
-    if len(set(lengths.values())) > 1:
-        got = ", ".join(f"{count} of {name}" for name, count in lengths.items())
-        raise ValueError(expected("one value of each for every data set", got))
     rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 

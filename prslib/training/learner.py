@@ -107,13 +107,9 @@ class Learner:
         return self.loss(logits.float(), targets)
 
     def fit(
-        self,
-        inputs: Inputs | Tensor,
-        labels: Inputs | Tensor,
-        batches: Iterable[np.ndarray],
+        self, inputs: Inputs, labels: Inputs, batches: Iterable[np.ndarray]
     ) -> None:
         """Take a step on every batch of rows; labels are float (N, C)."""
-        inputs, labels = self._inputs(inputs), self._inputs(labels)
         for rows in batches:
             self.step(self.encode(inputs[rows]), labels[rows])
 
@@ -146,39 +142,32 @@ class Learner:
         return torch.cat([encoded, vectors]), torch.cat([targets, vector_labels])
 
     def probabilities(
-        self, inputs: Inputs | Tensor, rows: np.ndarray | None = None
+        self, inputs: Inputs, rows: np.ndarray | None = None
     ) -> np.ndarray:
         """Return every label's probability, float32 (K, C), for all inputs or some."""
         seen = self._see(self.model, inputs, rows)
         return torch.cat([self.activation(logits) for logits in seen]).cpu().numpy()
 
-    def features(
-        self, inputs: Inputs | Tensor, rows: np.ndarray | None = None
-    ) -> np.ndarray:
+    def features(self, inputs: Inputs, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the head sees, float32 (K, D) (Figure "t-SNE")."""
         return torch.cat(self._see(self.model.features, inputs, rows)).cpu().numpy()
 
     @torch.no_grad()
     def _see(
-        self, network: Callable, inputs: Inputs | Tensor, rows: np.ndarray | None
+        self, network: Callable, inputs: Inputs, rows: np.ndarray | None
     ) -> list[Tensor]:
         """Apply the network, or a part of it, to inputs in evaluation mode."""
-        inputs = self._inputs(inputs)
         rows = np.arange(len(inputs)) if rows is None else rows
-        size = _evaluation_batch(inputs.shape[1:3])
+        pixels = math.prod(inputs.shape[1:3])
+        size = max(1, min(EVALUATION_BATCH, EVALUATION_PIXELS // pixels))
         outputs = []
         self.model.eval()
-        try:
-            for start in range(0, len(rows), size):
-                batch = inputs[rows[start : start + size]]
-                with self.precision.forward(self.device):
-                    outputs.append(network(self._as_floats(batch)).float())
-        finally:
-            self.upper.train()
+        for start in range(0, len(rows), size):
+            batch = inputs[rows[start : start + size]]
+            with self.precision.forward(self.device):
+                outputs.append(network(self._as_floats(batch)).float())
+        self.upper.train()
         return outputs
-
-    def _inputs(self, inputs: Inputs | Tensor) -> Inputs:
-        return inputs if isinstance(inputs, Inputs) else Inputs(inputs, self.device)
 
     def _as_floats(self, inputs: Tensor) -> Tensor:
         floats = as_input(inputs)
@@ -201,11 +190,6 @@ class Learner:
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ewc:
             self.ewc.load_state_dict(state["ewc"])
-
-
-def _evaluation_batch(size: tuple[int, ...]) -> int:
-    """Return how many inputs of this height and width evaluation takes at once."""
-    return max(1, min(EVALUATION_BATCH, EVALUATION_PIXELS // math.prod(size)))
 
 
 def as_input(inputs: Tensor) -> Tensor:
@@ -251,9 +235,9 @@ def score_tasks(
     # the joined sets, "1" or "1+2". Single-label data add their accuracy, also on the
     # whole test set, "all", with tasks yet to come (Appendix). With resamples the
     # column draws holds what each gives for the class groups on the joined sets.
-    subsets = {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     seen = np.isin(test.task, [task for group in groups for task in group])
-    subsets = {"seen": seen} | subsets
+    subsets = {"seen": seen}
+    subsets |= {task_name(group): np.isin(test.task, group) for group in sorted(groups)}
     rows = np.flatnonzero(seen | test.single_label)
     probabilities = learner.probabilities(inputs, rows)
     frames = []
@@ -264,7 +248,7 @@ def score_tasks(
             weights = image_weights(len(test), resamples)[:, subset]
             draws = resampled(*scored, dataset.class_group, weights)
             # rounded, as a product's sums depend on the processor; classes have none
-            frame["draws"] = pd.Series(draws.round(6).tolist())
+            frame["draws"] = pd.Series(list(draws.round(6).astype(np.float32)))
         frames.append(frame.assign(task=name))
     if test.single_label:
         subsets["all"] = np.ones(len(test), bool)

@@ -1,12 +1,12 @@
 """The methods of the main table: how each trains, which sampler keeps its memory."""
 
 import pickle
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
+from prslib.checks import expected
 from prslib.datasets import DATASETS, Entry, fingerprint
 from prslib.models import MODELS, Architecture
 from prslib.samplers import SAMPLERS
@@ -32,18 +32,6 @@ class Method:
         frozen = (self.frozen,) if self.frozen else ()
         ewc = ("ewc_lambda",) if self.ewc else ()
         return (*memory, *frozen, *ewc, "epochs" if self.offline else "schedule")
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """The sampler's other options with their defaults, or `Parameter.empty`."""
-        if self.sampler is None:
-            return {}
-        parameters = signature(SAMPLERS[self.sampler]).parameters
-        return {
-            name: parameter.default
-            for name, parameter in parameters.items()
-            if parameter.kind is Parameter.KEYWORD_ONLY and name not in self.options
-        }
 
     @property
     def looks_at_gradients(self) -> bool:
@@ -74,14 +62,14 @@ METHODS = {
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
-TABLES: Any = {
+TABLES: dict[str, dict] = {
     "sampler": SAMPLERS,
     "method": METHODS,
     "dataset": DATASETS,
     "model": MODELS,
 }
 KINDS: dict[type, str] = {Method: "method", Entry: "dataset", Architecture: "model"}
-_added: dict[tuple[str, str], tuple[object, str]] = {}  # (kind, name): thing, module
+_added: dict[tuple[str, str], object] = {}  # by kind and name
 
 
 def register(name: str, thing: object) -> None:
@@ -100,9 +88,9 @@ def register(name: str, thing: object) -> None:
     Raises
     ------
     TypeError
-        If it is none of these, or a method's options are not ``rho`` and ``variant``.
+        If it is none of these.
     ValueError
-        If the name is taken.
+        If prslib itself has the name.
 
     Notes
     -----
@@ -118,25 +106,17 @@ def register(name: str, thing: object) -> None:
     >>> METHODS.pop("CRS, frozen").looks_at_model
     False
     """
-    module = sys._getframe(1).f_globals["__name__"]
-    rows = {KINDS.get(type(thing), ""): thing}
-    if isinstance(thing, type) and callable(getattr(thing, "place", None)):
+    rows = {KINDS.get(type(thing)): thing}
+    if isinstance(thing, type) and hasattr(thing, "place"):
         fields = signature(thing).parameters.keys() & set(SAMPLER_FIELDS)
         rows = {"method": Method(name, tuple(sorted(fields))), "sampler": thing}
     for kind, row in rows.items():
-        options = set(getattr(row, "options", ()))
-        if kind not in TABLES or not options.issubset(SAMPLER_FIELDS):
-            raise TypeError(
-                f"{name}: expected a sampler's class with `place`, an Entry, an "
-                "Architecture or a Method with options among "
-                f"{', '.join(SAMPLER_FIELDS)}, got {thing!r}"
-            )
-        owner = _added.get((kind, name), (None, "prslib"))[1]
-        if name in TABLES[kind] and owner != module:
-            raise ValueError(
-                f"{kind} {name!r} is taken, by {owner}; choose another name"
-            )
-        TABLES[kind][name], _added[kind, name] = row, (row, module)
+        if kind is None:
+            what = f"a sampler's class, Entry, Architecture or Method as {name}"
+            raise TypeError(expected(what, thing))
+        if name in TABLES[kind] and (kind, name) not in _added:
+            raise ValueError(expected(f"another name than prslib's {kind}s", name))
+        TABLES[kind][name] = _added[kind, name] = row
     fingerprint.cache_clear()
 
 
@@ -149,7 +129,7 @@ def registered() -> bytes:
 
 def with_registered(added: bytes, task: Callable, *arguments: Any) -> Any:
     """Call a task in another process, with what was `registered` in this one."""
-    for (kind, name), (row, _) in pickle.loads(added).items():
+    for (kind, name), row in pickle.loads(added).items():
         if (kind, name) not in _added:  # else this is the process that registered it
             TABLES[kind][name] = row
     return task(*arguments)

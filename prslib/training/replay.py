@@ -1,13 +1,15 @@
 """Make a run's stream, and the sampler and memory that replay it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from prslib.checks import Seed
-from prslib.datasets import SequentialDataset
-from prslib.datasets.base import tasks_together
+from prslib.checks import Seed, expected, one_of
+from prslib.datasets import SequentialDataset, validate_schedule
+from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets.curation import feature_rows
 from prslib.memory import Memory
 from prslib.samplers import Sampler
 from prslib.training.config import RunConfig
@@ -25,28 +27,26 @@ class Segment:
 def stream(config: RunConfig, dataset: SequentialDataset) -> list[Segment]:
     """Shuffle a run's stream into full batches (section "Experiments")."""
     settings, task = config.resolved, dataset.train.task
-    rng = np.random.default_rng(seeds_of(config)["stream"])
-    if METHODS[config.method].offline:  # Multitask (Appendix, "Baselines")
-        everything = np.arange(len(task))
-        epochs = [
-            _shuffled_batches(everything, settings["batch_size"], rng)
-            for _ in range(settings["epochs"])
-        ]
-        return [Segment(tuple(sorted(settings["schedule"])), np.concatenate(epochs))]
     schedule, at_once = settings["schedule"], settings["tasks_at_once"]
-    segments = []
-    for number, tasks in enumerate(tasks_together(schedule, at_once), start=1):
+    rng = np.random.default_rng(seeds_of(config)["stream"])
+
+    def shuffled_batches(tasks: Sequence[int]) -> np.ndarray:
         rows = np.flatnonzero(np.isin(task, tasks))
-        batches = _shuffled_batches(rows, settings["batch_size"], rng)
-        segments.append(Segment(tuple(schedule[: number * at_once]), batches))
-    return segments
+        size = settings["batch_size"]
+        steps = len(rows) // size
+        if steps == 0:
+            what = f"batch_size up to the {len(rows)} images of task {task_name(tasks)}"
+            raise ValueError(expected(f"{what} in {config.dataset}", size))
+        return rng.permutation(rows)[: steps * size].reshape(steps, size)
 
-
-def _shuffled_batches(
-    rows: np.ndarray, batch_size: int, rng: np.random.Generator
-) -> np.ndarray:
-    steps = len(rows) // batch_size
-    return rng.permutation(rows)[: steps * batch_size].reshape(steps, batch_size)
+    if METHODS[config.method].offline:  # Multitask (Appendix, "Baselines")
+        tasks = tuple(sorted(schedule))
+        epochs = [shuffled_batches(tasks) for _ in range(settings["epochs"])]
+        return [Segment(tasks, np.concatenate(epochs))]
+    return [
+        Segment(tuple(schedule[: number * at_once]), shuffled_batches(tasks))
+        for number, tasks in enumerate(tasks_together(schedule, at_once), start=1)
+    ]
 
 
 class Replay:
@@ -92,14 +92,25 @@ def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
     return Replay(sampler, memory, seeds["replay"], settings["replay_batch_size"])
 
 
+def check(config: RunConfig, dataset: SequentialDataset) -> None:
+    """Raise ValueError where a configuration does not fit its data set."""
+    settings = config.resolved
+    one_of("test_set", settings["test_set"], dataset.tests)
+    validate_schedule(settings["schedule"], dataset.num_tasks)
+    if config.features_per_class:
+        feature_rows(dataset.tests[settings["test_set"]], config.features_per_class)
+    stream(config, dataset)
+    replay, images = make_replay(config, dataset), len(dataset.train)
+    if replay is not None and replay.memory.size > images:
+        what = f"memory_size up to the {images} images of {config.dataset}"
+        raise ValueError(expected(what, replay.memory.size))
+
+
 def without_training(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
     """Return sampler and memory at the end of a run, from labels alone."""
     if METHODS[config.method].looks_at_model:
-        alone = [name for name, row in METHODS.items() if not row.looks_at_model]
-        raise ValueError(
-            f"expected a method that looks at labels alone ({', '.join(alone)}), got "
-            f"{config.method}, whose memory depends on the model; train it with run"
-        )
+        what = "a method that looks at labels alone"
+        raise ValueError(expected(what, config.method, "train it with run"))
     replay = make_replay(config, dataset)
     if replay is not None:
         for segment in stream(config, dataset):

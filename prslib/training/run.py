@@ -19,14 +19,9 @@ from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.device import Inputs, Precision, check_device
 from prslib.training.gradients import memory_variance
-from prslib.training.learner import (
-    Learner,
-    context_of,
-    score_tasks,
-    with_run_columns,
-)
+from prslib.training.learner import Learner, context_of, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
-from prslib.training.replay import labels_in, make_replay, seeds_of, stream
+from prslib.training.replay import check, labels_in, make_replay, seeds_of, stream
 
 RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # of `Run.resampled`
 
@@ -62,8 +57,8 @@ def run(
     Raises
     ------
     ValueError
-        Before any training, if the configuration does not fit the data set, the device
-        is not there, ``save_every`` is not above 0 or the checkpoint is another run's.
+        Before any training, if the configuration does not fit the data set or the
+        device is not there.
 
     Notes
     -----
@@ -86,17 +81,12 @@ def run_at_once(
     """
     check_device(device)
     dataset = load_dataset(configs[0].dataset)
-    trainings = {config.training for config in configs}
-    if len(trainings) != 1:
-        raise ValueError(
-            "run_at_once: expected runs that train alike (RunConfig.training), got "
-            f"{len(trainings)} trainings; train them with run_all, which sorts them"
-        )
     for config in configs:
-        config.check(dataset)
-    progress_file = Checkpoint(checkpoint, configs, save_every)
+        check(config, dataset)
     with conditions(configs[0]):
-        return train(configs, dataset, device, progress_file)
+        return train(
+            configs, dataset, device, Checkpoint(checkpoint, configs, save_every)
+        )
 
 
 @contextmanager
@@ -123,22 +113,19 @@ def train(
     config, settings = configs[0], configs[0].resolved  # they differ in measurements
     inputs = Inputs(dataset.train.images, device)
     labels = Inputs(dataset.train.labels.astype(np.float32), device)
-    test_sets = dict.fromkeys(config.resolved["test_set"] for config in configs)
     test_inputs = {
-        name: Inputs(dataset.tests[name].images, device) for name in test_sets
+        name: Inputs(dataset.tests[name].images, device)
+        for name in dict.fromkeys(config.resolved["test_set"] for config in configs)
     }
-    kept_rows = [rows_of_features(config, dataset) for config in configs]
     segments = stream(config, dataset)
-    ends = np.cumsum([len(segment.batches) for segment in segments])
-    measured_steps = set().union(
-        *(variance_steps(config, ends[-1]) for config in configs)
-    )
+    steps = sum(len(segment.batches) for segment in segments)
+    measured_steps = set().union(*(variance_steps(config, steps) for config in configs))
 
     def start() -> Progress:
         learner = make_learner(config, dataset, device)
         return Progress(learner, make_replay(config, dataset))
 
-    progress = checkpoint.resume(start, ends)
+    progress = checkpoint.resume(start)
     learner, replay = progress.learner, progress.replay
     step = 0
     for number, segment in enumerate(segments):
@@ -154,12 +141,11 @@ def train(
                 replay.place(batch, dataset.train.labels[batch], **context)
 
             if replay and step in measured_steps:
-                row = {
+                progress.variances[step] = {
                     "images": step * settings["batch_size"],
                     "samples": len(replay.memory),
                     "value": memory_variance(learner, inputs, labels, replay),
                 }
-                progress.variances.append(row)
 
             progress.step = step
             checkpoint.save_if_due(progress)
@@ -169,26 +155,15 @@ def train(
             continue
         groups = tasks_together(segment.seen, settings["tasks_at_once"])
         draws = settings["test_resamples"]
-        scores = {}
-        for name, test in test_inputs.items():
-            split = dataset.tests[name]
-            scores[name] = score_tasks(learner, test, split, dataset, groups, draws)
+        scores = {
+            name: score_tasks(
+                learner, test, dataset.tests[name], dataset, groups, draws
+            )
+            for name, test in test_inputs.items()
+        }
         progress.scores.append(scores)
         checkpoint.save_if_due(progress)
-    return [
-        result_of(config, dataset, progress, test_inputs, rows)
-        for config, rows in zip(configs, kept_rows, strict=True)
-    ]
-
-
-def rows_of_features(
-    config: RunConfig, dataset: SequentialDataset
-) -> np.ndarray | None:
-    """Return the test images whose features a run keeps; None for none."""
-    if config.features_per_class == 0:
-        return None
-    test = dataset.tests[config.resolved["test_set"]]
-    return feature_rows(test, config.features_per_class)
+    return [result_of(config, dataset, progress, test_inputs) for config in configs]
 
 
 def variance_steps(config: RunConfig, steps: int) -> set[int]:
@@ -202,45 +177,36 @@ def result_of(
     dataset: SequentialDataset,
     progress: Progress,
     test_inputs: dict[str, Inputs],
-    kept_rows: np.ndarray | None,
 ) -> Run:
     """Return the result of a run that has ended: what its configuration asks for."""
     measurements, test_set = {}, config.resolved["test_set"]
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
     if "draws" in scores:
-        rows = scores[RESAMPLED].dropna().reset_index(drop=True)
-        draws = list(np.array(rows["draws"].tolist(), np.float32))
-        measurements["resampled"] = rows.assign(draws=draws)
+        rows = scores[RESAMPLED].dropna()
+        measurements["resampled"] = rows.reset_index(drop=True)
         scores = scores.drop(columns="draws")
-    if kept_rows is not None:
-        features = progress.learner.features(test_inputs[test_set], kept_rows)
+    if config.features_per_class:
+        rows = feature_rows(dataset.tests[test_set], config.features_per_class)
+        features = progress.learner.features(test_inputs[test_set], rows)
         measurements["features"] = features
-    image_counts = {
-        step * config.resolved["batch_size"]
-        for step in variance_steps(config, progress.step)
-    }
-    variances = [row for row in progress.variances if row["images"] in image_counts]
-    if variances:
-        frame = with_run_columns(config, pd.DataFrame(variances))
-        measurements["gradient_variance"] = frame
+    steps = variance_steps(config, progress.step) & progress.variances.keys()
+    if steps:
+        rows = pd.DataFrame([progress.variances[step] for step in sorted(steps)])
+        measurements["gradient_variance"] = with_run_columns(config, rows)
     memory_labels = labels_in(progress.replay, dataset)
     return Run(config, with_run_columns(config, scores), memory_labels, **measurements)
 
 
 def make_learner(
-    config: RunConfig,
-    dataset: SequentialDataset,
-    device: str = "cpu",
-    model: torch.nn.Module | None = None,
+    config: RunConfig, dataset: SequentialDataset, device: str = "cpu"
 ) -> Learner:
-    """Make a run's untrained network, by default `initial_model`, and its optimiser."""
+    """Make a run's untrained network and its optimiser."""
     settings, method = config.resolved, METHODS[config.method]
     names = "optimizer", "learning_rate", "loss", "clip_value", "norm_penalty"
-    names = (*names, "precision")
     return Learner(
-        initial_model(config, dataset) if model is None else model,
-        **{name: settings[name] for name in names},
+        initial_model(config, dataset),
+        **{name: settings[name] for name in (*names, "precision")},
         frozen_stages=max(settings["frozen_stages"], settings.get(method.frozen, 0)),
         ewc_lambda=settings["ewc_lambda"] if method.ewc else None,
         device=device,

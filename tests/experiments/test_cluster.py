@@ -124,7 +124,7 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     broken = RunConfig(**MLP, model="resnet18_imagenet", weights=str(weights))
     own = Method("crs")  # as `register` adds it: the machines are told
     monkeypatch.setitem(METHODS, "own", own)
-    monkeypatch.setitem(_added, ("method", "own"), (own, __name__))
+    monkeypatch.setitem(_added, ("method", "own"), own)
     wanted = configs(
         dataset="digits70tiny", method="own", seed=[0, 1, 2], batch_size=10
     )

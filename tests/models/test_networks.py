@@ -1,11 +1,10 @@
 """The networks: their stages, their weights, and what a configuration refuses."""
 
-import hashlib
 import sys
 import urllib.error
-import warnings
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from torch import nn
 
 from prslib.models import MODELS
 from prslib.models.networks import make_model, resnet18, split
-from prslib.models.weights import EMBEDDED
 from prslib.training.config import RunConfig
+from prslib.training.device import Inputs
 from prslib.training.gradients import squared_gradients
 from prslib.training.learner import Learner
 
@@ -115,14 +114,15 @@ def test_frozen_stages_do_not_move_and_the_others_do(name, frozen):
     )
     before = {name: value.clone() for name, value in model.state_dict().items()}
     pictures = torch.randint(0, 256, (8, 32, 32, 3), dtype=torch.uint8)
-    learner.fit(pictures, torch.eye(5)[torch.arange(8) % 5], np.arange(8).reshape(2, 4))
+    inputs, labels = Inputs(pictures), Inputs(torch.eye(5)[torch.arange(8) % 5])
+    learner.fit(inputs, labels, np.arange(8).reshape(2, 4))
     moved = {k for k, v in model.state_dict().items() if not torch.equal(v, before[k])}
     stages = [number for number, stage in enumerate(model.stages) if stage.state_dict()]
     numbers = {int(key.split(".")[1]) for key in moved if key.startswith("stages.")}
     # running statistics too
     assert numbers == {number for number in stages if number >= frozen}
     assert all(p.grad is None for p in model.stages[:frozen].parameters())
-    assert learner.probabilities(pictures).shape == (8, 5)
+    assert learner.probabilities(inputs).shape == (8, 5)
 
 
 def test_single_samples_have_gradients_in_a_resnet(resnet):
@@ -150,13 +150,13 @@ def test_weights_come_from_a_file_and_the_head_does_not(file):
     assert not (model.head.weight == 0.01).any()
 
 
-def test_published_weights_are_fetched_once_by_name(monkeypatch, file, tmp_path):
+def test_published_weights_are_fetched_by_name_and_digest(monkeypatch, file, tmp_path):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     state = torch.load(file)
     older = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
     asked = []
 
-    def fetch(url, target, digest):
+    def fetch(url, target, digest, **_):
         asked.append((Path(url).name, digest))
         torch.save(older, target)
 
@@ -164,7 +164,7 @@ def test_published_weights_are_fetched_once_by_name(monkeypatch, file, tmp_path)
     for _ in range(2):
         model = build_small()
         assert (model.stages[1][0].conv1.weight == 0.01).all()
-    assert asked == [("resnet18-f37072fd.pth", "f37072fd")]
+    assert asked == [("resnet18-f37072fd.pth", "f37072fd")]  # once
 
 
 @pytest.mark.parametrize(
@@ -179,74 +179,29 @@ def test_published_names_are_torchvisions(name):
 
 def test_without_a_network_the_error_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-
-    def refuse(*_args, **_kwargs):
-        raise urllib.error.URLError("no route to host")
-
-    monkeypatch.setattr("torch.hub.urlopen", refuse)
-    with pytest.raises(FileNotFoundError) as error:
-        make_model(SMALL, (32, 32, 3), 5, seed=0)
-    message = str(error.value)
-    assert str(tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth") in message
-    assert "could not be fetched from https://" in message
-    assert "no route to host" in message
-    assert "give its path as weights" in message and "weights 'none'" in message
+    refused = urllib.error.URLError("no route to host")
+    monkeypatch.setattr("torch.hub.urlopen", Mock(side_effect=refused))
+    file = tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth"
+    with pytest.raises(
+        FileNotFoundError, match=f"{file} .* no route .*path as weights"
+    ):
+        build_small()
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path, file):
-    from torchvision.models import resnet18
+    def refused(content, message):
+        torch.save(content, tmp_path / "other.pth")
+        with pytest.raises(ValueError, match=message):
+            build_small(weights=str(tmp_path / "other.pth"))
 
-    other = {**resnet18().state_dict(), "layer9.weight": torch.zeros(1)}
-    del other["layer1.0.conv1.weight"]
-    other["layer2.0.bn1.bias"] = torch.zeros(3)
-    torch.save(other, tmp_path / "other.pth")
-    with pytest.raises(
-        ValueError, match=r"3 are missing, .* \(layer1.0.conv1.weight, layer2.0.b"
-    ):
-        build_small(weights=str(tmp_path / "other.pth"))
-    with pytest.raises(
-        FileNotFoundError, match="must be none, IMAGENET1K_V1 or the path"
-    ):
-        build_small(weights="IMAGENET1K_V7")
-
-
-def test_damaged_files_and_other_tensors_are_refused_by_name(tmp_path):
-    whole = EMBEDDED["turned_digits"].read_bytes()
-    flipped = bytearray(whole)
-    flipped[20003] ^= 0x7F
-    file = tmp_path / "weights.pth"
-    for damaged in (flipped, whole[:5000], b"hello", b"not weights", b""):
-        file.write_bytes(damaged)
-        with pytest.raises(ValueError, match=rf"weights {file}: expected a state dict"):
-            build_small(weights=str(file))
-    ones, nan = torch.ones(2), torch.tensor([torch.nan])
-    tensors = [ones.to("meta"), nan, "text", (nan,), ones.bool(), ones * 1j, (nan, nan)]
-    for tensor in tensors:
-        torch.save({"a": tensor}, file)
-        with pytest.raises(ValueError, match=rf"weights {file}: expected .* of dense"):
-            build_small(weights=str(file))
-    torch.save({0: ones}, file)
-    with pytest.raises(ValueError, match="are missing, too many or of another shape"):
-        build_small(weights=str(file))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's own, on sparse tensors
-        torch.save({"a": torch.eye(3).to_sparse()}, file)
-        with pytest.raises(ValueError, match=rf"weights {file}: expected a state dict"):
-            build_small(weights=str(file))
-
-
-def test_the_older_format_is_taken_where_the_name_has_its_digest(tmp_path, file):
-    plain = tmp_path / "resnet18.pth"
-    torch.save(torch.load(file), plain, _use_new_zipfile_serialization=False)
-    with pytest.raises(ValueError, match="no zip file, and its SHA-256 is not in"):
-        build_small(weights=str(plain))
-    content = plain.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()[:8]
-    named = plain.rename(tmp_path / f"resnet18-{digest}.pth")
-    assert (build_small(weights=str(named)).stages[1][0].conv1.weight == 0.01).all()
-    named.write_bytes(content[:9000] + b"?" + content[9001:])
-    with pytest.raises(ValueError, match=f"weights {named}: expected a state dict"):
-        build_small(weights=str(named))
+    state = torch.load(file)
+    refused(state | {"layer9.weight": torch.zeros(1)}, "others: layer9.weight")
+    refused(state | {"layer2.0.bn1.bias": torch.zeros(3)}, "size mismatch for layer2.0")
+    refused({"conv1.weight": state["conv1.weight"]}, "others: bn1.weight, ")
+    refused([1], r"a state dict .* in .*other.pth, got another")
+    (tmp_path / "text.pth").write_text("no weights")
+    with pytest.raises(ValueError, match=r"a state dict .* in .*text.pth, got another"):
+        build_small(weights=str(tmp_path / "text.pth"))
 
 
 def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
@@ -254,9 +209,7 @@ def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
     make_model("convnet", (32, 32, 3), 5, seed=0)
     with pytest.raises(ImportError, match="which is not installed"):
         make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
-    with pytest.raises(
-        ValueError, match="expected images with 3 channels, as ImageNet has, got 1"
-    ):
+    with pytest.raises(ValueError, match="images with 3 channels for resnet18, got 1"):
         resnet18((28, 28, 1), 10, weights="none")
 
 
@@ -274,30 +227,3 @@ def test_weights_count_by_their_content_and_only_where_they_are_read(file, tmp_p
     hashes = {resnet(weights=w).hash for w in (None, "none", file, str(copied))}
     assert len(hashes) == 4
     assert resnet().hash == resnet(weights="IMAGENET1K_V1").hash
-
-
-MISSING = {
-    "no file 'missing.pth'": {"model": SMALL, "weights": "missing.pth"},
-    "must be none, digits, digits-0, .* or the": {"weights": "letters"},
-}
-UNFIT = {
-    "at most 3 for model convnet, which has 4 stages": {"frozen_stages": 4},
-    "at most 3 for model convnet": {"pretrained_stages": 4},
-    "frozen_stages must be at least 0": {"frozen_stages": -1},
-    "choose a plain": {"dataset": "imbal-digits-tiny", "model": OWN[0]},
-    "EWC needs the gradient of every": {"model": OWN[0], "method": "EWC"},
-    "variance_points needs the gradient": {"model": OWN[0], "variance_points": 2},
-    "GSS needs the gradient of every": {"model": OWN[1], "method": "GSS"},
-}
-
-
-@pytest.mark.parametrize("message", MISSING | UNFIT)
-def test_what_does_not_fit_is_refused_before_work_starts(message):
-    error = FileNotFoundError if message in MISSING else ValueError
-    with pytest.raises(error, match=message):
-        RunConfig(**{"dataset": TINY} | (MISSING | UNFIT)[message])
-
-
-def test_weights_are_text():
-    with pytest.raises(TypeError, match="expected weights as text or None, got 3"):
-        RunConfig(dataset=TINY, weights=3)

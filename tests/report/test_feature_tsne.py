@@ -13,6 +13,7 @@ from prslib.datasets import Split, load_dataset
 from prslib.datasets.curation import feature_rows
 from prslib.report import feature_tsne as tsne
 from prslib.training.config import Run, RunConfig
+from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 from prslib.training.run import initial_model, run
 
@@ -44,7 +45,7 @@ def test_features_and_head_give_the_scores():
     dataset = load_dataset(TINY)
     model = initial_model(RunConfig(dataset=TINY), dataset)
     learner = Learner(model, "adam", 0.002, "multilabel_soft_margin", 5.0)
-    images = torch.from_numpy(dataset.train.images[:7])
+    images = Inputs(dataset.train.images[:7])
     logits = model.head(torch.from_numpy(learner.features(images)))
     scores = torch.sigmoid(logits).detach().numpy()
     np.testing.assert_allclose(scores, learner.probabilities(images), atol=1e-6)

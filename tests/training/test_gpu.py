@@ -91,7 +91,7 @@ def test_a_run_on_the_gpu_scores_as_on_the_cpu(method):
 @pytest.mark.parametrize("resident", [True, False])
 def test_steps_never_wait_for_the_gpu(dataset, monkeypatch, resident):
     learner = trained(dataset, RunConfig(TINY), "cuda")
-    monkeypatch.setattr(device_module, "fits", lambda size, device: resident)
+    monkeypatch.setattr(device_module, "INPUTS_SHARE", float(resident))
     data, rows = on(dataset, "cuda"), np.arange(200).reshape(10, 20)
     assert data[0].tensor.is_cuda == resident
     torch.cuda.set_sync_debug_mode("error")

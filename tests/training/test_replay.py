@@ -71,7 +71,7 @@ def test_a_memory_without_training_is_that_of_its_labels(dataset):
     np.testing.assert_array_equal(dataset.train.labels[rows], labels)
     assert without_training(RunConfig(TINY, "Finetune"), dataset) is None
     for method in ("GSS", "ExStream"):
-        with pytest.raises(ValueError, match=f"looks at labels alone .*got {method}"):
+        with pytest.raises(ValueError, match=f"at labels alone, got {method}"):
             without_training(RunConfig(TINY, method), dataset)
 
 

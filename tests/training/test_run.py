@@ -202,8 +202,6 @@ def test_runs_of_one_training_get_what_each_gets_alone():
             assert (one is None) == (other is None)
             if one is not None:
                 pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other))
-    with pytest.raises(ValueError, match=r"runs that train alike .* got 2 trainings"):
-        run_at_once([plain, dataclasses.replace(plain, seed=1)])
 
 
 def test_a_method_without_a_memory_measures_nothing():
