@@ -1,15 +1,13 @@
 """List the runs on the paper's base architectures, and set their scores beside its tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from prslib.models import MODELS
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
@@ -17,8 +15,7 @@ from prslib.training.grids import configs, paired
 OFFLINE = "Multitask"
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("digits70seq")

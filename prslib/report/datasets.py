@@ -1,7 +1,6 @@
 """Describe data sets: class frequencies, labels per image, co-occurrence, steps of clustering."""
 
 import textwrap
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,7 @@ from matplotlib.ticker import LogLocator
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, write_above
 from prslib.training.config import RunConfig
 
@@ -22,8 +20,7 @@ LAST_TASK = 5  # has the last of the colours, which are the same on every data s
 FRAME = "#E8000B"  # of a task, visible on all of viridis
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     one_label = False

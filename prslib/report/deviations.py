@@ -9,8 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.datasets import SequentialDataset, load_dataset
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import DECIDING, spread
 from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, METRICS, contrasts, final, scores_of
@@ -20,8 +19,7 @@ from prslib.training.grids import configs
 from prslib.training.replay import make_replay, stream
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")

@@ -1,7 +1,6 @@
 """Measure and draw how far apart the classes lie in the penultimate features of a network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,7 @@ from threadpoolctl import threadpool_limits
 from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.datasets.curation import feature_rows
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
@@ -29,8 +27,7 @@ METRICS = ["kNN accuracy", "silhouette"]
 ENOUGH = 5  # test images of a class that show where it lies
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")

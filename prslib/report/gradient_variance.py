@@ -1,7 +1,6 @@
 """Join the gradient variances of several runs, compare methods, and draw the curves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib.checks import expected
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import NEITHER, over_seeds, spread
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import labels_of
@@ -21,8 +19,7 @@ from prslib.training.grids import configs, paired
 COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStream")}
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("imbal-digits", "cocoseq-mini")

@@ -1,15 +1,11 @@
 """Ask for the runs of the paper's unbalanced test set."""
 
-from dataclasses import dataclass
-
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs_of
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini")

@@ -1,20 +1,16 @@
 """Pick the scores of single tasks, and find the smallest task."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
-from prslib.report import notebook
 from prslib.report.main_results import every_method
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.tables import METRICS, labels_of, run_columns
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     one_label = False

@@ -1,7 +1,6 @@
 """Set every number and every claim of the paper beside ours, and draw both."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,9 @@ from matplotlib.lines import Line2D
 from prslib.checks import one_of
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.report import notebook, topics
+from prslib.report import topics
 from prslib.report.claims import CLAIMS, Claim, Scores
+from prslib.report.notebook import Parameters
 from prslib.report.observations import RELATIONS, observe, published_observations
 from prslib.report.statistics import VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
@@ -103,8 +103,7 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     return pd.Series(correlations, dtype=float).dropna().tolist()  # NaN if all tie
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     level: float = 0.95

@@ -1,7 +1,6 @@
 """Compare PRS with CRS by the number of training images."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,8 +8,7 @@ from matplotlib.ticker import NullLocator
 
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, MARKERS
 from prslib.report.tables import METRICS, beside, contrasts, final, labels_of, scores_of
 from prslib.training.config import Run, RunConfig
@@ -20,8 +18,7 @@ from prslib.training.methods import METHODS
 WHOLE = 35_072  # training images of COCOseq
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     one_label = False
@@ -47,7 +44,7 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 
 def every_method(
-    settings: notebook.Settings,
+    settings: Parameters,
     rhos: Sequence[float],
     methods: Sequence[str],
     costly_seeds: Sequence[int],

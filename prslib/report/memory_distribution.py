@@ -1,7 +1,6 @@
 """Measure and draw the classes' shares in the memory beside those in the stream (Figure 6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
@@ -13,9 +12,8 @@ from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.report import notebook
 from prslib.report.main_results import every_method
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, HUES, in_order, looks_of, plot_variations
 from prslib.report.tables import labels_of
 from prslib.training.config import RunConfig
@@ -23,8 +21,7 @@ from prslib.training.methods import METHODS
 from prslib.training.replay import without_training
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
-from typing import ClassVar, Self, get_args, get_origin
+from typing import ClassVar, Self, dataclass_transform, get_args, get_origin
 
 import pandas as pd
 import yaml
@@ -25,16 +25,21 @@ def several(*values: object) -> list:
     return field(default_factory=lambda: list(values))
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(several,))
 @dataclass(frozen=True)
-class Settings:
+class Parameters:
     """Parameters of a notebook; each topic's class lists its own with their defaults.
 
-    Types are checked here, values by what they are for: `RunConfig`, the samplers and
-    `run_all`.
+    Such a class is a frozen dataclass, too. Types are checked here, values by what they
+    are for: `RunConfig`, the samplers and `run_all`.
     """
 
     one_label: ClassVar[bool | None] = None  # an image, None where both kinds fit
     profile: str = "quick"
+
+    def __init_subclass__(cls) -> None:
+        """Make each topic's class a dataclass."""
+        dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         """Refuse values of another type than annotated, and data that do not fit."""

@@ -1,14 +1,11 @@
 """Draw precision against recall, method by method."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.report import notebook
 from prslib.report.main_results import every_method
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
@@ -17,8 +14,7 @@ LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini", "digits49seq")

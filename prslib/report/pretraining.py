@@ -1,7 +1,6 @@
 """Compare methods by the weights that the network starts from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -10,16 +9,15 @@ import pandas as pd
 from prslib.datasets import load_dataset
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import NONE
-from prslib.report import ledger, notebook
-from prslib.report.notebook import several
+from prslib.report import ledger
+from prslib.report.notebook import Parameters, several
 from prslib.report.observations import observe
 from prslib.report.tables import beside, contrasts, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     one_label = False

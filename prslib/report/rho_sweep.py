@@ -1,15 +1,13 @@
 """Find the best power of allocation in a sweep, and draw the sweep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.datasets import load_dataset
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import draw_curves, looks_like
 from prslib.report.tables import METRICS
 from prslib.training.config import RunConfig
@@ -19,8 +17,7 @@ from prslib.training.replay import stream, without_training
 LOOKS = looks_like(METRICS)
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini")

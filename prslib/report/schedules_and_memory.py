@@ -1,7 +1,6 @@
 """Compare methods under permuted schedules and other memory sizes (Table 2, appendix)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +9,7 @@ import pandas as pd
 from prslib import published
 from prslib.datasets import DATASETS
 from prslib.datasets.base import schedule_of
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.tables import beside, final, labels_of
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs_of, paired
@@ -24,8 +22,7 @@ TABLE_2 = "memory_and_schedules"
 STANDARD = 2000  # samples in the paper's memory
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     dataset: list[str] = several("cocoseq-mini")

@@ -1,7 +1,6 @@
 """Compare methods on single-label data, in many orders of the classes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.datasets.single_label import at_hand
 from prslib.paths import project_root
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, STAR, in_order
 from prslib.report.tables import beside, contrasts
 from prslib.training.config import Run, RunConfig
@@ -27,8 +25,7 @@ STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 DRAWN = "another for each seed"
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     one_label = True

@@ -1,7 +1,6 @@
 """Measure forgetting class by class, its correlation with class size, and draw it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,9 +9,8 @@ from matplotlib.axes import Axes
 from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
-from prslib.report import notebook
 from prslib.report.datasets import class_statistics
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, in_order, write_above
 from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
@@ -24,8 +22,7 @@ MEASURES = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al
 TASK_GAP = 1.5  # bars' widths between two tasks
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     one_label = False

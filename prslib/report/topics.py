@@ -7,7 +7,7 @@ A topic is a notebook and the module of the same name, which has a dataclass
 from importlib import import_module
 
 from prslib.paths import known_notebooks
-from prslib.report.notebook import Settings
+from prslib.report.notebook import Parameters
 from prslib.training.config import RunConfig
 
 LEDGER = "ledger"  # asks for the runs of all others
@@ -15,7 +15,7 @@ LEDGER = "ledger"  # asks for the runs of all others
 STANDARD = ("main_results", "precision_recall", "single_label")
 
 
-def settings_of(profile: str, topic: str) -> Settings:
+def settings_of(profile: str, topic: str) -> Parameters:
     """Return a topic's settings under a profile."""
     return import_module(f"prslib.report.{topic}").Settings.of(profile)
 

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from prslib.checks import expected
-from prslib.report import notebook
-from prslib.report.notebook import several
+from prslib.report.notebook import Parameters, several
 from prslib.report.style import HUES
 from prslib.samplers import make_sampler
 from prslib.samplers.explain import Decision
@@ -33,8 +32,7 @@ RHO_MARKERS = "oDs^vP"
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
 
 
-@dataclass(frozen=True)
-class Settings(notebook.Settings):
+class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
     rho: float = 0.0
