@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 
 import nbformat
+from articles import EVERYWHERE
 from renew import TEXTS
 from sphinx.cmd.build import build_main
 
 from prslib.paths import PACKAGE, cache_dir, figures_dir
-from prslib.report.articles import executed_file
+from prslib.report.build import executed_file
 
 DOCS = Path(__file__).resolve().parent
 NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
@@ -24,7 +25,6 @@ NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
 WIDGET = "application/vnd.jupyter.widget-view+json"
-EVERYWHERE = "quick"  # the profile of the notebooks that others do not have
 ARTICLES = """# The articles
 
 Each article is a notebook that asks one question. They were executed with the
@@ -44,13 +44,8 @@ def build(profile: str) -> Path:
     source, pages = place / "docs", place / "html"
     for folder in (source, pages):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(
-        DOCS,
-        source,
-        ignore=shutil.ignore_patterns(
-            "__pycache__", "build.py", "renew.py", "lab", "report"
-        ),
-    )
+    aside = shutil.ignore_patterns("__pycache__", "lab", "report")
+    shutil.copytree(DOCS, source, ignore=aside)
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links

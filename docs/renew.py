@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
+from articles import REPORTED
 
 from prslib.datasets import DATASETS
 from prslib.experiments.cost import blanks_for_missing, steps_of
 from prslib.paths import figures_dir, known_notebooks, project_root
-from prslib.report.articles import REPORTED
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
 from prslib.report.tables import GROUPS, METRICS

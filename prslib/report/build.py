@@ -8,13 +8,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from pathlib import Path
 
-from prslib.paths import PACKAGE, figures_dir, params_file, project_root
-from prslib.report import articles
-from prslib.report.articles import executed_file
+from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
 READ = (".py", ".csv", ".mplstyle", ".pth")  # what notebooks read of the package
+
+
+def executed_file(profile: str, name: str) -> Path:
+    """Return where a notebook's executed copy is kept."""
+    return cache_dir() / "executed" / profile / f"{name}.ipynb"
 
 
 def stale(profile: str, name: str) -> bool:
@@ -70,7 +74,7 @@ def train(profile: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def draw(profile: str, name: str) -> None:
-    """Execute a notebook, and write its article where it is the profile's."""
+    """Execute a notebook."""
     import papermill
     from jupyter_core.utils import ensure_event_loop
 
@@ -90,5 +94,3 @@ def draw(profile: str, name: str) -> None:
             extra_arguments=["--log-level=CRITICAL"],  # it warns of how it is reached
         )
     partial.replace(executed)
-    if articles.profile_of(name) == profile:
-        articles.write(profile, name)

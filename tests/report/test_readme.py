@@ -1,23 +1,17 @@
 """The numbers of README and docs, which `docs/renew.py` writes."""
 
-import importlib
-import sys
-
 import pytest
 
 from prslib.paths import project_root
 from prslib.report.claims import CLAIMS
 
-DOCS = project_root() / "docs"
-
 
 @pytest.fixture
-def renew(monkeypatch):
+def renew(program, monkeypatch):
     """The program, which reads the committed figures."""
     for name in ("PRSLIB_DATA", "PRSLIB_FIGURES"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sys, "path", [str(DOCS), *sys.path])
-    return importlib.import_module("renew")
+    return program("renew")
 
 
 def test_all_numbers_are_up_to_date_and_stand_between_markers(renew):

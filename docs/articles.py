@@ -1,21 +1,23 @@
-"""Write executed notebooks as articles in Markdown, which need no installation.
+"""Write executed notebooks as articles in Markdown: ``python docs/articles.py``.
 
-An article has the notebook's text, tables and pictures, and none of its code. Pictures
-are links to the files that the notebook saved. The same results give the same bytes:
-cells with the tag `timed` are left out, and so is what a notebook prints.
+`make figures` calls it. An article has the notebook's text, tables and pictures, and
+none of its code. Pictures are links to the files that the notebook saved. The same
+results give the same bytes: cells with the tag `timed` are left out, and so is what a
+notebook prints.
 """
 
+import argparse
 import html
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from prslib.paths import cache_dir, figures_dir, params_file, project_root
+import nbformat
+from bs4 import BeautifulSoup, Tag  # comes with JupyterLab
+from nbformat import NotebookNode
 
-if TYPE_CHECKING:
-    from bs4 import Tag
-    from nbformat import NotebookNode
+from prslib.paths import figures_dir, known_notebooks, params_file, project_root
+from prslib.report.build import executed_file
 
 REPORTED = "seeds"  # the profile with the most seeds on data that everyone has
 EVERYWHERE = "quick"  # the profile of the notebooks that the other does not have
@@ -27,11 +29,6 @@ FOOT = (
     "*Made by [the notebook]({notebook}) with the parameters of the profile "
     "`{profile}`; its code is there. [All questions and answers](README.md).*"
 )
-
-
-def executed_file(profile: str, name: str) -> Path:
-    """Return where a notebook's executed copy is kept."""
-    return cache_dir() / "executed" / profile / f"{name}.ipynb"
 
 
 def profile_of(name: str) -> str:
@@ -48,8 +45,6 @@ def article_file(name: str) -> Path:
 
 def write(profile: str, name: str) -> Path:
     """Write the article of an executed notebook; return its file."""
-    import nbformat  # slow to load, and not needed to tell what is up to date
-
     file = article_file(name)
     notebook = nbformat.read(executed_file(profile, name), as_version=4)
     text = article(notebook, profile, name)
@@ -58,7 +53,7 @@ def write(profile: str, name: str) -> Path:
     return file
 
 
-def article(notebook: "NotebookNode", profile: str, name: str) -> str:
+def article(notebook: NotebookNode, profile: str, name: str) -> str:
     """Return the text, tables and links to pictures of an executed notebook."""
     folder = article_file(name).parent
     pictures = _from(folder, figures_dir(profile))
@@ -85,7 +80,7 @@ def relinked(text: str) -> str:
     return LINK.sub(r"](\1.md)", text)
 
 
-def _shown(output: "NotebookNode", pictures: str) -> str:
+def _shown(output: NotebookNode, pictures: str) -> str:
     """Return an output's Markdown, "" of what only a running notebook needs."""
     data = output.get("data", {})
     if "image/png" in data:
@@ -103,12 +98,10 @@ def _shown(output: "NotebookNode", pictures: str) -> str:
 
 def plain_table(text: str) -> str:
     """Return pandas' HTML table with its cells, spans and bold numbers alone."""
-    from bs4 import BeautifulSoup  # comes with JupyterLab
-
     soup = BeautifulSoup(text, "html.parser")
     bold = re.findall(r"#(\w+)", " ".join(BOLD.findall(str(soup.style))))
 
-    def written(cell: "Tag") -> str:
+    def written(cell: Tag) -> str:
         words = _words(cell)
         if cell.get("id") in bold:
             words = f"<b>{words}</b>"
@@ -126,9 +119,20 @@ def plain_table(text: str) -> str:
     return "\n".join([*lines, "</table>"])
 
 
-def _words(tag: "Tag") -> str:
+def _words(tag: Tag) -> str:
     return html.escape(" ".join(tag.get_text().split()), quote=False)
 
 
 def _from(folder: Path, file: Path) -> str:
     return Path(os.path.relpath(file, folder)).as_posix()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)"
+    )
+    profile = parser.parse_args().profile
+    for name in known_notebooks(profile):
+        if profile_of(name) == profile and executed_file(profile, name).is_file():
+            write(profile, name)
