@@ -51,7 +51,7 @@ def embed_all(root: Path, files: list[str]) -> np.ndarray:
 
 def labels_of(annotations: Path, selection: Selection) -> np.ndarray:
     """Read the labels of the embedded images, bool (N, C)."""
-    corpus = coco.read_annotations(annotations)
+    corpus = coco.PREPARED.corpus(annotations)
     row_of = {name: row for row, name in enumerate(corpus.files.tolist())}
     rows = [row_of[name] for name in selection.files.tolist()]
     columns = [corpus.names.index(name) for name in selection.class_names.tolist()]

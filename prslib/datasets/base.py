@@ -1,5 +1,6 @@
 """Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -50,16 +51,17 @@ class Split:
     def __post_init__(self) -> None:
         """Check types and shapes."""
         check_labels(self.labels)
-        _check_array("task", self.task, np.int64, "(images,)")
-        if self.images is not None and self.images.dtype == np.float32:
-            _check_array("features", self.images, np.float32, "(images, width)")
-        elif self.images is not None:
-            shape = "(images, height, width, channels)"
-            _check_array("images", self.images, np.uint8, shape)
-        for name, array in (("task", self.task), ("image", self.images)):
+        _check_array("task", self.task, np.int64, 1)
+        for array in (self.task, self.images):
             if array is not None and len(array) != len(self.labels):
-                what = f"one {name} for each of the {len(self.labels)} rows of labels"
-                raise ValueError(expected(what, f"{len(array)} {name}s"))
+                what = (
+                    f"a task and an image for each of {len(self.labels)} rows of labels"
+                )
+                raise ValueError(expected(what, len(array)))
+        if self.images is not None and self.images.dtype == np.float32:
+            _check_array("features", self.images, np.float32, 2)
+        elif self.images is not None:
+            _check_array("images", self.images, np.uint8, 4)
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -121,7 +123,7 @@ class SequentialDataset:
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
-        _check_array("class_task", self.class_task, np.int64, "(classes,)")
+        _check_array("class_task", self.class_task, np.int64, 1)
         if not self.tests:
             advice = "pass tests={'balanced': …}"
             raise ValueError(expected("at least one test set", "none", advice))
@@ -129,30 +131,26 @@ class SequentialDataset:
         if not tasks or tasks != list(range(len(tasks))):
             what = "task ids 0 to T-1 in class_task, each used"
             raise ValueError(expected(what, tasks, "number the tasks anew"))
-        for name in ("class_names", "class_group"):
-            if len(getattr(self, name)) != self.num_classes:
-                what = f"{self.num_classes} {name}, one for each entry of class_task"
-                raise ValueError(expected(what, len(getattr(self, name))))
+        splits = {"train": self.train, **self.tests}
+        counts = {name: split.labels.shape[1] for name, split in splits.items()}
+        counts["class_names"] = len(self.class_names)
+        counts["class_group"] = len(self.class_group)
+        for name, count in counts.items():
+            if count != self.num_classes:
+                what = f"{self.num_classes} classes in {name!r}, as in class_task"
+                raise ValueError(expected(what, count))
         for group in self.class_group:
             one_of("class group", group, GROUPS)
-        for name, split in {"train": self.train, **self.tests}.items():
-            self._check_split(name, split)
-
-    def _check_split(self, name: str, split: Split) -> None:
-        if split.labels.shape[1] != self.num_classes:
-            what = f"{self.num_classes} columns in the labels of {name!r}, one a class"
-            raise ValueError(expected(what, split.labels.shape[1]))
-        # an image of no task 0 to T-1 has no label of its own task either
-        foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
-        if len(images := np.flatnonzero(foreign.any(axis=1))):
-            first = images[0]
-            label = self.class_names[int(foreign[first].argmax())]
-            raise ValueError(
-                f"expected only labels of an image's own task in {name!r}, got "
-                f"{len(images)} images with others, the first at index {first}: task "
-                f"{split.task[first]} with label {label!r}; leave out images that span "
-                "tasks"
-            )
+        for name, split in splits.items():
+            # an image of no task 0 to T-1 has no label of its own task either
+            foreign = split.labels & (self.class_task != split.task[:, None])  # (N, C)
+            if foreign.any():
+                first, column = np.argwhere(foreign)[0]
+                what = f"only labels of an image's own task in {name!r}"
+                got = f"image {first} of task {split.task[first]} with label "
+                got += repr(self.class_names[column])
+                advice = "leave out images that span tasks"
+                raise ValueError(expected(what, got, advice))
 
     @property
     def num_classes(self) -> int:
@@ -267,12 +265,7 @@ class Entry:
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
-    tasks = list(schedule)
-    if wrong := [
-        t for t in tasks if not isinstance(t, int | np.integer) or isinstance(t, bool)
-    ]:
-        raise TypeError(f"expected integers in the schedule, got {wrong[0]!r}")
-    tasks = tuple(map(int, tasks))
+    tasks = tuple(map(operator.index, schedule))  # TypeError for what is no integer
     if sorted(tasks) != list(range(num_tasks)):
         what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
         raise ValueError(expected(what, tasks))
@@ -296,30 +289,27 @@ def task_name(group: Iterable[int]) -> str:
     return "+".join(map(str, group))
 
 
-def check_labels(labels: np.ndarray) -> None:
-    """Raise unless labels are a bool matrix with a label or more in every row."""
-    _check_array("labels", labels, np.bool_, "(images, classes)")
-    if len(empty := np.flatnonzero(~labels.any(axis=1))):
-        raise ValueError(
-            f"expected at least one label for every image, got {len(empty)} without "
-            f"any, the first at index {empty[0]}; leave them out: "
-            "labels[labels.any(axis=1)]"
-        )
-
-
-def _check_array(what: str, array: np.ndarray, dtype: type, shape: str) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
-        came = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(expected(f"{what} as a numpy array of {np.dtype(dtype)}", came))
-    if array.ndim != shape.count(",") + (not shape.endswith(",)")):
-        raise ValueError(expected(f"{what} of shape {shape}", array.shape))
-
-
 def schedule_of(text: str) -> tuple[int, ...]:
     """Read a schedule such as "1+2,0+3", the names of its tasks with commas between."""
     try:
         return tuple(int(task) for task in text.replace("+", ",").split(","))
     except ValueError:
         what = "an order of classes such as '1+2,0+3'"
-        advice = "join the classes of a task with + and the tasks with commas"
-        raise ValueError(expected(what, repr(text), advice)) from None
+        raise ValueError(expected(what, repr(text))) from None
+
+
+def check_labels(labels: np.ndarray) -> None:
+    """Raise unless labels are a bool matrix with a label or more in every row."""
+    _check_array("labels", labels, np.bool_, 2)
+    if len(empty := np.flatnonzero(~labels.any(axis=1))):
+        what = "at least one label for every image"
+        got = f"{len(empty)} without any, the first at index {empty[0]}"
+        raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
+
+
+def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype:
+        got = getattr(array, "dtype", type(array).__name__)
+        raise TypeError(expected(f"{what} as a numpy array of {np.dtype(dtype)}", got))
+    if array.ndim != axes:
+        raise ValueError(expected(f"{what} with {axes} axes", f"shape {array.shape}"))

@@ -8,40 +8,33 @@ from pathlib import Path
 import numpy as np
 
 from prslib.checks import readable
-from prslib.datasets.base import Entry, Recipe
 from prslib.datasets.prepared import Corpus, PreparedSet
 
-HALVES = ("train2014", "val2014")
 DROPPED = (  # clustered with the others, but no classes of the data set
     *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
     *("cup", "knife", "microwave", "toaster"),
 )
 
 
-def read_annotations(folder: Path) -> Corpus:
-    """Read both instances files of COCO; Sec. 4.1."""
-    key, is_test, files, labels = [], [], [], []
-    for half in HALVES:
-        file = folder / f"instances_{half}.json"
-        with readable(f"COCO's instances in {file}", "download the annotations again"):
-            content = json.loads(file.read_bytes())
-            images = {entry["id"]: entry["file_name"] for entry in content["images"]}
-            categories = {entry["id"]: entry["name"] for entry in content["categories"]}
-            names = sorted(categories.values())
-            row = {number: i for i, number in enumerate(images)}
-            column = {number: names.index(name) for number, name in categories.items()}
-            of_half = np.zeros((len(images), len(names)), dtype=bool)
-            for entry in content["annotations"]:
-                of_half[row[entry["image_id"]], column[entry["category_id"]]] = True
-        key += images
-        is_test += [half == "val2014"] * len(images)
-        files += [f"{half}/{name}" for name in images.values()]
-        labels.append(of_half)
+def read_half(folder: Path, is_test: bool) -> Corpus:
+    """Read one of COCO's two instances files; Sec. 4.1."""
+    half = "val2014" if is_test else "train2014"
+    file = folder / f"instances_{half}.json"
+    with readable(f"COCO's instances in {file}", "download the annotations again"):
+        content = json.loads(file.read_bytes())
+        files = {entry["id"]: entry["file_name"] for entry in content["images"]}
+        categories = {entry["id"]: entry["name"] for entry in content["categories"]}
+        names = sorted(categories.values())
+        row = {number: i for i, number in enumerate(files)}
+        column = {number: names.index(name) for number, name in categories.items()}
+        labels = np.zeros((len(files), len(names)), dtype=bool)
+        for entry in content["annotations"]:
+            labels[row[entry["image_id"]], column[entry["category_id"]]] = True
     return Corpus(
-        key=np.array(key, dtype=np.int64),
-        is_test=np.array(is_test),
-        files=np.array(files),
-        labels=np.concatenate(labels),
+        key=np.array(list(files), dtype=np.int64),
+        is_test=np.full(len(files), is_test),
+        files=np.array([f"{half}/{name}" for name in files.values()]),
+        labels=labels,
         names=tuple(names),
     )
 
@@ -49,7 +42,7 @@ def read_annotations(folder: Path) -> Corpus:
 PREPARED = PreparedSet(
     name="cocoseq",
     stands_for="COCOseq",
-    read=read_annotations,
+    read_half=read_half,
     annotations="instances_train2014.json and instances_val2014.json",
     table="coco2014_labels.npz",
     ignored=("person",),
@@ -64,15 +57,4 @@ PREPARED = PreparedSet(
     # SHA-256 of the released id files, one after another
     id_digest="2e6aa6bc058f341c6a2d5972c826b6ec39040e2e50f247aefc7c1bfde02b3630",
 )
-COCOSEQ = Entry(
-    PREPARED.load,
-    Recipe(
-        model="resnet101",
-        memory_size=2000,
-        schedule=(0, 3, 1, 2),
-        learning_rate=1e-4,
-        precision="bf16",  # the paper does not say what its runs computed in
-    ),
-    PREPARED.load_clustering,
-    relation="paper's",
-)
+COCOSEQ = PREPARED.entry(schedule=(0, 3, 1, 2))

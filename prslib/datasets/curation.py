@@ -9,6 +9,8 @@ import numpy as np
 from prslib.checks import expected
 from prslib.datasets.base import GROUPS, Split, check_labels
 
+FEWER = "ask for fewer groups, lower min_classes, or leave rare classes out"
+
 
 class Merge(NamedTuple):
     """One step of the clustering; Appendix, Algorithm 2, line 26."""
@@ -43,49 +45,37 @@ def class_merges(
     # is an error.
     check_labels(labels)
     num_classes = labels.shape[1]
-    enough = min_classes >= 1 and 1 <= n_groups <= num_classes // min_classes
-    if not enough or not 0 <= beta < np.inf:
+    if not 1 <= n_groups * min_classes <= num_classes or not 0 <= beta < np.inf:
         what = f"groups of one or more of {num_classes} classes and a beta of 0 or more"
         got = f"n_groups {n_groups}, min_classes {min_classes}, beta {beta}"
         raise ValueError(expected(what, got))
+    # the distinct rows, bool (rows, groups), and how many images have each
     _, first, images = np.unique(
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
-    # (rows, groups), the distinct rows; images (rows,) have each
     touched = labels[first]
     groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
     merges = []
     while len(groups) > n_groups:
         score, together, apart = _merge_scores(touched, images, beta)
-        small = np.array([len(group) for group in groups]) < min_classes
+        small = np.array([len(group) < min_classes for group in groups])
         if len(groups) - n_groups <= small.sum():
-            score[~(small[:, None] | small[None, :])] = -np.inf
+            score[~(small[:, None] | small)] = -np.inf
         first, second = np.unravel_index(score.argmax(), score.shape)
-        if score[first, second] == -np.inf:
-            raise ValueError(
-                f"expected {n_groups} groups, but no two of the {len(groups)} groups "
-                f"left that may be merged share an image ({small.sum()} have fewer "
-                f"than {min_classes} classes); ask for more groups, lower min_classes, "
-                "or leave out classes that never occur with others"
-            )
-        merges.append(
-            Merge(
-                groups[first],
-                groups[second],
-                together=int(together[first, second]),
-                apart=int(apart[first, second]),
-                score=score[first, second],
-            )
-        )
+        counts = int(together[first, second]), int(apart[first, second])
+        merge = Merge(groups[first], groups[second], *counts, score[first, second])
+        if merge.score == -np.inf:
+            what = f"{n_groups} groups of {min_classes} or more classes"
+            got = f"{len(groups)} groups of which no two share an image"
+            raise ValueError(expected(what, got, FEWER))
+        merges.append(merge)
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
         touched = np.delete(touched, second, axis=1)
-    if min(len(group) for group in groups) < min_classes:
-        raise ValueError(
-            f"expected {min_classes} or more classes in each group, got groups of "
-            f"{[len(group) for group in groups]}; lower min_classes or ask for fewer "
-            "groups"
-        )
+    sizes = [len(group) for group in groups]
+    if min(sizes) < min_classes:
+        what = f"{min_classes} or more classes in each group"
+        raise ValueError(expected(what, f"groups of {sizes}", FEWER))
     return merges
 
 
@@ -144,7 +134,6 @@ def balanced_test(
     per_class: int,
     rng: np.random.Generator,
     reserve: np.ndarray | None = None,
-    names: list[str] | None = None,
 ) -> np.ndarray:
     """Draw the indices of a test set with `per_class` images of every class; Sec. 4.1.
 
@@ -154,9 +143,9 @@ def balanced_test(
     # another, the rarest first, with random images that hold no class that is full
     # already.
     check_labels(labels)
-    reserve = np.zeros(len(labels), dtype=bool) if reserve is None else reserve
     order = rng.permutation(len(labels))
-    order = order[np.argsort(reserve[order], kind="stable")]  # the reserve last
+    if reserve is not None:
+        order = order[np.argsort(reserve[order], kind="stable")]  # the reserve last
     counts = np.zeros(labels.shape[1], dtype=np.int64)
     drawn = []
     for c in np.argsort(labels.sum(axis=0), kind="stable"):
@@ -166,13 +155,10 @@ def balanced_test(
             if (counts[labels[image]] < per_class).all():
                 counts += labels[image]
                 drawn.append(image)
-    if len(short := np.flatnonzero(counts < per_class)):
-        raise ValueError(
-            f"expected {per_class} test images of every class, but {len(short)} "
-            f"classes have fewer, class {names[short[0]] if names else short[0]} only "
-            f"{counts[short[0]]}; ask for fewer images a class or leave these classes "
-            "out"
-        )
+    if (counts < per_class).any():
+        what = f"{per_class} test images of every class"
+        got = f"{counts.min()} of class {counts.argmin()}"
+        raise ValueError(expected(what, got, "ask for fewer images a class"))
     return np.sort(np.array(drawn, dtype=np.int64))
 
 
@@ -206,9 +192,7 @@ def feature_rows(test: Split, per_class: int) -> np.ndarray:
     # an image has no one class that its features could be near to, so it is left out.
     alone = np.flatnonzero(test.labels.sum(axis=1) == 1)
     if not len(alone):
-        raise ValueError(
-            "features_per_class: expected test images with a single label, got none; "
-            "set it to 0"
-        )
+        what = "test images with a single label for features_per_class"
+        raise ValueError(expected(what, "none", "set it to 0"))
     number = test.labels[alone].cumsum(axis=0)  # (N, C), counted within each class
     return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]

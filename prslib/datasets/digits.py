@@ -19,34 +19,18 @@ class TaskProfile:
     class_freq: tuple[int, ...]  # images of each class, in descending order
     labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
 
-    def scaled(
-        self, divisor: int, connected: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(self, divisor: int) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller."""
-        # connected: a tree of C - 1 images with two labels joins the classes, for their
-        # clustering
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
-        counts = (2 * counts + divisor) // (2 * divisor)  # rounded, halves upwards
-        if connected:
-            counts[1] = max(counts[1], len(class_freq) - 1)
-        return class_freq, fill_with_singles(class_freq, counts)
+        return class_freq, (2 * counts + divisor) // (2 * divisor)  # halves upwards
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
         class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
         counts = np.floor(np.array(self.labels_per_image) * share + 0.5)
-        return class_freq, fill_with_singles(class_freq, counts.astype(np.int64))
-
-
-def fill_with_singles(
-    class_freq: np.ndarray, labels_per_image: np.ndarray
-) -> np.ndarray:
-    """Set the single-label images to as many as the frequencies leave."""
-    counts = labels_per_image.copy()
-    counts[0] = class_freq.sum() - (counts[1:] * np.arange(2, len(counts) + 1)).sum()
-    return counts
+        return class_freq, counts.astype(np.int64)
 
 
 def read_profiles(text: str) -> tuple[TaskProfile, ...]:
@@ -103,20 +87,24 @@ def draw_labels(
     rng: np.random.Generator,
     connected: bool = False,
 ) -> np.ndarray:
-    """Draw labels, bool (N, C), with these class frequencies and labels per image."""
+    """Draw labels, bool (N, C), with these class frequencies and labels per image.
+
+    As many images have one label as the frequencies leave. `connected` joins the
+    classes, for their clustering, by a tree of C - 1 images with two labels.
+    """
     # Images with many labels are drawn first. An image's classes are drawn without
     # replacement, weighted by the images that each class still lacks; those with one
     # label take what is left.
-    labels = np.zeros((labels_per_image.sum(), len(class_freq)), dtype=bool)
-    counts, first = labels_per_image.copy(), 0
-    if connected:  # the first C - 1 two-label images are a random tree over the classes
-        for edge in _draw_tree(class_freq, rng):
-            labels[first, edge] = True
-            first += 1
-        counts[1] -= first
+    counts = labels_per_image.copy()
+    edges = _draw_tree(class_freq, rng) if connected else []
+    counts[1] = max(counts[1], len(edges))
+    several = np.repeat(np.arange(2, len(counts) + 1), counts[1:])[::-1]
+    labels = np.zeros((class_freq.sum() - (several - 1).sum(), len(class_freq)), bool)
+    for row, edge in zip(labels, edges, strict=False):
+        row[edge] = True
     shortage = class_freq - labels.sum(axis=0)  # (C,) images that each class lacks
-    sizes = np.repeat(np.arange(1, len(counts) + 1), counts)[::-1]
-    for row, size in zip(labels[first:], sizes[sizes > 1].tolist(), strict=False):
+    sizes = several[: len(several) - len(edges)].tolist()
+    for row, size in zip(labels[len(edges) :], sizes, strict=False):
         classes = _draw_classes(shortage, size, rng)
         row[classes] = True
         shortage[classes] -= 1
@@ -183,7 +171,7 @@ def draw_bridges(
 
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     """Draw the labels of all images before any split, bool (N, C)."""
-    scaled = [task.scaled(plan.divisor, connected=True) for task in plan.profile]
+    scaled = [task.scaled(plan.divisor) for task in plan.profile]
     blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
     stream = join_tasks(blocks, rng)
     bridges = draw_bridges(
@@ -193,20 +181,19 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 
 @lru_cache
-def _draw_all(plan: Plan) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Return the corpus, each class's task, int64 (C,), and each split's labels."""
+def _draw_all(plan: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the labels of the corpus, and those of each split."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
     corpus = draw_corpus(plan, rng)
-    class_task = curation.cluster_classes(
-        corpus, len(plan.profile), plan.beta, plan.min_classes
-    )
-    drawn = {"train": corpus[curation.tasks_of_images(corpus, class_task) >= 0]}
+    # the clustering finds the planted tasks
+    alone = curation.tasks_of_images(corpus, plan.planted_task) >= 0
+    drawn = {"train": corpus[alone]}
     balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
     imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
     for name, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
         blocks = [draw_labels(*both, rng) for both in counts]
         drawn[name] = join_tasks(blocks, rng)
-    return corpus, class_task, drawn
+    return corpus, drawn
 
 
 @lru_cache(maxsize=2)
@@ -216,7 +203,7 @@ def _draw_scenes(plan: Plan) -> dict[str, np.ndarray]:
     digit, colour = _classes(plan)
     palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)[colour]
     pictures = {}
-    for name, labels in _draw_all(plan)[2].items():
+    for name, labels in _draw_all(plan)[1].items():
         source = originals["train" if name == "train" else "test"]
         pictures[name] = scenes.render_scenes(labels, digit, palette, *source, rng)
     return pictures
@@ -224,7 +211,8 @@ def _draw_scenes(plan: Plan) -> dict[str, np.ndarray]:
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     """Make a digits data set."""
-    _, class_task, drawn = _draw_all(plan)
+    _, drawn = _draw_all(plan)
+    class_task = plan.planted_task
     pictures = _draw_scenes(plan) if images else {}
     splits = {}
     for name, labels in drawn.items():
@@ -237,7 +225,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
         train=splits.pop("train"),
         tests=splits,
         class_names=_names(plan),
-        class_task=class_task.copy(),
+        class_task=class_task,
         class_group=curation.class_groups(class_freq, *thresholds),
         stands_for=plan.stands_for,
     )

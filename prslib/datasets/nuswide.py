@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from prslib.checks import readable
-from prslib.datasets.base import Entry, Recipe
 from prslib.datasets.prepared import Corpus, PreparedSet
 
 # The released groups; they are not those of one pair of thresholds.
@@ -23,32 +22,26 @@ GROUP = dict(sorted(GROUP.items()))
 CLASSES = tuple(GROUP)
 
 
-def read_annotations(folder: Path) -> Corpus:
-    """Read the image lists and the label files of the 49 concepts; Sec. 4.2."""
-    key, is_test, files, labels = [], [], [], []
-    for half in ("Train", "Test"):
-        listed = folder / "ImageList" / f"{half}Imagelist.txt"
-        names = listed.read_text(encoding="utf-8").split()
-        files += [name.replace("\\", "/") for name in names]
-        key += range(len(names))
-        is_test += [half == "Test"] * len(names)
-        columns = []
-        for concept in CLASSES:
-            file = folder / "Groundtruth" / "TrainTestLabels"
-            file = file / f"Labels_{concept}_{half}.txt"
-            what = f"{len(names)} lines of 0 or 1 in {file}"
-            with readable(what, "unpack Groundtruth.zip again"):
-                digits = b"".join(file.read_bytes().split())
-                column = np.frombuffer(digits, dtype=np.uint8) - ord("0")
-                if len(column) != len(names) or column.max() > 1:
-                    raise ValueError(f"{len(column)} digits, or others")
-            columns.append(column == 1)
-        labels.append(np.stack(columns, axis=1))
+def read_half(folder: Path, is_test: bool) -> Corpus:
+    """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
+    half = "Test" if is_test else "Train"
+    listed = folder / "ImageList" / f"{half}Imagelist.txt"
+    lines = listed.read_text(encoding="utf-8").replace("\\", "/").splitlines()
+    files = [line.strip() for line in lines]
+    columns = []
+    for name in CLASSES:
+        file = folder / "Groundtruth" / "TrainTestLabels" / f"Labels_{name}_{half}.txt"
+        what = f"{len(files)} lines of 0 or 1 in {file}"
+        with readable(what, "unpack Groundtruth.zip again"):
+            digits = b"".join(file.read_bytes().split())
+            if len(digits) != len(files) or set(digits) - set(b"01"):
+                raise ValueError(f"{len(digits)} digits, or others")
+        columns.append(np.frombuffer(digits, dtype=np.uint8) == ord("1"))
     return Corpus(
-        key=np.array(key, dtype=np.int64),
-        is_test=np.array(is_test),
+        key=np.arange(len(files)),
+        is_test=np.full(len(files), is_test),
         files=np.array(files),
-        labels=np.concatenate(labels),
+        labels=np.stack(columns, axis=1),
         names=CLASSES,
     )
 
@@ -58,7 +51,7 @@ def read_annotations(folder: Path) -> Corpus:
 PREPARED = PreparedSet(
     name="nuswideseq",
     stands_for="NUS-WIDEseq",
-    read=read_annotations,
+    read_half=read_half,
     annotations="ImageList/ and Groundtruth/TrainTestLabels/",
     table="nuswide_labels.npz",
     group_of=GROUP,
@@ -70,15 +63,4 @@ PREPARED = PreparedSet(
     ids_are_rows=True,
     some_images_lost=True,
 )
-NUSWIDESEQ = Entry(
-    PREPARED.load,
-    Recipe(
-        model="resnet101",
-        memory_size=2000,
-        schedule=(3, 1, 0, 5, 4, 2),
-        learning_rate=1e-4,
-        precision="bf16",  # the paper does not say what its runs computed in
-    ),
-    PREPARED.load_clustering,
-    relation="paper's",
-)
+NUSWIDESEQ = PREPARED.entry(schedule=(3, 1, 0, 5, 4, 2))

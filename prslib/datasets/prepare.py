@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,7 +16,7 @@ from prslib.checks import expected, whole
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_sums
 from prslib.datasets.images import read_image
-from prslib.datasets.prepared import PARTS, PreparedSet, Selection, not_prepared
+from prslib.datasets.prepared import PreparedSet, Selection, not_prepared
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
@@ -88,29 +87,26 @@ def add_command(commands: argparse._SubParsersAction) -> None:
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
+    from filelock import FileLock  # the command line names what is missing
+
     root, ids, allowed = options.images, options.ids, options.allow_missing
     folder = data_dir() / prepared.name
     file, labels = folder / "images.bin", folder / "labels.npz"
     if options.download_ids:
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
-    try:
-        corpus = prepared.corpus(options.annotations)
-        if root and not ids and prepared.some_images_lost:
-            missing = missing_files(root, corpus.files, allowed=True)
-            corpus.labels[missing] = False  # which leaves them out
-        per_class = whole("--test-per-class", options.test_per_class, least=1)
-        selection = prepared.select(corpus, ids, per_class)
-    except FileNotFoundError as error:
-        what = f"{prepared.annotations} in --annotations, and the files of "
-        what += f"{prepared.id_address} in --ids, if it is given"
-        raise FileNotFoundError(expected(what, f"no {error.filename}")) from error
+    corpus = prepared.corpus(options.annotations)
+    if root and not ids and prepared.some_images_lost:
+        missing = missing_files(root, corpus.files, allowed=True)
+        corpus.labels[missing] = False  # which leaves them out
+    per_class = whole("--test-per-class", options.test_per_class, least=1)
+    selection = prepared.select(corpus, ids, per_class)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root and not file.is_file():
         missing_files(root, selection.files, allowed)
-    print(f"{prepared.name}: the {selection.origin} split, {describe(selection)}")
+    print(f"{prepared.name}: the {selection.origin} split, {len(selection)} images")
     folder.mkdir(exist_ok=True)
-    with alone_in(folder):
+    with FileLock(folder / "prepare.lock", timeout=0):
         stored = Selection.load(labels) if labels.is_file() else selection
         made = np.isin(selection.files, stored.files) | (not file.is_file())
         if not stored.equals(selection.keep(made)):
@@ -132,7 +128,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
         refuse_lost(lost, root, selection.files, allowed)
         selection.keep(~lost).save(labels)
     (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
-    print(f"{folder}: {describe(selection.keep(~lost))}; left_out.csv lists the others")
+    print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
 
 
 def read_images(root: Path, names: Sequence[str]) -> list[np.ndarray | None]:
@@ -163,29 +159,10 @@ def refuse_lost(lost: np.ndarray, root: Path, files: np.ndarray, allowed: bool) 
         raise ValueError(expected(what, got, advice))
 
 
-def describe(selection: Selection) -> str:
-    """Count the images of a selection."""
-    counts = zip(np.ptp(selection.bounds, axis=1), PARTS, strict=True)
-    sizes = ", ".join(f"{count} {split}" for count, split in counts)
-    return f"{len(selection)} images ({sizes}), {len(selection.class_names)} classes"
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing into a folder."""
-    from filelock import FileLock, Timeout  # the command line names what is missing
-
-    try:
-        with FileLock(folder / "prepare.lock", timeout=0):
-            yield
-    except Timeout as error:
-        raise TimeoutError(f"another prepare is at work in {folder}") from error
-
-
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     """Fetch the released id files that a folder lacks, and check all of them."""
     digest = hashlib.sha256()
-    for file in chain(*prepared.id_files(folder).values()):
+    for file in chain(*prepared.id_files(folder)):
         if not file.is_file():
             address = f"{prepared.id_address}/{file.name}"
             with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
@@ -203,10 +180,12 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
 
 def prepare_features(options: argparse.Namespace) -> None:
     """Compute the features of a prepared set."""
+    from filelock import FileLock
+
     folder = data_dir() / options.name
     if not (folder / "images.bin").is_file():
         raise not_prepared(folder)
-    with alone_in(folder):
+    with FileLock(folder / "prepare.lock", timeout=0):
         features.extract(folder, options.backbone, options.weights, options.workers)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from prslib.checks import expected, readable
 from prslib.datasets import curation
 from prslib.datasets.arrays import PIXELS, open_rows, read_arrays, write_arrays
-from prslib.datasets.base import Clustering, SequentialDataset, Split
+from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
 PARTS = ("train", "balanced", "imbalanced")
-ID_FILES = {"train": "train", "balanced": "test", "imbalanced": "teorg"}  # name begins
+ID_FILES = ("train", "test", "teorg")  # of each of `PARTS`, a name begins so
 ID_ADDRESS = (  # a fixed state of the authors' repository, github.com/cdjkim/PRS
     "https://raw.githubusercontent.com/cdjkim/PRS/"
     "a29a99567663365116d5dd58ae7414b6cfe9d94a/dataset/data_source"
@@ -39,6 +39,15 @@ class Corpus:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
         write_arrays(file, **columns, names=np.array(self.names))
+
+
+def join(train: Corpus, test: Corpus) -> Corpus:
+    """Put the halves of a corpus one after another."""
+    columns = {
+        name: np.concatenate([getattr(train, name), getattr(test, name)])
+        for name in ("key", "is_test", "files", "labels")
+    }
+    return Corpus(**columns, names=train.names)
 
 
 def read_table(file: Path, has_ids: bool) -> Corpus:
@@ -135,10 +144,9 @@ def open_images(folder: Path, count: int) -> np.ndarray:
 
 def not_prepared(folder: Path) -> FileNotFoundError:
     """Return the error that says how to prepare a set."""
-    labels = (folder / "labels.npz").is_file()
     advice = f"run `python -m prslib prepare {folder.name} --help`"
-    lacking = "labels alone (load it with images=False)" if labels else "nothing"
-    return FileNotFoundError(expected(f"{folder.name} in {folder}", lacking, advice))
+    what = f"{folder.name} in {folder}"
+    return FileNotFoundError(expected(what, "nothing or labels alone", advice))
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,8 @@ class PreparedSet:
 
     name: str
     stands_for: str
-    read: Callable[[Path], Corpus]  # takes the folder of annotations
+    # takes the folder of annotations and whether the test half is asked for
+    read_half: Callable[[Path, bool], Corpus]
     annotations: str  # files in that folder, in words
     table: str  # file in $PRSLIB_DATA with all labels, in place of the annotations
     num_tasks: int
@@ -190,19 +199,32 @@ class PreparedSet:
 
     def corpus(self, annotations: Path | None = None) -> Corpus:
         """Read the labels of all images from the annotations, or else from a table."""
+        folder = data_dir() / self.name
         if annotations:
-            corpus = self.read(annotations)
+            corpus = join(
+                *(self.read_half(annotations, half) for half in (False, True))
+            )
+        elif (folder / "corpus.npz").is_file():
+            corpus = read_table(folder / "corpus.npz", has_ids=True)
+        elif (data_dir() / self.table).is_file():
+            corpus = read_table(data_dir() / self.table, not self.ids_are_rows)
         else:
-            folder = data_dir() / self.name
-            tables = [folder / "corpus.npz", data_dir() / self.table]
-            there = [table for table in tables if table.is_file()]
-            if not there:
-                raise not_prepared(folder)
-            corpus = read_table(there[0], not self.ids_are_rows)
-        names = self.group_of or (n for n in corpus.names if n not in self.ignored)
-        names = tuple(names)
+            raise not_prepared(folder)
+        kept = self.group_of or [n for n in corpus.names if n not in self.ignored]
+        names = tuple(kept)
         columns = [corpus.names.index(name) for name in names]
         return replace(corpus, labels=corpus.labels[:, columns], names=names)
+
+    def entry(self, schedule: tuple[int, ...]) -> Entry:
+        """Return the data set's entry, with the paper's defaults; Sec. 6.1."""
+        recipe = Recipe(
+            model="resnet101",
+            memory_size=2000,
+            schedule=schedule,
+            learning_rate=1e-4,
+            precision="bf16",  # the paper does not say what its runs computed in
+        )
+        return Entry(self.load, recipe, self.load_clustering, relation="paper's")
 
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
         """Return what the classes are clustered from: the training half's labels."""
@@ -222,26 +244,24 @@ class PreparedSet:
         stays = ~np.isin(corpus.names, self.dropped)
         labels = corpus.labels[:, stays]
         if ids is None:
-            per_class = per_class or self.per_class
-            class_task, task, rows = self._derive(corpus, stays, per_class)
+            class_task, rows = self._derive(corpus, stays, per_class or self.per_class)
         else:
-            class_task, task, rows = self._released(corpus, labels, ids)
-        train, balanced, imbalanced = (rows[split] for split in PARTS)
+            class_task, rows = self._released(corpus, labels, ids)
+        train, balanced, imbalanced = rows
         shared = np.isin(balanced, imbalanced)
         others = imbalanced[~np.isin(imbalanced, balanced)]
         order = np.concatenate([train, balanced[~shared], balanced[shared], others])
         end = len(train) + len(balanced)
         bounds = [[0, len(train)], [len(train), end], [end - shared.sum(), len(order)]]
         names = np.array(corpus.names)[stays]
-        if self.group_of:
-            groups = [self.group_of[name] for name in names.tolist()]
-        else:
+        groups = [self.group_of.get(name) for name in names.tolist()]
+        if not self.group_of:
             groups = curation.class_groups(labels[train].sum(axis=0))
         return Selection(
             origin="derived" if ids is None else "released",
             files=corpus.files[order],
             labels=labels[order],
-            task=task[order],
+            task=class_task[labels[order].argmax(axis=1)],
             bounds=np.array(bounds, dtype=np.int64),
             class_names=names,
             class_task=class_task,
@@ -250,70 +270,65 @@ class PreparedSet:
 
     def _derive(
         self, corpus: Corpus, stays: np.ndarray, per_class: int
-    ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        """Return each class's task, each image's, and the rows of each split; Sec. 4."""
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the task of each class, and the rows of each split; Sec. 4."""
         source = self.load_clustering(corpus)
         group = curation.cluster_classes(
             source.labels, source.n_groups, source.beta, source.min_classes
         )
         class_task = curation.number_by_size(group, stays)
         labels = corpus.labels[:, stays]
-        usable = labels.any(axis=1)
-        task = np.full(len(labels), -1, dtype=np.int64)
-        task[usable] = curation.tasks_of_images(corpus.labels[usable], class_task)
-        pool = np.flatnonzero(task >= 0)
-        test, train = pool[corpus.is_test[pool]], pool[~corpus.is_test[pool]]
+        usable = np.flatnonzero(labels.any(axis=1))
+        pool = usable[curation.tasks_of_images(corpus.labels[usable], class_task) >= 0]
+        is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
         if self.balanced_halves:
-            shares = (test, (per_class + 1) // 2), (train, per_class // 2)
-            drawn = [
-                half[curation.balanced_test(labels[half], share, rng)]
-                for half, share in shares
-            ]
+            drawn = []
+            for half, share in ((is_test, per_class + 1), (~is_test, per_class)):
+                half = pool[half]
+                images = curation.balanced_test(labels[half], share // 2, rng)
+                drawn.append(half[images])
             balanced = np.concatenate(drawn)
         else:
-            reserve = ~corpus.is_test[pool]
-            drawn = curation.balanced_test(labels[pool], per_class, rng, reserve)
+            drawn = curation.balanced_test(labels[pool], per_class, rng, ~is_test)
             balanced = pool[drawn]
-        rows = {"train": np.setdiff1d(train, balanced), "balanced": balanced}
-        return class_task[stays], task, rows | {"imbalanced": test}
+        train = np.setdiff1d(pool[~is_test], balanced)
+        return class_task[stays], [train, balanced, pool[is_test]]
 
     def _released(
         self, corpus: Corpus, labels: np.ndarray, ids: Path
-    ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        """Return each class's task, each image's, and the rows of the published split."""
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the task of each class, and the rows of each published split."""
         train, test = (
             dict(zip(corpus.key[half].tolist(), half.tolist(), strict=True))
             for half in map(np.flatnonzero, (~corpus.is_test, corpus.is_test))
         )
-        row_of = {"train": train, "balanced": train | test, "imbalanced": test}
-        task = np.full(len(labels), -1, dtype=np.int64)
-        rows = {}
-        for split, files in self.id_files(ids).items():
+        halves = train, train | test, test  # that the ids of each split are of
+        rows = []
+        for row_of, files in zip(halves, self.id_files(ids), strict=True):
             of_tasks = []
-            for number, file in enumerate(files):
+            for file in files:
                 what = f"ids of annotated images in {file}"
                 with readable(what, "get ids and annotations anew"):
                     keys = json.loads(file.read_bytes())
-                    images = np.array([row_of[split][key] for key in keys], np.int64)
-                # some have no class of the data set
+                    images = np.array([row_of[key] for key in keys], np.int64)
                 of_tasks.append(images[labels[images].any(axis=1)])
-                task[of_tasks[-1]] = number
-            rows[split] = np.concatenate(of_tasks)
+            rows.append(of_tasks)
         # the task of a class is the one that most of its images are in
-        counts = [labels[task == t].sum(axis=0) for t in range(self.num_tasks)]
-        return np.argmax(counts, axis=0).astype(np.int64), task, rows
+        counts = [labels[images].sum(axis=0) for images in rows[0]]
+        class_task = np.argmax(counts, axis=0).astype(np.int64)
+        return class_task, [np.concatenate(of_tasks) for of_tasks in rows]
 
     @property
     def id_address(self) -> str:
         """Where the released id files can be fetched."""
         return f"{ID_ADDRESS}/{self.stands_for.replace('-', '')}/ids"
 
-    def id_files(self, folder: Path) -> dict[str, list[Path]]:
-        """Return the id files in a folder, for each split and task."""
+    def id_files(self, folder: Path) -> list[list[Path]]:
+        """Return the id files in a folder: those of each of `PARTS`, task by task."""
         ending = f"id_{self.name.removesuffix('seq')}.json"
         tasks = range(self.num_tasks)
-        return {
-            split: [folder / f"{begin}_task{task}_{ending}" for task in tasks]
-            for split, begin in ID_FILES.items()
-        }
+        return [
+            [folder / f"{split}_task{task}_{ending}" for task in tasks]
+            for split in ID_FILES
+        ]

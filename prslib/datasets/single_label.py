@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -169,18 +170,16 @@ def released_images(source: Source) -> np.ndarray:
     return read_arrays(RELEASED, [name], "install prslib again")[name].astype(np.int64)
 
 
-def at_hand(names: Iterable[str]) -> list[str]:
+def at_hand(names: Sequence[str]) -> list[str]:
     """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
-    there, errors = [], []
+    there = []
     for name in names:
-        try:
+        with suppress(FileNotFoundError):
             if name in SOURCES:
                 SOURCES[name].folder()
             there.append(name)
-        except FileNotFoundError as error:
-            errors.append(error)
-    if errors and not there:
-        raise errors[0]
+    if names and not there:
+        SOURCES[names[0]].folder()  # says what is missing
     return there
 
 
@@ -189,14 +188,11 @@ def one_class_a_task(
 ) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
     one_hot = np.eye(CLASSES, dtype=bool)
-    splits = [
-        Split(pixels, one_hot[digits], digits) for pixels, digits in (train, test)
-    ]
     freq = np.bincount(train[1], minlength=CLASSES)
     return SequentialDataset(
         name=name,
-        train=splits[0],
-        tests={"full": splits[1]},
+        train=Split(train[0], one_hot[train[1]], train[1]),
+        tests={"full": Split(test[0], one_hot[test[1]], test[1])},
         class_names=tuple(map(str, range(CLASSES))),
         class_task=np.arange(CLASSES),
         # the released code's groups
@@ -205,8 +201,24 @@ def one_class_a_task(
     )
 
 
-def _digits(source: Source, divisor: int) -> dict[str, np.ndarray]:
-    """Return the digits of a stand-in, `divisor` times smaller than its source."""
+STAND_INS = {  # source, how many times smaller, defaults of a run
+    "imbal-digits": (MNIST, 1, ON_MLP),
+    "imbal-colour-digits": (SVHN, 1, ON_CONVNET),
+    "imbal-digits-tiny": (MNIST, 10, ON_MLP),
+    "imbal-colour-digits-tiny": (SVHN, 20, ON_CONVNET),
+}
+
+
+def load_stand_in(name: str, images: bool) -> SequentialDataset:
+    """Make a stand-in of drawn digits."""
+    digits = _digits(name)
+    pixels = deepcopy(_draw_pictures(name)) if images else {}
+    train, test = ((pixels.get(split), digits[split]) for split in PARTS)
+    return one_class_a_task(name, train, test, STAND_INS[name][0].stands_for)
+
+
+def _digits(name: str) -> dict[str, np.ndarray]:
+    source, divisor, _ = STAND_INS[name]
     counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
     return {
         split: np.repeat(np.arange(CLASSES), count // divisor)
@@ -215,40 +227,21 @@ def _digits(source: Source, divisor: int) -> dict[str, np.ndarray]:
 
 
 @lru_cache(maxsize=2)
-def _draw_pictures(source: Source, divisor: int) -> dict[str, np.ndarray]:
-    return scenes.draw_pictures(_digits(source, divisor), colour=source is SVHN)
+def _draw_pictures(name: str) -> dict[str, np.ndarray]:
+    return scenes.draw_pictures(_digits(name), colour=STAND_INS[name][0] is SVHN)
 
 
-def load_stand_in(
-    name: str, source: Source, divisor: int, images: bool
-) -> SequentialDataset:
-    """Make a stand-in of drawn digits."""
-    digits = _digits(source, divisor)
-    pixels = deepcopy(_draw_pictures(source, divisor)) if images else {}
-    train, test = ((pixels.get(split), digits[split]) for split in PARTS)
-    return one_class_a_task(name, train, test, source.stands_for)
+def _downloaded(source: Source) -> Entry:
+    relation = "paper's" if source.released else "stand-in"
+    return Entry(partial(load_source, source), source.recipe, relation=relation)
 
 
-def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
+def _drawn(name: str) -> Entry:
+    _, divisor, recipe = STAND_INS[name]
     recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
     # its split of the originals into training and test is not the scenes'
-    load = partial(load_stand_in, name, source, divisor)
-    return Entry(load, recipe, tests_on_pretrained=True)
+    return Entry(partial(load_stand_in, name), recipe, tests_on_pretrained=True)
 
 
-ENTRIES = {
-    name: Entry(
-        partial(load_source, source),
-        source.recipe,
-        relation="paper's" if source.released else "stand-in",
-    )
-    for name, source in SOURCES.items()
-} | {
-    name: _stand_in(name, *how)
-    for name, *how in (
-        ("imbal-digits", MNIST, 1, ON_MLP),
-        ("imbal-colour-digits", SVHN, 1, ON_CONVNET),
-        ("imbal-digits-tiny", MNIST, 10, ON_MLP),
-        ("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
-    )
-}
+ENTRIES = {name: _downloaded(source) for name, source in SOURCES.items()}
+ENTRIES |= {name: _drawn(name) for name in STAND_INS}

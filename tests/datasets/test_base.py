@@ -41,41 +41,31 @@ def pictures(*shape):
     return np.zeros(shape, dtype=np.uint8)
 
 
-OTHER_TYPES = {
+REFUSED = {
     "labels .* bool, got float64": lambda: Split(None, np.eye(2), np.arange(2)),
     "got list": lambda: Split(None, [[True]], np.arange(1)),
     "task .* int64": lambda: Split(None, np.eye(2, dtype=bool), np.zeros(2)),
     "images .* uint8": lambda: split(images=np.zeros((2, 4, 4, 3))),
-    "class_task": lambda: dataset(class_task=np.array([0.0, 1.0])),
-}
-OTHER_VALUES = {
-    "labels of shape": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
-    "each of the 2 rows of labels, got 3 tasks": lambda: split(task=(0, 1, 1)),
-    "images of shape": lambda: split(images=pictures(2, 4, 4)),
-    "got 1 images": lambda: split(images=pictures(1, 4, 4, 3)),
+    "labels with 2 axes": lambda: Split(None, np.ones(2, dtype=bool), np.arange(2)),
+    "for each of 2 rows of labels, got 3": lambda: split(task=(0, 1, 1)),
+    "images with 4 axes": lambda: split(images=pictures(2, 4, 4)),
+    "for each of 2 rows of labels, got 1": lambda: split(images=pictures(1, 4, 4, 3)),
     "1 without any, the first at index 1": lambda: split([(1, 0), (0, 0)]),
-    "1 images .* index 1: .* label 'b'": lambda: dataset(split(task=(0, 0))),
-    "index 1: task -1": lambda: dataset(split(task=(0, -1))),
-    "index 1: task 2": lambda: dataset(split(task=(0, 2))),
-    "'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
+    "image 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
+    "image 1 of task -1": lambda: dataset(split(task=(0, -1))),
+    "in 'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
     "at least one test set": lambda: dataset(tests={}),
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
-    "2 class_names": lambda: dataset(class_names=("a",)),
-    "2 class_group": lambda: dataset(class_group=("majority",)),
+    "2 classes in 'class_names'": lambda: dataset(class_names=("a",)),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
-    "got 3": lambda: dataset(split([(1, 0, 0)], (0,))),
+    "2 classes in 'train', .* got 3": lambda: dataset(split([(1, 0, 0)], (0,))),
 }
 
 
-@pytest.mark.parametrize("message", OTHER_TYPES | OTHER_VALUES)
+@pytest.mark.parametrize("message", REFUSED)
 def test_refuses(message):
-    error, cases = (
-        (TypeError, OTHER_TYPES)
-        if message in OTHER_TYPES
-        else (ValueError, OTHER_VALUES)
-    )
-    with pytest.raises(error, match=message):
-        cases[message]()
+    with pytest.raises((TypeError, ValueError), match=message):
+        REFUSED[message]()
 
 
 def test_schedule():
@@ -84,7 +74,7 @@ def test_schedule():
     for wrong in ([0, 0, 1], [0, 1, 2, 7], [0, -1, 1], []):
         with pytest.raises(ValueError, match="tasks 0 to 2 once in the schedule, got"):
             validate_schedule(wrong, 3)
-    with pytest.raises(TypeError, match=r"1\.0"):
+    with pytest.raises(TypeError, match="float"):
         validate_schedule([0, 1.0], 2)
 
 

@@ -134,9 +134,9 @@ def test_balanced_test_draws_every_image_equally_often():
 
 def test_balanced_test_refuses():
     labels = matrix(2, {0}, {0, 1})
-    said = "2 test images of every class, but 1 classes have fewer, class cat only 1"
+    said = "expected 2 test images of every class, got 1 of class 1"
     with pytest.raises(ValueError, match=said):
-        balanced_test(labels, 2, np.random.default_rng(0), None, ["ant", "cat"])
+        balanced_test(labels, 2, np.random.default_rng(0))
 
 
 @given(st.data())
@@ -161,26 +161,18 @@ def test_twin_agrees(data):
 
 
 REFUSED = {
-    "share an image": (matrix(3, {0}, {1}, {2}), 2, 1.0),
+    "no two share an image": (matrix(3, {0}, {1}, {2}), 2, 1.0),
     "n_groups 2, min_classes 2": (matrix(3, {0, 1}, {2}), 2, 1.0, 2),
-    "min_classes 0": (matrix(3, {0, 1}, {2}), 2, 1.0, 0),
-    "1 have fewer": (matrix(5, *[{0, 1}, {2, 3}] * 3, {1, 2}, {4}), 2, 0.0, 2),
     r"\[3, 1\]": (matrix(4, *[{0, 1}, {1, 2}] * 2, {2, 3}), 2, 0.0, 2),
     "n_groups 0": (matrix(2, {0, 1}), 0, 1.0),
-    "one or more of 2 classes": (matrix(2, {0, 1}), 3, 1.0),
-    "beta -1": (matrix(2, {0, 1}), 1, -1.0),
     "beta of 0 or more, got .*nan": (matrix(2, {0, 1}), 1, np.nan),
     "2 without any, the first at index 1": (matrix(2, {0, 1}, {}, {}), 1, 1.0),
-    "shape": (np.ones(3, dtype=bool), 1, 1.0),
-    "float64": (np.ones((3, 2)), 1, 1.0),
-    "list": ([[True]], 1, 1.0),
 }
 
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_clustering_refuses(message):
-    error = TypeError if message in ("float64", "list") else ValueError
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         cluster_classes(*REFUSED[message])
 
 

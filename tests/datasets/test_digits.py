@@ -33,9 +33,12 @@ def test_scaled_profile_by_hand():
     task = digits.TaskProfile((41, 20, 9, 3), (40, 15, 1))
     freq, counts = task.scaled(4)
     assert freq.tolist() == [10, 5, 2, 1]
-    assert counts.tolist() == [18 - 2 * 4, 4, 0]  # 15 / 4 is nearest to 4, 1 / 4 to 0
-    assert task.scaled(8)[1].tolist() == [5 + 2 + 1 + 1 - 2 * 2, 2, 0]
-    assert task.scaled(8, connected=True)[1].tolist() == [9 - 2 * 3, 3, 0]
+    assert counts[1:].tolist() == [4, 0]  # 15 / 4 is nearest to 4, 1 / 4 to 0
+    rng = np.random.default_rng(0)
+    assert histogram(digits.draw_labels(freq, counts, rng), 3) == [18 - 2 * 4, 4, 0]
+    freq, counts = task.scaled(8)
+    drawn = [digits.draw_labels(freq, counts, rng, joined) for joined in (False, True)]
+    assert [histogram(labels, 3) for labels in drawn] == [[5, 2, 0], [3, 3, 0]]
 
 
 @given(st.data())
@@ -44,7 +47,7 @@ def test_drawn_labels_have_the_counts_asked_for(data):
     freq = np.array(data.draw(st.lists(st.integers(8, 30), min_size=4, max_size=9)))
     pairs = data.draw(st.integers(0, int(freq.sum()) // 8))
     triples = data.draw(st.integers(0, int(freq.sum()) // 12))
-    counts = digits.fill_with_singles(freq, np.array([0, pairs, triples]))
+    counts = np.array([freq.sum() - 2 * pairs - 3 * triples, pairs, triples])
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     labels = digits.draw_labels(freq, counts, rng)
     assert labels.sum(axis=0).tolist() == freq.tolist()
@@ -96,10 +99,10 @@ def of_task(split, task):
 
 
 def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
-    np.testing.assert_array_equal(
-        labelled.class_task, PLANS[labelled.name].planted_task
-    )
     clustering = DATASETS[labelled.name].clustering()
+    limits = clustering.n_groups, clustering.beta, clustering.min_classes
+    group = curation.cluster_classes(clustering.labels, *limits)
+    np.testing.assert_array_equal(group, labelled.class_task)
     assert clustering.class_names == labelled.class_names
     task = curation.tasks_of_images(clustering.labels, labelled.class_task)
     np.testing.assert_array_equal(clustering.labels[task >= 0], labelled.train.labels)
@@ -108,12 +111,13 @@ def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
 def test_stream_has_the_profile_exactly(labelled):
     plan = PLANS[labelled.name]
     for task, profile in enumerate(plan.profile):
-        freq, counts = profile.scaled(plan.divisor, connected=True)
+        freq, counts = profile.scaled(plan.divisor)
+        pairs = max(counts[1], len(freq) - 1)  # a tree joins the classes
         rows = of_task(labelled.train, task)
         assert (
             rows[:, labelled.class_task == task].sum(axis=0).tolist() == freq.tolist()
         )
-        assert histogram(rows, len(counts)) == counts.tolist()
+        assert histogram(rows, len(counts))[1:] == [pairs, *counts[2:].tolist()]
 
 
 def test_groups():

@@ -112,7 +112,7 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
 LABELS = "Groundtruth/TrainTestLabels/Labels_toy_Train.txt"
 LISTED = "ImageList/TestImagelist.txt"
 BAD = {  # file, its content, none where it is missing, message
-    "label file": (LABELS, None, "in --annotations"),
+    "label file": (LABELS, None, "No such file"),
     "label file cut off": (LABELS, b"0\n" * 50, "50 digits, or others"),
     "no label": (LABELS, b"0\n7\n", "lines of 0 or 1"),
     "image list": (LISTED, None, "TestImagelist.txt"),

@@ -110,8 +110,7 @@ def test_images_and_labels_are_those_of_the_id_files(
             half = "train2014" if number < 10 else "val2014"
             np.testing.assert_array_equal(image, scaled(coco, half, number))
     assert isinstance(dataset.train.images.base, np.memmap)
-    counts = "11 images (4 train, 4 balanced, 5 imbalanced), 4 classes"
-    assert f"the released split, {counts}" in capsys.readouterr().out
+    assert "the released split, 11 images" in capsys.readouterr().out
     without = load_dataset("cocoseq", images=False)
     assert without.train.images is None
     np.testing.assert_array_equal(without.train.labels, dataset.train.labels)
@@ -132,8 +131,7 @@ def test_two_at_once(coco, monkeypatch, capsys):
     monkeypatch.setattr(command, "read_image", read)
     assert prepare(coco) == 0
     assert beside == [1]  # refused while the other one is at work
-    said = capsys.readouterr().err
-    assert f"another prepare is at work in {coco / 'data/cocoseq'}" in said
+    assert str(coco / "data/cocoseq/prepare.lock") in capsys.readouterr().err
     assert len(load_dataset("cocoseq").train) == 4
 
 
@@ -141,7 +139,7 @@ def test_labels_alone_need_no_images_and_images_may_follow(coco):
     folders = ["--annotations", coco / "coco/annotations", "--ids", coco / "ids"]
     assert main(["prepare", "cocoseq", *map(str, folders)]) == 0
     assert len(load_dataset("cocoseq", images=False).train) == 4
-    with pytest.raises(FileNotFoundError, match=r"got labels alone .* prepare cocoseq"):
+    with pytest.raises(FileNotFoundError, match="or labels alone; .* prepare cocoseq"):
         load_dataset("cocoseq")
     assert prepare(coco) == 0
     assert len(load_dataset("cocoseq").train.images) == 4
@@ -291,7 +289,7 @@ BAD = {
     ),
     "folder of annotations": (
         remove("coco/annotations/instances_train2014.json"),
-        r"in --annotations.*, got no .*instances_train2014.json",
+        "No such file .*instances_train2014.json",
     ),
     "truncated": (cut_json, r"instances in .*val2014.json.*JSONDecodeError.*download"),
     "no file name": (
@@ -307,11 +305,11 @@ BAD = {
     "id of the other half": (change_ids("train", 0, [1, 2, 12]), "KeyError: 12"),
     "labels of other tasks": (
         change_ids("train", 0, [1, 2, 5]),
-        r"of an image's own task .* task 0 with label 'dog'",
+        r"of an image's own task .* task 1 with label 'dog'",
     ),
     "last training file missing": (
         remove("ids/train_task1_id_coco.json"),
-        r"data_source/COCOseq/ids in --ids.*, got no .*train_task1_id_coco.json",
+        "No such file .*train_task1_id_coco.json",
     ),
 }
 
@@ -371,7 +369,7 @@ def web(coco, monkeypatch):
 
 def test_id_files_are_fetched_once_and_must_be_the_released_ones(web, tmp_path):
     ids = tmp_path / "fetched"
-    files = [file for files in PREPARED.id_files(web).values() for file in files]
+    files = [file for files in PREPARED.id_files(web) for file in files]
     content = b"".join(file.read_bytes() for file in files)
     released = replace(PREPARED, id_digest=hashlib.sha256(content).hexdigest())
     with pytest.raises(ValueError, match=f"released id files in {ids}, got others"):

@@ -12,7 +12,7 @@ from real_folders import coco_json
 from prslib import RunConfig, configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
-from prslib.datasets.prepared import read_table
+from prslib.datasets.prepared import PARTS, read_table
 from prslib.training.replay import without_training
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -32,7 +32,7 @@ def corpus(tmp_path_factory):
     """Write the labels as COCO's two JSON files and read these."""
     folder = tmp_path_factory.mktemp("annotations")
     table = read_table(LABELS, has_ids=True)
-    for half, is_test in zip(coco.HALVES, (False, True), strict=True):
+    for half, is_test in (("train2014", False), ("val2014", True)):
         rows = np.flatnonzero(table.is_test == is_test)
         files = [f"COCO_{half}_{key:012d}.jpg" for key in table.key[rows]]
         content = coco_json(table.key[rows], files, table.labels[rows], table.names)
@@ -45,7 +45,7 @@ def groups_of(names):
 
 
 def released_ids(split):
-    files = coco.PREPARED.id_files(IDS)[split]
+    files = coco.PREPARED.id_files(IDS)[PARTS.index(split)]
     return [set(json.loads(file.read_text())) for file in files]
 
 

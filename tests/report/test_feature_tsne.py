@@ -36,7 +36,7 @@ def blobs(spread):
 
 def test_a_test_set_without_single_labels_is_refused():
     pairs = Split(None, np.ones((3, 2), bool), np.zeros(3, np.int64))
-    message = "features_per_class: expected test images with a single"
+    message = "expected test images with a single label for features_per_class"
     with pytest.raises(ValueError, match=message):
         feature_rows(pairs, 5)
 

@@ -23,7 +23,7 @@ TINY, OWN = "digits70tiny", "convnet_attention_consistency"
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
         ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
-        ({"schedule": "0123"}, TypeError, "expected integers in the schedule, got '0'"),
+        ({"schedule": "0123"}, TypeError, "interpreted as an integer"),
         ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3 once in the schedule"),
         ({"roh": 0.1}, TypeError, "unexpected keyword argument 'roh'"),
         (
