@@ -11,27 +11,19 @@ first task: from then on the allocator keeps large pieces of memory, where it ga
 back to the system after every step and had to ask for them again.
 """
 
-import argparse
-import sys
 import time
+from functools import partial
 from itertools import islice
-from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-
-matplotlib.use("Agg")
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-import matplotlib.pyplot as plt
+from shared import parser, write
 
 from prslib import RunConfig, make_model
 from prslib.memory import Memory
-from prslib.paths import figures_dir
-from prslib.report.style import HUES, STYLE
+from prslib.report.style import HUES
 from prslib.samplers import make_sampler
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner, context_of
@@ -62,22 +54,15 @@ def one_backward_a_sample(replay, learner, inputs, labels, batch):
     return {"gradient_products": products}
 
 
-def networks():
-    """Yield name, image shape, classes and training settings of both networks."""
-    training = ("optimizer", "learning_rate", "loss", "clip_value", "norm_penalty")
-    sizes = {"digits70seq": ((32, 32, 3), 70), "imbal-mnistseq": ((28, 28, 1), 10)}
-    for dataset, (shape, classes) in sizes.items():
-        settings = RunConfig(dataset=dataset).resolved
-        yield (
-            settings["model"],
-            shape,
-            classes,
-            {name: settings[name] for name in training},
-        )
+NETWORKS = {"digits70seq": ((32, 32, 3), 70), "imbal-mnistseq": ((28, 28, 1), 10)}
+TRAINING = "optimizer", "learning_rate", "loss", "clip_value", "norm_penalty"
 
 
-def contest(name, shape, classes, training) -> pd.DataFrame:
+def contest(dataset: str) -> pd.DataFrame:
     """Return the milliseconds of a step, a row for each contestant and repetition."""
+    settings = RunConfig(dataset=dataset).resolved
+    name, training = settings["model"], {key: settings[key] for key in TRAINING}
+    shape, classes = NETWORKS[dataset]
     rng = np.random.default_rng(0)
     count = SIZE + (REPETITIONS + 2) * STEPS[name] * BATCH
     pixels = rng.integers(256, size=(count, *shape), dtype=np.uint8)
@@ -113,21 +98,19 @@ def contest(name, shape, classes, training) -> pd.DataFrame:
             take_steps(learner, replay, steps, way)
             seconds = time.process_time() - start
             if repetition >= 0:
-                rows.append(
-                    (name, contestant, repetition, 1000 * seconds / STEPS[name])
-                )
+                ms = 1000 * seconds / STEPS[name]
+                rows.append((name, contestant, repetition, ms))
     return pd.DataFrame(rows, columns=["model", "contestant", "repetition", "ms"])
 
 
 def main() -> None:
     """Measure, print the table, write the numbers and the picture."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    parser(__doc__).parse_args()
     torch.set_num_threads(1)
-    times = pd.concat([contest(*network) for network in networks()], ignore_index=True)
-    base = times[times["contestant"] == "CRS"].set_index(["model", "repetition"])["ms"]
-    times["crs_steps"] = times["ms"] / times.set_index(
-        ["model", "repetition"]
-    ).index.map(base)
+    times = pd.concat([contest(dataset) for dataset in NETWORKS], ignore_index=True)
+    crs = times["ms"].where(times["contestant"] == "CRS")
+    turn = times["model"], times["repetition"]
+    times["crs_steps"] = times["ms"] / crs.groupby([*turn]).transform("max")
     table = times.groupby(["model", "contestant"], sort=False).agg(
         ms=("ms", "median"),
         crs_steps=("crs_steps", "median"),
@@ -143,31 +126,22 @@ def main() -> None:
         f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions"
     )
     print(table.to_string(index=False))
-    folder = figures_dir("bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / "gss.csv", index=False)
-    draw(table).savefig(folder / "gss.png", metadata={"Software": None})
+    write(table, "gss", partial(draw, table), (9, 2.9))
 
 
-def draw(table: pd.DataFrame) -> plt.Figure:
+def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw the steps' costs in CRS steps, with the most that may be looked at and the limit."""
-    plt.style.use(STYLE)
-    figure, axes = plt.subplots(1, 2, figsize=(9, 2.9))
+    axes = figure.subplots(1, 2)
     for ax, (model, rows) in zip(axes, table.groupby("model", sort=False), strict=True):
         bars = ax.barh(rows["contestant"], rows["crs_steps"], color="0.35")
-        for bar, steps in zip(
-            bars, rows["crs_steps"], strict=True
-        ):  # left of the limits
-            at = 0.2, bar.get_y() + bar.get_height() / 2
+        for bar, steps in zip(bars, rows["crs_steps"], strict=True):
+            at = 0.2, bar.get_y() + bar.get_height() / 2  # left of the limits
             ax.text(*at, f"{steps:.1f}", va="center", color="white", fontsize=9)
-        ax.axvline(
-            MOST, color="black", linewidth=1,
-            label=f"images that GSS looks at, over those of CRS: {MOST}",
-        )  # fmt: skip
-        ax.axvline(
-            TARGETS[model], color=HUES[1], linestyle="--", linewidth=1.4,
-            label="most that GSS may cost, set beforehand",
-        )  # fmt: skip
+        seen = f"images that GSS looks at, over those of CRS: {MOST}"
+        ax.axvline(MOST, color="black", linewidth=1, label=seen)
+        limit = {"color": HUES[1], "linestyle": "--", "linewidth": 1.4}
+        text = "most that GSS may cost, set beforehand"
+        ax.axvline(TARGETS[model], label=text, **limit)
         ax.set(title=model, xlabel="cost of a training step (CRS steps)")
         ax.margins(x=0.15)
         ax.grid(visible=False)
@@ -176,7 +150,6 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     handles, names = axes[1].get_legend_handles_labels()
     figure.suptitle("A training step of GSS and of CRS, one thread")
     figure.legend(handles, names, loc="outside lower center", ncols=2)
-    return figure
 
 
 if __name__ == "__main__":

@@ -6,21 +6,15 @@ the clock counts that thread's own time. Place is with what GSS and ExStream ask
 network. Join is the time to fetch the replayed half.
 """
 
-import argparse
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from shared import parser, write
 
 from prslib import METHODS, RunConfig, load_dataset
 from prslib.datasets import SequentialDataset
-from prslib.paths import figures_dir
 from prslib.training.device import Inputs
 from prslib.training.learner import context_of
 from prslib.training.replay import make_replay, stream
@@ -48,30 +42,26 @@ class Clock:
 
     def step(self) -> np.ndarray:
         """Take a step as in a run; return the seconds of draw and place, join, all."""
-        new, times = next(self.batches), [time.process_time()]
-
-        def note() -> None:
-            times.append(time.process_time())
-
+        new, data, clock = next(self.batches), (self.inputs, self.labels), []
+        clock.append(time.process_time())
         slots = self.replay.draw()
-        note()
-        data = self.inputs, self.labels
+        clock.append(time.process_time())
         joined = self.learner.join(*data, new, slots, self.replay)
-        note()
+        clock.append(time.process_time())
         self.learner.join(*data, new)
-        note()
+        clock.append(time.process_time())
         self.learner.step(*joined)
-        note()
+        clock.append(time.process_time())
         context = context_of(self.replay, self.learner, *data, new)
         self.replay.place(new, self.multi_hot[new], **context)
-        note()
-        draw, join, alone, train, place = np.diff(times)
+        clock.append(time.process_time())
+        draw, join, alone, train, place = np.diff(clock)
         return np.array([draw + place, join - alone, draw + join + train + place])
 
 
 def main() -> None:
     """Measure, print the table and write it."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    parser(__doc__).parse_args()
     torch.set_num_threads(1)
     dataset = load_dataset("digits70seq")
     methods = [name for name, method in METHODS.items() if method.sampler]
@@ -92,9 +82,7 @@ def main() -> None:
         f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions"
     )
     print(table.to_string())
-    folder = figures_dir("bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / "replay_share.csv")
+    write(table.reset_index(), "replay_share")
 
 
 if __name__ == "__main__":

@@ -27,51 +27,48 @@ machine. Of space both are given, the arrays of the sampler and what its process
 for each, grew by at most; ten minutes.
 """
 
-import argparse
 import multiprocessing
 import resource
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from shared import parser, write
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
+from prslib.datasets import DATASETS, load_dataset
+from prslib.report.style import COLOURS, join_panels, looks_of
+from prslib.samplers import SAMPLERS, make_sampler
+from prslib.samplers.reference import ReferencePRS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 
 import cbrs_twin
 import ocdm_twin
 
-from prslib.datasets import DATASETS, load_dataset
-from prslib.paths import figures_dir
-from prslib.report.style import COLOURS, STYLE, join_panels, looks_of
-from prslib.samplers import SAMPLERS, make_sampler
-from prslib.samplers.reference import ReferencePRS
-
-SIZE, BATCH, REPETITIONS, SLOW, RHO = 2000, 10, 5, 500, -0.03
-WIDTH, POOL = (
-    6144,
-    3000,
-)  # of ExStream's features; how many of them, used again and again
-SIZES, CLASSES = (
-    (500, 2000, 20_000, 100_000, 1_000_000),
-    (10, 70, 300, 1000, 3000, 10_000),
-)
-SCALED, LARGEST = (
-    20_000,
-    (1_000_000, 10_000),
-)  # memory for CLASSES; memory and classes at most
-TIMED, ENOUGH, PLAIN_CELLS = (
-    100_000,
-    1.0,
-    1_500_000,
-)  # samples, seconds; m C of the plain
 NAMES = {"crs": "CRS", "prs": "PRS", "cbrs": "CBRS", "ocdm": "OCDM"}
+RHO = -0.03
+OPTIONS = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
+SIZE = 2000
+BATCH = 10
+REPETITIONS = 5
+SLOW = 500  # samples of the slow contestants
+WIDTH = 6144  # of ExStream's features
+POOL = 3000  # how many of them, used again and again
+# of the measurement against size
+SIZES = 500, 2000, 20_000, 100_000, 1_000_000  # of the memory
+CLASSES = 10, 70, 300, 1000, 3000, 10_000  # with a memory of SCALED
+SCALED = 20_000
+LARGEST = 1_000_000, 10_000  # memory and classes
+PLAIN_CELLS = 1_500_000  # memory times classes, at most, of plain numpy
+TIMED = 100_000  # samples, unless they take longer than
+ENOUGH = 1.0  # seconds
 
 
 class Contestant(NamedTuple):
@@ -94,14 +91,20 @@ class PlainCRS:
 
     def place(self, labels: np.ndarray) -> None:
         for label in labels:
-            slot = (
-                self.seen
-                if self.seen < len(self.memory)
-                else self.rng.integers(self.seen + 1)
-            )
+            slot = self.seen
+            if self.seen >= len(self.memory):
+                slot = self.rng.integers(self.seen + 1)
             self.seen += 1
             if slot < len(self.memory):
                 self.memory[slot] = label
+
+
+PLAIN = {
+    "crs": PlainCRS,
+    "prs": ReferencePRS,
+    "cbrs": cbrs_twin.Twin,
+    "ocdm": ocdm_twin.Twin,
+}
 
 
 def on_labels(sampler_class: Callable, **options) -> Callable:
@@ -157,77 +160,69 @@ def on_views(make_buffer: Callable, one_label: bool = False) -> Callable:
         data = TensorDataset(torch.arange(len(labels)), targets)
         data.targets = targets.tolist() if one_label else list(targets)
         dataset = as_classification_dataset(data)
-        piece = lambda part: dataset.subset(range(part.start, part.stop))  # noqa: E731
-        return piece, make_buffer(seed).update_from_dataset
+
+        def cut(part):
+            return dataset.subset(range(part.start, part.stop))
+
+        return cut, make_buffer(seed).update_from_dataset
 
     return make
 
 
+def in_one_piece(contestant: Contestant) -> Contestant:
+    """Return the contestant that gets the rest of the stream at once."""
+    name = f"{contestant.name}, one piece"
+    return contestant._replace(name=name, samples=None, batch=None)
+
+
 def contestants() -> list[Contestant]:
     """Return who takes part; without Avalanche a line says so."""
-    options = {"prs": {"rho": RHO}, "ocdm": {"rho": RHO}}
-    plain = {
-        "crs": PlainCRS,
-        "prs": ReferencePRS,
-        "cbrs": cbrs_twin.Twin,
-        "ocdm": ocdm_twin.Twin,
-    }
-    listed = [
-        Contestant(
-            NAMES[key],
-            NAMES[key],
-            "ours",
-            on_labels(SAMPLERS[key], **options.get(key, {})),
-        )
-        for key in NAMES
-    ]
+    ours, plain = [], []
+    for key, name in NAMES.items():
+        options = OPTIONS.get(key, {})
+        make = on_labels(SAMPLERS[key], **options)
+        ours.append(Contestant(name, name, "ours", make))
+        make = on_labels(PLAIN[key], **options)
+        plain.append(Contestant(f"{name} in plain numpy", name, "plain", make, SLOW))
     authors = on_labels(SAMPLERS["prs"], rho=RHO, variant="authors")
-    listed += [
-        listed[k]._replace(name=f"{listed[k].name}, one piece", batch=None)
-        for k in range(3)
-    ]
-    listed += [
+    listed = [
+        *ours,
+        *map(in_one_piece, ours[:3]),
         Contestant("PRS, authors' variant", "PRS", "ours", authors),
         Contestant("GSS, gradient products given", "GSS", "ours", on_gradients, SLOW),
         Contestant("ExStream, features given", "ExStream", "ours", on_features, SLOW),
+        *plain,
     ]
-    for key in NAMES:
-        make = on_labels(plain[key], **options.get(key, {}))
-        listed.append(
-            Contestant(f"{NAMES[key]} in plain numpy", NAMES[key], "plain", make, SLOW)
-        )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from avalanche.training.storage_policy import (
-                ClassBalancedBuffer as Balanced,
-            )
-            from avalanche.training.storage_policy import (
-                ReservoirSamplingBuffer as Reservoir,
-            )
-
-            from prslib.adapters.avalanche import SamplerBuffer
+        return listed + avalanche()
     except ImportError:
         print("Avalanche: left out, not installed; pip install -e '.[bench]'")
         return listed
-    ours = on_views(
-        lambda seed: SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO))
-    )
-    reservoir, balanced = (
-        on_views(lambda _: Reservoir(SIZE)),
-        on_views(lambda _: Balanced(SIZE), True),
-    )
-    return [
-        *listed,
-        Contestant("PRS as an Avalanche buffer", "PRS", "Avalanche", ours, SLOW),
+
+
+def avalanche() -> list[Contestant]:
+    """Return Avalanche's buffers and ours in its form."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from avalanche.training import storage_policy as policy
+
+        from prslib.adapters.avalanche import SamplerBuffer
+
+    def prs(seed):
+        return SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO))
+
+    reservoir = on_views(lambda _: policy.ReservoirSamplingBuffer(SIZE))
+    balanced = on_views(lambda _: policy.ClassBalancedBuffer(SIZE), one_label=True)
+    peers = [
         Contestant("Avalanche reservoir", "", "Avalanche", reservoir, SLOW),
         Contestant("Avalanche class-balanced", "", "Avalanche", balanced, SLOW),
+    ]
+    return [
         Contestant(
-            "Avalanche reservoir, one piece", "", "Avalanche", reservoir, batch=None
+            "PRS as an Avalanche buffer", "PRS", "Avalanche", on_views(prs), SLOW
         ),
-        Contestant(
-            "Avalanche class-balanced, one piece", "", "Avalanche", balanced, batch=None
-        ),
+        *peers,
+        *map(in_one_piece, peers),
     ]
 
 
@@ -253,10 +248,8 @@ def streams() -> dict[str, np.ndarray]:
         except FileNotFoundError as error:
             print(f"{name}: left out; {error}")
             continue
-        schedule = DATASETS[name].recipe.schedule
-        order = [
-            rng.permutation(np.flatnonzero(train.task == task)) for task in schedule
-        ]
+        tasks = DATASETS[name].recipe.schedule
+        order = [rng.permutation(np.flatnonzero(train.task == task)) for task in tasks]
         found[name] = train.labels[np.concatenate(order)]
     return found
 
@@ -266,69 +259,57 @@ def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
     for contestant in taking_part:
         if contestant.kind == "ours":
             rate(contestant._replace(samples=BATCH), stream, 0)  # compile
-    rates = np.array(
-        [
-            [rate(contestant, stream, seed) for contestant in taking_part]
-            for seed in range(REPETITIONS)
-        ]
+    rates = pd.DataFrame(
+        {one.name: rate(one, stream, seed) for one in taking_part}
+        for seed in range(REPETITIONS)
     )
-    column = {contestant.name: k for k, contestant in enumerate(taking_part)}
-    rows = []
-    for name, method, kind, *_ in taking_part:
-        own = rates[:, column[name]]
-        middle, low, high = np.median(own), own.min(), own.max()
-        row = {"contestant": name, "kind": kind, "method": method}
-        row |= {"samples_per_s": middle, "lowest": low, "highest": high}
-        plain, peer = (
-            column.get(f"{method} in plain numpy"),
-            column.get("Avalanche reservoir"),
-        )
-        row["times_plain"] = (
-            np.nan if plain is None else np.median(own / rates[:, plain])
-        )
-        row["times_avalanche"] = (
-            np.nan if peer is None else np.median(own / rates[:, peer])
-        )
-        rows.append(row)
-    return pd.DataFrame(rows)
+
+    def times(name: str, peer: str) -> float:
+        return (rates[name] / rates[peer]).median() if peer in rates else np.nan
+
+    return pd.DataFrame(
+        {
+            "contestant": name,
+            "kind": kind,
+            "method": method,
+            "samples_per_s": rates[name].median(),
+            "lowest": rates[name].min(),
+            "highest": rates[name].max(),
+            "times_plain": times(name, f"{method} in plain numpy"),
+            "times_avalanche": times(name, "Avalanche reservoir"),
+        }
+        for name, method, kind, *_ in taking_part
+    )
 
 
 def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw the median of each contestant as a dot and the range as a line, fastest on top."""
     names = table.groupby("stream", sort=False)
     axes = figure.subplots(1, len(names), squeeze=False, sharex=True, sharey=True)[0]
-    order = table[table["stream"] == table["stream"].iloc[0]].sort_values(
-        "samples_per_s"
-    )
+    first = table[table["stream"] == table["stream"].iloc[0]]
+    order = first.sort_values("samples_per_s")["contestant"]
     markers = {"ours": "o", "plain": "s", "Avalanche": "D"}
     for ax, (stream, part) in zip(axes, names, strict=True):
-        part = part.set_index("contestant").loc[order["contestant"]]
+        part = part.set_index("contestant").loc[order]
         for y, row in enumerate(part.itertuples()):
             colour = COLOURS.get(row.method, "#666666")
             ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
             fill = colour if row.kind == "ours" else "white"
-            style = {
-                "marker": markers[row.kind],
-                "markerfacecolor": fill,
-                "color": colour,
-            }
-            ax.plot(row.samples_per_s, y, **style, markersize=8)
+            dot = {"color": colour, "markerfacecolor": fill, "markersize": 8}
+            ax.plot(row.samples_per_s, y, marker=markers[row.kind], **dot)
             place = {"xytext": (7, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(
-                f"{float(f'{row.samples_per_s:.2g}'):,.0f}", (row.highest, y), **place
-            )
+            rounded = float(f"{row.samples_per_s:.2g}")
+            ax.annotate(f"{rounded:,.0f}", (row.highest, y), **place)
         ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
         ax.set_yticks(range(len(part)), part.index)
         ax.grid(axis="x")
-        ax.set_xlim(
-            table["lowest"].min() / 2, 60 * table["highest"].max()
-        )  # room for the numbers
+        # room for the numbers
+        ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())
     kinds = {"ours": "ours, compiled", "plain": "ours, plain numpy"}
-    kinds |= {"Avalanche": "in Avalanche"}
-    for kind, label in kinds.items():
+    for kind, label in (kinds | {"Avalanche": "in Avalanche"}).items():
+        look = {"marker": markers[kind], "linestyle": "", "markersize": 8}
         fill = "0.4" if kind == "ours" else "white"
-        look = {"marker": markers[kind], "color": "0.4", "markerfacecolor": fill}
-        ax.plot([], [], label=label, linestyle="", markersize=8, **look)
+        ax.plot([], [], label=label, color="0.4", markerfacecolor=fill, **look)
     join_panels(figure, "Samples that a sampler takes, median and range, one thread")
 
 
@@ -355,8 +336,8 @@ class AvalancheReservoir:
         self.take(self.cut(slice(0, len(labels))))  # it looks at no label
 
 
-SCALABLE = {name: SAMPLERS[key] for key, name in NAMES.items()}
-SCALABLE |= {
+SCALABLE = {
+    **{name: SAMPLERS[key] for key, name in NAMES.items()},
     "PRS in plain numpy": ReferencePRS,
     "Avalanche reservoir": AvalancheReservoir,
 }
@@ -377,31 +358,22 @@ def cost(name: str, size: int, classes: int) -> dict[str, float]:
             sampler.place(stream[start : start + BATCH])
             start += BATCH
         taken, spent = taken + start, spent + time.process_time() - begin
-    parts = [
-        part if isinstance(part, tuple) else [part] for part in vars(sampler).values()
-    ]
-    held = sum(
-        array.nbytes
-        for part in parts
-        for array in part
-        if isinstance(array, np.ndarray)
-    )
-    most = (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    )  # kilobytes on Linux
-    spent = {"us_per_sample": 1e6 * spent / taken, "process_grew_megabytes": most / 1e3}
-    return spent | {"megabytes": held / 1e6 if held else np.nan}
+    arrays = [*vars(sampler).values(), *getattr(sampler, "state", ())]
+    held = sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    grew = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {
+        "us_per_sample": 1e6 * spent / taken,
+        "process_grew_megabytes": grew / 1e3,  # kilobytes on Linux
+        "megabytes": held / 1e6 if held else np.nan,
+    }
 
 
 def measure_scale() -> pd.DataFrame:
     """Return one row for each sampler, size of the memory and number of classes."""
     rows, alone = [], multiprocessing.get_context("spawn")  # a process each
-    sizes = [
-        *((m, c) for c in (70, 1000) for m in SIZES),
-        *((SCALED, c) for c in CLASSES),
-        LARGEST,
-    ]
-    for size, classes in dict.fromkeys(sizes):
+    sizes = [(m, c) for c in (70, 1000) for m in SIZES]
+    sizes += [(SCALED, c) for c in CLASSES]
+    for size, classes in dict.fromkeys([*sizes, LARGEST]):
         names = [*NAMES.values()]
         names += ["PRS in plain numpy"] * (size * classes < PLAIN_CELLS)
         names += ["Avalanche reservoir"] * (classes == 70 and size <= SCALED)
@@ -416,70 +388,51 @@ def measure_scale() -> pd.DataFrame:
 def draw_scale(table: pd.DataFrame, figure: plt.Figure) -> None:
     """Draw time against memory and classes, and space against memory, a line a sampler."""
     looks = looks_of(NAMES.values())
-    looks["PRS in plain numpy"] = looks["PRS"] | {
-        "linestyle": "--",
-        "markerfacecolor": "white",
-    }
-    looks["Avalanche reservoir"] = {
-        "color": "#666666",
-        "marker": "D",
-        "markerfacecolor": "white",
-    }
-    panels = [("classes", 70, "us_per_sample"), ("classes", 1000, "us_per_sample")]
-    panels += [("memory", SCALED, "us_per_sample"), ("classes", 1000, "megabytes")]
-    labels = {"us_per_sample": "processor time (µs/sample)", "megabytes": "state (MB)"}
-    for ax, (same, value, y) in zip(figure.subplots(2, 2).flat, panels, strict=True):
-        x = "memory" if same == "classes" else "classes"
+    plain = {"linestyle": "--", "markerfacecolor": "white"}
+    looks["PRS in plain numpy"] = looks["PRS"] | plain
+    peer = {"color": "#666666", "marker": "D", "markerfacecolor": "white"}
+    looks["Avalanche reservoir"] = peer
+    time = "us_per_sample", "processor time (µs/sample)", ""
+    space = "megabytes", "state (MB)", ", space"
+    panels = [("classes", 70, time), ("classes", 1000, time)]
+    panels += [("memory", SCALED, time), ("classes", 1000, space)]
+    for ax, (same, value, (y, ylabel, more)) in zip(
+        figure.subplots(2, 2).flat, panels, strict=True
+    ):
+        if same == "classes":
+            x, xlabel, title = "memory", "memory (samples)", f"{value:,} classes"
+        else:
+            x, xlabel, title = "classes", "classes", f"memory of {value:,} samples"
+        panel = table[table[same] == value].sort_values(x)
         for name, look in looks.items():
-            part = table[
-                (table[same] == value) & (table["sampler"] == name)
-            ].sort_values(x)
-            if len(part) > 1:
-                ax.plot(part[x], part[y], label=name, **look)
-        title = (
-            f"{value:,} classes"
-            if same == "classes"
-            else f"memory of {value:,} samples"
-        )
-        title += ", space" if y == "megabytes" else ""
-        x = {"memory": "memory (samples)"}.get(x, x)
-        ax.set(xscale="log", yscale="log", xlabel=x, ylabel=labels[y], title=title)
+            line = panel[panel["sampler"] == name]
+            if len(line) > 1:
+                ax.plot(line[x], line[y], label=name, **look)
+        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+        ax.set_title(title + more)
     join_panels(figure, "Time and space of the samplers, from when the memory is full")
-
-
-def save(table: pd.DataFrame, name: str, drawing: Callable, height: float) -> None:
-    """Write a table and its picture."""
-    folder = figures_dir("bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / f"{name}.csv", index=False, float_format="%.4g")
-    plt.style.use(STYLE)
-    figure = plt.figure(figsize=(11, height))
-    drawing(table, figure)
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
 
 
 def main() -> None:
     """Measure, print the table, write it and draw it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--scale", action="store_true", help="time and space against size instead"
-    )
-    if parser.parse_args().scale:
-        return save(measure_scale(), "samplers_scale", draw_scale, 7)
+    arguments = parser(__doc__)
+    text = "time and space against size instead"
+    arguments.add_argument("--scale", action="store_true", help=text)
+    if arguments.parse_args().scale:
+        table = measure_scale()
+        return write(
+            table, "samplers_scale", partial(draw_scale, table), (11, 7), "%.4g"
+        )
     taking_part, tables = contestants(), []
     for name, stream in streams().items():
         table = measure(taking_part, stream)
         tables.append(table.assign(stream=name))
-        print(
-            f"\n{name}: {len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}"
-        )
+        size = f"{len(stream)} samples, 70 classes, memory {SIZE}, batches of {BATCH}"
+        print(f"\n{name}: {size}")
         shown = table.drop(columns=["kind", "method"]).set_index("contestant")
-        print(
-            shown.to_string(
-                float_format=lambda v: f"{v:,.1f}" if v < 100 else f"{v:,.0f}"
-            )
-        )
-    save(pd.concat(tables, ignore_index=True), "samplers", draw, 5)
+        print(shown.to_string(float_format="{:,.1f}".format))
+    table = pd.concat(tables, ignore_index=True)
+    write(table, "samplers", partial(draw, table), (11, 5), "%.4g")
 
 
 if __name__ == "__main__":

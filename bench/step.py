@@ -15,12 +15,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import torch
+from shared import parser, write
 from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 
 from prslib import make_model, make_sampler
 from prslib.memory import Memory
-from prslib.paths import figures_dir
 from prslib.training.config import PRECISIONS
 from prslib.training.device import Inputs, Precision
 from prslib.training.learner import Learner
@@ -118,19 +118,19 @@ def device_name(device: torch.device) -> str:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line; without a GPU the size is a small one."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    line = parser(__doc__)
     default = "cuda" if torch.cuda.is_available() else "cpu"
-    parser.add_argument("--device", default=default)
-    parser.add_argument("--model", help="by default resnet101, on a CPU convnet")
+    line.add_argument("--device", default=default)
+    line.add_argument("--model", help="by default resnet101, on a CPU convnet")
     size = "in pixels, by default 256, on a CPU 32"
-    parser.add_argument("--image-size", type=int, help=size)
+    line.add_argument("--image-size", type=int, help=size)
     also = "measure torch.compile, too"
-    parser.add_argument("--compile", action="store_true", help=also)
+    line.add_argument("--compile", action="store_true", help=also)
     drawn = "to draw from (%(default)s)"
-    parser.add_argument("--images", type=int, default=2000, help=drawn)
+    line.add_argument("--images", type=int, default=2000, help=drawn)
     each = "of measuring each time (%(default)s)"
-    parser.add_argument("--seconds", type=float, default=5.0, help=each)
-    options = parser.parse_args(arguments)
+    line.add_argument("--seconds", type=float, default=5.0, help=each)
+    options = line.parse_args(arguments)
     small = torch.device(options.device).type == "cpu"
     options.model = options.model or ("convnet" if small else "resnet101")
     options.image_size = options.image_size or (32 if small else 256)
@@ -147,10 +147,8 @@ def main(arguments: list[str] | None = None) -> None:
     size = f"{options.image_size}x{options.image_size}"
     print(f"{options.model}, {NEW} + {REPLAYED} images of {size}, {name.upper()}")
     print(table.to_string(index=False, float_format="{:.3g}".format))
-    file = figures_dir("bench") / f"step_{name}.csv"
-    file.parent.mkdir(parents=True, exist_ok=True)
     run = {"device": name, "model": options.model, "image_size": options.image_size}
-    table.assign(**run).to_csv(file, index=False, float_format="%.4g")
+    write(table.assign(**run), f"step_{name}", float_format="%.4g")
 
 
 if __name__ == "__main__":

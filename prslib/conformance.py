@@ -10,6 +10,7 @@ import inspect
 import json
 import traceback
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +76,6 @@ class Departure(NamedTuple):
     equation: str  # a key of `EQUATIONS`
     stream: str
     text: str
-    times: int = 1
 
     def __str__(self) -> str:
         """Name equation, stream and sample."""
@@ -103,7 +103,7 @@ class Answer(NamedTuple):
         lines = [f"departs from {rule} at {self.departures[0]}; checked: {checked}"]
         if self.released:
             lines.append("its slots are those of the released code: --variant authors")
-        return "\n".join(lines + [f"- {one}; {one.times}x" for one in self.departures])
+        return "\n".join(lines + [f"- {one}" for one in self.departures])
 
 
 def quantities(plain: ReferencePRS, y: np.ndarray) -> dict:
@@ -227,10 +227,10 @@ class _Record:
         self.coins = []  # chance of acceptance, accepted
         self.ranks = {"class_probability": [], "slot": [], "age": []}
 
-    def depart(self, equation: str, t: int, text: str) -> None:
-        first = Departure(equation, self.stream.name, f"sample {t}: {text}", 0)
-        first = self.by_equation.get(equation, first)
-        self.by_equation[equation] = first._replace(times=first.times + 1)
+    def depart(self, equation: str, text: str) -> None:
+        """Note the first departure from an equation."""
+        departure = Departure(equation, self.stream.name, text)
+        self.by_equation.setdefault(equation, departure)
 
     def follow(self, make: Callable, options: dict, seed: int) -> None:
         """Let a sampler decide the stream, and look at each of its decisions."""
@@ -257,7 +257,7 @@ class _Record:
                     right, what = slot < 0 or slot in numbering, "a filled slot or -1"
                 if not right:
                     text = expected(f"{what} of {stream.size}", slot)
-                    return self.depart("fill", t, text)
+                    return self.depart("fill", f"sample {t}: {text}")
                 y = labels[t - start]
                 number = numbering.setdefault(slot, filled) if slot >= 0 else -1
                 if filled == stream.size:
@@ -281,7 +281,8 @@ class _Record:
         if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
             said = "accepted" if accepted else "not accepted"
             number = "" if u is None else f" and the number {u[0]}"
-            self.depart("acceptance", t, f"{said} at s = {s:.6g}{number}")
+            text = f"sample {t}: {said} at s = {s:.6g}{number}"
+            self.depart("acceptance", text)
         if not accepted:
             return
         leaves = np.flatnonzero(plain.labels[slot]).tolist()
@@ -292,13 +293,13 @@ class _Record:
         sets = {c: plain.candidates(c, scarce) for c in shared}
         ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
         if not shared:
-            text = f"expected a sample of a class of {possible} to go, got {leaves}"
-            return self.depart("class_probability", t, text)
+            text = expected(f"a sample of a class of {possible} to go", leaves)
+            return self.depart("class_probability", f"sample {t}: {text}")
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
                 slots = np.sort(which[shared[0]])[:SHOWN].tolist()
-                text = f"expected one of slots {slots} ... to go, got {slot}"
-                return self.depart(equation, t, text)
+                text = expected(f"one of slots {slots} ... to go", slot)
+                return self.depart(equation, f"sample {t}: {text}")
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was
         odds = np.array([chance[c] / len(slots) for c, slots in ties.items()])
@@ -330,8 +331,7 @@ class _Record:
                 tests.append((equation, p, f"{text}, expected 0.50"))
         for equation, p, text in tests:
             if p < LEVEL:
-                said = Departure(equation, self.stream.name, f"{text} (p = {p:.0e})")
-                self.by_equation.setdefault(equation, said)
+                self.depart(equation, f"{text} (p = {p:.0e})")
         return list(self.by_equation.values())
 
     def from_released(self) -> list[Departure]:
@@ -340,10 +340,10 @@ class _Record:
             return []
         options = {"rho": self.stream.rho, "variant": "authors"}
         sampler = self.stream.make(PRS, Numbers(self.stream.uniforms), **options)
-        for t, slot in enumerate(sampler.place(self.stream.labels)):
-            got = self.slots[t] if t < len(self.slots) else "none"
+        slots = sampler.place(self.stream.labels).tolist()
+        for t, (slot, got) in enumerate(zip_longest(slots, self.slots)):
             if got != slot:
-                text = f"sample {t}: expected slot {slot}, got {got}"
+                text = f"sample {t}: {expected(f'slot {slot}', got)}"
                 return [Departure("released", self.stream.name, text)]
         return []
 

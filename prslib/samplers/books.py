@@ -140,18 +140,14 @@ def enlarged(state: State, width: int) -> State:
     room = 2 * state.class_counts + 2 * size // len(state.class_counts) + 8
     start = np.concatenate([[0], room.cumsum()])
     members = np.zeros(start[-1], np.int32)
-    members[positions(start, state.class_counts)] = all_members(state)
+    for c in range(len(room)):
+        members[start[c] : start[c] + state.class_counts[c]] = members_of(state, c)
     more = (0, 0), (0, max(width - known, 0))
     return state._replace(
         classes=np.pad(state.classes, more, constant_values=-1),
         members=members,
         start=start,
     )
-
-
-def all_members(state: State) -> np.ndarray:
-    """Return the slots of class 0, then of class 1, and so on; int32."""
-    return state.members[positions(state.start, state.class_counts)]
 
 
 def labels_of(state: State, slots: np.ndarray) -> np.ndarray:
@@ -163,17 +159,10 @@ def labels_of(state: State, slots: np.ndarray) -> np.ndarray:
     return labels
 
 
-def positions(start: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return where the members of class 0 stand, then those of class 1, and so on."""
-    rank = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
-    return np.repeat(start[:-1], counts) + rank
-
-
 def lists_of(labels: np.ndarray) -> np.ndarray:
     """Return the classes of each sample, int32 (n, L), then -1."""
     counts = labels.sum(axis=1)
     lists = np.full((len(labels), counts.max(initial=1)), -1, np.int32)
     _, classes = np.nonzero(labels)
-    first = lists.shape[1] * np.arange(len(labels) + 1)
-    lists.flat[positions(first, counts)] = classes
+    lists[np.arange(lists.shape[1]) < counts[:, None]] = classes
     return lists

@@ -16,9 +16,8 @@ from prslib.samplers.base import Sampler
 from prslib.samplers.books import lists_of
 from prslib.samplers.compiling import compiled, entry
 
-TOLERANCE = (
-    1e-9  # distances, times L, that differ by less are equal: rounding, not data
-)
+# distances, times L, that differ by less are equal: rounding, not data
+TOLERANCE = 1e-9
 
 
 class OCDM(Sampler):
@@ -83,10 +82,11 @@ class OCDM(Sampler):
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Join the batch, delete what is too much, and give the others slots."""
         (rows,) = np.nonzero(labels.any(axis=1))
-        new = lists_of(labels[rows])
-        memory = self.state.classes[: len(self)]
+        new, memory = lists_of(labels[rows]), self.state.classes[: len(self)]
         width = max(new.shape[1], memory.shape[1])
-        joined = np.concatenate([widen(memory, width), widen(new, width)])
+        joined = np.full((len(memory) + len(new), width), -1, np.int32)
+        joined[: len(memory), : memory.shape[1]] = memory
+        joined[len(memory) :, : new.shape[1]] = new
         freq = self.state.class_freq + labels.sum(axis=0)
         stays = np.ones(len(joined), np.bool_)
         if len(joined) > self.size:
@@ -100,12 +100,6 @@ class OCDM(Sampler):
             elif stays[candidate]:
                 slots[row] = next(free)
         return slots
-
-
-def widen(classes: np.ndarray, width: int) -> np.ndarray:
-    """Return lists of classes with room for samples of ``width`` labels."""
-    more = width - classes.shape[1]
-    return np.pad(classes, ((0, 0), (0, more)), constant_values=-1) if more else classes
 
 
 @compiled
