@@ -128,13 +128,12 @@ for name in settings.trained:
 # victim and the class drawn from $p$ miss the target, and counts known ahead come to it late.
 
 # %%
-from IPython.display import Markdown, display
+from IPython.display import display
 
-from prslib.report.deviations import sentences, summary
+from prslib.report.deviations import summary
 
 for name in settings.trained:
     display(summary(mix, costs[costs["dataset"] == name]))
-display(Markdown("\n".join(f"- {sentence}" for sentence in sentences(costs))))
 
 # %% [markdown]
 # ## What is called PRS

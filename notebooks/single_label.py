@@ -147,7 +147,11 @@ for name in mlps:
     last = by_order[name].query("trained_tasks == 5 and variant != 'authors'")
     shares = last.groupby("method", sort=False)["value"].quantile([0.05, 0.5, 0.95])
     shares = shares.unstack().round(1).rename(columns="{:.0%} of orders are below".format)
-    display(Markdown(single_label.lead_sentence(last)), shares)
+    values = last.pivot(index="schedule", columns="method", values="value")
+    gap = values["PRS"] - values["CRS"]
+    text = f"{name}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, by "
+    text += f"{gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
+    display(Markdown(text), shares)
 
 # %% [markdown]
 # ## The printed method and the released code
@@ -162,7 +166,11 @@ for name in mlps:
     both = by_order[name].query("method == 'PRS'")
     settings.save(None, both, f"{name}_variants")
     last = both[both["trained_tasks"] == 5]
-    display(Markdown(f"- {single_label.variant_sentence(last)}"))
+    values = last.pivot(index="schedule", columns="variant", values="value")
+    gap = values["authors"] - values["paper"]
+    text = f"- {name}: PRS as released minus PRS as printed is {gap.mean():+.1f} points after the "
+    text += f"last task (s.d. {gap.std():.1f} over {len(gap)} orders, standard error "
+    display(Markdown(f"{text}{gap.sem():.1f})."))
 
 # %% [markdown]
 # ## Which order was it?
@@ -182,9 +190,12 @@ for name in mlps if settings.search else []:
     second, third = (single_label.order_scores(name, *look) for look in looks)
     nearest = single_label.distances(third)
     settings.save(None, third, f"{name}_search")
-    sentences = single_label.search_sentences(nearest)
-    display(nearest.round(1), Markdown("\n".join(f"- {sentence}" for sentence in sentences)))
-    found.append((name, second, third, nearest["schedule"].iloc[0]))
+    best, agree = nearest.iloc[0], (nearest["largest"] <= 5).sum()
+    text = f"{agree} of these {len(nearest)} orders agree with all {best.cells} numbers of the "
+    text += f"paper within 5 points. The nearest, {best.schedule}, is {best.rms:.1f} points away "
+    text += f"in root mean square, {best.largest:.1f} in the worst number."
+    display(nearest.round(1), Markdown(text))
+    found.append((name, second, third, best.schedule))
 
 # %%
 for name, second, third, order in found:

@@ -57,7 +57,7 @@ import matplotlib.pyplot as plt
 from prslib.report.style import STYLE
 
 plt.style.use(STYLE)
-stream = walkthrough.forty_samples(settings.seed)
+stream = walkthrough.skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=settings.seed)
 steps = walkthrough.walk(stream, settings.memory_size, settings.rho, settings.seed)
 fates = walkthrough.fates(steps)
 figure, ax = plt.subplots(figsize=(8, 3))
@@ -79,7 +79,7 @@ settings.save(figure, fates[columns], "stream")
 # %%
 partition = walkthrough.quotas(stream, settings.memory_size, settings.rhos, settings.seed)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), width_ratios=[2, 3])
-walkthrough.plot_frequencies(partition, axes[0])
+walkthrough.plot_frequencies(stream, axes[0])
 walkthrough.plot_quotas(partition, axes[1]).set_title("after forty samples, one seed")
 settings.save(figure, partition, "partition")
 
@@ -95,13 +95,15 @@ settings.save(figure, partition, "partition")
 from IPython.display import Markdown, display
 
 figure, ax = plt.subplots(figsize=(8, 3.2))
-walkthrough.plot_acceptance(fates, settings.memory_size, ax)
-later = fates["sample"] > settings.memory_size
-settings.save(figure, fates.loc[later, columns], "sample_in")
+later = fates[fates["sample"] > settings.memory_size]
+walkthrough.plot_acceptance(later, ax)
+settings.save(figure, later[columns], "sample_in")
 shown = max(steps[settings.memory_size :], key=lambda step: step.label.sum())
 terms = walkthrough.contributions(shown)
 settings.save(None, terms, "sample_in_terms")
-display(Markdown(walkthrough.entry_sentence(shown)), terms.round(4))
+text = f"Sample {shown.sample} ({walkthrough.names(shown.label)}) enters with probability"
+text += f" s = {shown.decision.acceptance:.3f}, the sum of the products, cut at 1."
+display(Markdown(text), terms.round(4))
 
 # %% [markdown]
 # ## Sample-out (Equations 3 to 5)
@@ -124,7 +126,8 @@ walkthrough.plot_surpluses(surpluses, walkthrough.shrunk_class(shown), axes[0])
 walkthrough.plot_candidates(members, axes[1])
 settings.save(figure, members, "sample_out")
 settings.save(None, surpluses, "surplus")
-display(Markdown(walkthrough.removal_sentence(shown)), members)
+text = f"Sample {shown.sample} ({walkthrough.names(shown.label)}) took slot {shown.slot} from"
+display(Markdown(f"{text} {walkthrough.names(shown.memory[shown.slot])}."), members)
 
 # %% [markdown]
 # ## All forty
@@ -155,7 +158,19 @@ kept = walkthrough.quotas(long, size, settings.rhos, settings.seed)
 figure, ax = plt.subplots(figsize=(9, 3.8))
 walkthrough.plot_quotas(kept, ax, letters=False).set_title(f"memory of {size:,}, one seed")
 settings.save(figure, kept, "long_stream")
-display(Markdown(walkthrough.quota_sentences(kept)))
+
+# %% [markdown]
+# How many of the labels in memory are outside their quota, and how many of the rarest class's
+# samples does the memory hold?
+
+# %%
+import pandas as pd
+
+by_rho = kept.groupby("rho")[["frequency", "in_memory", "quota"]]
+outside, rarest = by_rho.apply(walkthrough.outside_quota), by_rho.last()
+share = rarest["in_memory"] / rarest["frequency"]
+table = {"labels outside their quota (%)": outside, "rarest class in memory (%)": share}
+(100 * pd.DataFrame(table)).round(1)
 
 # %% [markdown]
 # Now move the sliders. Every move sends the whole stream through a new sampler. Skew 0 makes all

@@ -14,7 +14,6 @@ from prslib.datasets.base import Clustering
 from prslib.datasets.curation import class_merges
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_COLOURS, GROUP_MARKERS, HUES, write_above
-from prslib.training.config import RunConfig
 
 LAST_TASK = 5  # has the last of the colours, which are the same on every data set
 FRAME = "#E8000B"  # of a task, visible on all of viridis
@@ -27,11 +26,6 @@ class Settings(Parameters):
     dataset: list[str] = several("cocoseq-mini", "digits70seq", "digits49seq")
     samples: int = 8
     seed: int = 0
-
-
-def runs(settings: Settings) -> list[RunConfig]:
-    """List no runs: nothing is trained."""
-    return []
 
 
 def class_statistics(dataset: SequentialDataset) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.report.notebook import Parameters, several
-from prslib.report.statistics import DECIDING, spread
+from prslib.report.statistics import DECIDING
 from prslib.report.style import COLOURS
 from prslib.report.tables import GROUPS, METRICS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
@@ -305,24 +305,6 @@ def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     beside = {("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]}
     table = memory.round(1).join(pd.DataFrame(beside))
     return table.reindex(list(ALL)).fillna("")
-
-
-def sentences(table: pd.DataFrame) -> list[str]:
-    """Say which deviations cost overall score, and plainly which do not matter."""
-    rows = table[table["group"] == "overall"]
-    crs = rows["deviation"] == "CRS"
-    said = []
-    by_verdict = rows[~crs].groupby(["dataset", "verdict"], sort=False)
-    for (dataset, verdict), cells in by_verdict:
-        words = [
-            f"{row['deviation']} ({row['difference']:+.1f}; {spread(row)})"
-            for row in cells.to_dict("records")
-        ]
-        said.append(f"{dataset}, overall mAP, {verdict}: {', '.join(words)}.")
-    for row in rows[crs].itertuples():
-        lead = f"PRS leads CRS by {-row.difference:.1f} points"
-        said.append(f"{row.dataset}: {lead}, which is what is at stake.")
-    return said
 
 
 def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:

@@ -135,38 +135,6 @@ def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     )
 
 
-def lead_sentence(last: pd.DataFrame) -> str:
-    """Say in how many orders of the classes PRS is above CRS after the last task."""
-    by_order = last.pivot(index="schedule", columns="method", values="value")
-    gap = by_order["PRS"] - by_order["CRS"]
-    return (
-        f"{last['dataset'].iloc[0]}: PRS is above CRS in {(gap > 0).sum()} of {len(gap)} orders, "
-        f"by {gap.median():.1f} points in the middle, {gap.min():.1f} to {gap.max():.1f} in all."
-    )
-
-
-def search_sentences(orders: pd.DataFrame, within: float = 5.0) -> list[str]:
-    """Say how many orders agree with the paper ``within`` some points, and which is nearest."""
-    agree, best = (orders["largest"] <= within).sum(), orders.iloc[0]
-    return [
-        f"{agree} of these {len(orders)} orders agree with all {best.cells} numbers of the paper "
-        f"within {within:g} points.",
-        f"The nearest is {best.schedule}: {best.rms:.1f} points away in root mean square, "
-        f"{best.largest:.1f} in the worst number.",
-    ]
-
-
-def variant_sentence(last: pd.DataFrame) -> str:
-    """Compare the last accuracy of the released PRS with the printed one."""
-    by_order = last.pivot(index="schedule", columns="variant", values="value")
-    gap = by_order["authors"] - by_order["paper"]
-    return (
-        f"{last['dataset'].iloc[0]}: PRS as released minus PRS as printed is {gap.mean():+.1f} "
-        f"points after the last task (s.d. {gap.std():.1f} over {len(gap)} orders, standard error "
-        f"{gap.sem():.1f})."
-    )
-
-
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
     methods = in_order(frame["method"])

@@ -1,7 +1,7 @@
 """Ask every topic for its settings and its runs, for all commands and the ledger.
 
 A topic is a notebook and the module of the same name, which has a dataclass
-``Settings`` and a function ``runs(settings)``.
+``Settings`` and, where runs are trained, a function ``runs(settings)``.
 """
 
 from importlib import import_module
@@ -22,7 +22,9 @@ def settings_of(profile: str, topic: str) -> Parameters:
 
 def runs_of(profile: str, topic: str) -> list[RunConfig]:
     """Return the runs of a topic under a profile."""
-    return import_module(f"prslib.report.{topic}").runs(settings_of(profile, topic))
+    module = import_module(f"prslib.report.{topic}")
+    runs = getattr(module, "runs", lambda settings: [])
+    return runs(settings_of(profile, topic))
 
 
 def device_of(profile: str, topic: str) -> str:

@@ -12,7 +12,6 @@ from prslib.report.notebook import Parameters, several
 from prslib.report.style import HUES
 from prslib.samplers import make_sampler
 from prslib.samplers.explain import Decision
-from prslib.training.config import RunConfig
 
 FATES = {
     "kept": {"color": "#D55E00", "marker": "o"},
@@ -42,11 +41,6 @@ class Settings(Parameters):
     samples: int = 35_000
 
 
-def runs(settings: Settings) -> list[RunConfig]:
-    """List no runs: nothing is trained."""
-    return []
-
-
 @dataclass(frozen=True)
 class Step:
     """One sample's way through Algorithm 1."""
@@ -71,11 +65,6 @@ def skewed_stream(
     second = rng.random(samples) < second_labels  # 0.22 is COCOseq's share
     labels[rows[second], drawn[1, second]] = True
     return labels
-
-
-def forty_samples(seed: int) -> np.ndarray:
-    """Draw the labels of the short stream (cf. Figure 2)."""
-    return skewed_stream(40, 5, skew=1.2, second_labels=0.3, seed=seed)
 
 
 def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
@@ -112,20 +101,18 @@ def fates(steps: list[Step]) -> pd.DataFrame:
 def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.DataFrame:
     """Return the quota and the labels in memory of every class, for each rho (Eq. 1)."""
     frames = []
-    classes = stream.shape[1]
     for rho in rhos:
-        sampler = make_sampler("prs", size, classes, seed, rho=rho)
+        sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
         sampler.place(stream)
-        counts = sampler.class_counts
-        frame = pd.DataFrame({"rho": rho, "class": range(classes)})
-        frame["frequency"] = sampler.class_freq
+        nothing = np.zeros(stream.shape[1], np.bool_)
+        frame = pd.DataFrame({"frequency": sampler.class_freq})
         # m samples hold more than m labels: the quota is scaled to the labels, as in
         # Eq. (3)
-        partition = sampler.explain(np.zeros(classes, np.bool_)).partition
-        frame["quota"] = partition * counts.sum()
-        frame["in_memory"] = counts
+        labels = sampler.class_counts.sum()
+        frame["quota"] = sampler.explain(nothing).partition * labels
+        frame["in_memory"] = sampler.class_counts
         frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, keys=rhos, names=["rho", "class"]).reset_index()
 
 
 def contributions(step: Step) -> pd.DataFrame:
@@ -172,55 +159,17 @@ def candidates(step: Step) -> pd.DataFrame:
 
 
 def clearest_removal(steps: list[Step]) -> Step:
-    """Return the removal whose candidates differ most in role and distance."""
+    """Return the first removal whose candidates have the most roles."""
     removals = [step for step in steps if step.slot >= 0 and step.decision.candidates]
     if not removals:
         advice = "choose a smaller memory or another seed"
         raise ValueError(expected("a sample that takes another's slot", "none", advice))
-    return max(removals, key=lambda step: _differences(candidates(step)))
-
-
-def _differences(members: pd.DataFrame) -> tuple[int, int]:
-    return tuple(members[["role", "distance"]].nunique())
+    return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
 
 def names(label: np.ndarray) -> str:
     """Return the letters of a sample's classes, such as "A C"."""
     return " ".join(LETTERS[label])
-
-
-def entry_sentence(step: Step) -> str:
-    """Say with which probability a sample enters, and whether it did (Eq. 2)."""
-    what = "entered" if step.slot >= 0 else "was dropped"
-    return (
-        f"Sample {step.sample} ({names(step.label)}): the products below add up to "
-        f"s = {step.decision.acceptance:.3f}, cut at 1; it {what}."
-    )
-
-
-def removal_sentence(step: Step) -> str:
-    """Say which sample was overwritten and why (Eqs. 3 to 5)."""
-    chosen, decision = shrunk_class(step), step.decision
-    return (
-        f"Sample {step.sample} ({names(step.label)}) took slot {step.slot} from "
-        f"{names(step.memory[step.slot])}. Class {LETTERS[chosen]} was shrunk, which had "
-        f"a chance of {decision.class_probability[chosen]:.0%}; "
-        f"{len(decision.candidates[chosen])} of its {step.memory[:, chosen].sum()} members were "
-        f"in K, and {len(decision.leaving[chosen])} of these were equally good to remove."
-    )
-
-
-def quota_sentences(frame: pd.DataFrame) -> str:
-    """Say for each rho which share of the labels in memory is outside the quotas (Eq. 1)."""
-    lines = []
-    for rho, memory in frame.groupby("rho"):
-        kept, came = memory[["in_memory", "frequency"]].iloc[-1]  # of the rarest class
-        lines.append(
-            f"- rho = {rho:g}: {outside_quota(memory):.1%} of the labels in memory are "
-            f"outside their quota; the memory holds {kept / came:.0%} of the rarest "
-            f"class's {came} samples."
-        )
-    return "\n".join(lines)
 
 
 def outside_quota(frame: pd.DataFrame) -> float:
@@ -244,11 +193,10 @@ def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     return ax
 
 
-def plot_frequencies(frame: pd.DataFrame, ax: Axes) -> Axes:
+def plot_frequencies(stream: np.ndarray, ax: Axes) -> Axes:
     """Draw the frequency n_i of each class in the stream (Eq. 1)."""
-    counts = frame.groupby("class")["frequency"].first()
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    bars = ax.bar(LETTERS, counts, color="0.7", width=0.6)
+    bars = ax.bar(LETTERS, stream.sum(axis=0), color="0.7", width=0.6)
     ax.bar_label(bars, fontsize=8.5, padding=2)
     ax.set(xlabel="class", ylabel="samples of the stream $n_i$")
     ax.margins(y=0.1)
@@ -289,13 +237,11 @@ def plot_quotas(frame: pd.DataFrame, ax: Axes, letters: bool = True) -> Axes:
     return ax
 
 
-def plot_acceptance(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
-    """Draw every sample's probability to enter and whether it did (Eq. 2)."""
-    later = frame[frame["sample"] > full_at]
+def plot_acceptance(frame: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw samples' probabilities to enter a full memory and whether they did (Eq. 2)."""
     text = {"ha": "center", "va": "bottom", "fontsize": 8, "linespacing": 0.9}
-    for (sample, s, entered), rows in later.groupby(
-        ["sample", "acceptance", "entered"]
-    ):
+    samples = frame.groupby(["sample", "acceptance", "entered"])
+    for (sample, s, entered), rows in samples:
         look = ENTRIES["entered" if entered else "dropped"]
         ax.plot([sample, sample], [0, s], color=look["color"], linewidth=1.5)
         ax.plot(sample, s, **look)
@@ -325,9 +271,7 @@ def plot_candidates(frame: pd.DataFrame, ax: Axes) -> Axes:
     top = frame["distance"].max() + 0.6
     height = frame["distance"].fillna(top)
     for role, look in ROLES.items():
-        rows = frame["role"] == role
-        if rows.any():
-            ax.plot(height[rows], ls="", markersize=9, label=role, **look)
+        ax.plot(height[frame["role"] == role], ls="", ms=9, label=role, **look)
     ticks = [f"{row.slot}\n{row.labels}" for row in frame.itertuples()]
     ax.set_xticks(range(len(frame)), ticks)
     ax.set_xlabel("slot and its labels")

@@ -142,9 +142,6 @@ def test_verdicts_say_what_matters():
     # PRS leads CRS by less in the minority
     assert verdict["counts known ahead", "overall"] == "does not matter"
     assert verdict["counts known ahead", "minority"] == "cannot be told"
-    said = deviations.sentences(table.reset_index())
-    assert said[0].startswith(f"{TINY}, overall mAP, costs: uniform victim (-3.0; 95 %")
-    assert said[-1].startswith(f"{TINY}: PRS leads CRS by 4.0 points")
     few = deviations.against_prs([one for one in runs if one.config.seed < 2])
     assert set(few["verdict"]) == {"too few seeds"}
 
