@@ -208,7 +208,7 @@ def headline_claims() -> str:
 def all_claims() -> str:
     """Return the effect and the verdict of every claim, a table for each question."""
     claims = numbers("ledger_claims")
-    questions = {name: claim.question or None for name, claim in CLAIMS.items()}
+    questions = {name: claim.words.get("question") for name, claim in CLAIMS.items()}
     of_claims = claims["claim"].map(pd.Series(questions).ffill())
     asked = claims.groupby(of_claims, sort=False)
     return "\n\n".join(f"### {name}\n\n{claims_table(rows)}" for name, rows in asked)

@@ -26,17 +26,14 @@ MNIST, SVHN = "Imbal-MNISTseq", "Imbal-SVHNseq"
 RIVALS = ("CRS", "GSS", "ExStream")
 ALL = ("Finetune", "EWC", *RIVALS)
 # settings; the architecture tables freeze a stage of these two networks
-PLAIN, CONSISTENCY = "frozen_stages", "frozen_stages;model=Attention Consistency"
+PLAIN = "frozen_stages=some"
+CONSISTENCY = f"{PLAIN};model=Attention Consistency"
 NETS = {"Attention Consistency": CONSISTENCY, "RNN-Attention": "model=RNN-Attention"}
 HALF, MORE = "memory_size=0.5", "memory_size=1.5"
-SCRATCH, IMBALANCED = "pretrained_stages", "test_set=imbalanced"
+SCRATCH, IMBALANCED = "pretrained_stages=some", "test_set=imbalanced"
 BALANCED = 0.2  # the paper sets rho within [-0.2, 0.2]
 # differences so small that an interval within them says "no difference"
 MARGINS = {"points": SMALL, "points of memory": SMALL, "rank correlation": 0.1}
-# of the rows that `Scores` reads; printed ones have neither rho nor draws
-COLUMNS = ["method", "setting", "trained_tasks", "last", "task", "group", "measure"]
-COLUMNS += ["metric", "seed", "rho", "value", "draws"]
-
 Cells = dict[str, np.ndarray]  # by name: (seeds, 1 + draws, metrics)
 Places = dict[str, dict[str, str | int]]  # by name: keywords of `Scores`
 ANYWHERE: Places = {"": {}}
@@ -46,18 +43,19 @@ class Scores:
     """The scores of one data set, a number a seed for each method, metric and place."""
 
     def __init__(self, rows: pd.DataFrame):
-        rows = rows.reindex(columns=COLUMNS)
+        # printed rows have neither rho nor draws
+        rows = rows.reindex(columns=rows.columns.union(["rho", "draws"]))
         self.cells: dict[tuple, dict[int, np.ndarray]] = defaultdict(dict)
-        self.seeds = sorted(rows["seed"].unique())
+        self.seeds = sorted(rows["seed"].unique()) or [0]
+        self.end = rows["trained_tasks"].max()
         own = rows.loc[(rows["method"] == "PRS") & (rows["setting"] == ""), "rho"]
         self.rho = own.max()  # of the standard
-        self.draws = rows["draws"].map(np.size).max()
-        for row in rows.itertuples(index=False):
+        self.draws = max(map(np.size, rows["draws"]), default=1)
+        for row in rows.itertuples():
             scores = np.append(row.value, np.broadcast_to(row.draws, self.draws))
+            place = row.method, row.setting, row.trained_tasks
             cell = row.task, row.group, row.measure, row.metric
-            for after in {row.trained_tasks, "end" if row.last else row.trained_tasks}:
-                cells = self.cells[row.method, row.setting, after, *cell]
-                cells.setdefault(row.seed, scores)
+            self.cells[*place, *cell].setdefault(row.seed, scores)
 
     def __call__(
         self,
@@ -67,10 +65,10 @@ class Scores:
         measure: str = "score",
         metric: str = "",  # one in place of those that are asked for
         task: str = "seen",
-        after: int | str = "end",  # trained tasks
+        after: int = 0,  # trained tasks, 0 for all
     ) -> np.ndarray:
         """Return scores as (seeds, 1 + draws, metrics), NaN where there are none."""
-        place = method, setting, after, task, group, measure
+        place = method, setting, after or self.end, task, group, measure
         metrics = [metric] if metric else self.metrics
         cells = [self.cells.get((*place, metric), {}) for metric in metrics]
         self.run &= np.array([[seed in cell for cell in cells] for seed in self.seeds])
@@ -79,82 +77,75 @@ class Scores:
         return np.moveaxis(scores, 1, 2)
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
-        """Return the values of a field that all methods were run with, and the settings."""
+        """Return a field's values that all methods were run with, and settings; {} for one."""
         of_methods = [{key[1] for key in self.cells if key[0] == m} for m in methods]
         common = sorted(set.intersection(*of_methods))
         settings = [s for s in common if re.fullmatch(f"({name}=[^;]*)?", s)]
-        if len(settings) < 2:
-            raise LookupError(f"no runs of {methods} with several {name}")
-        return {setting.removeprefix(f"{name}="): setting for setting in settings}
+        levels = {setting.removeprefix(f"{name}="): setting for setting in settings}
+        return levels if len(levels) > 1 else {}
 
     def times(self, method: str) -> list[int]:
         """Return after how many tasks a method was scored, in order."""
-        standard = {key[2] for key in self.cells if key[:2] == (method, "")}
-        return sorted(standard - {"end"})
+        return sorted({key[2] for key in self.cells if key[:2] == (method, "")})
 
     def evaluate(
         self, of: Callable[["Scores"], np.ndarray | Cells], metrics: Sequence[str]
-    ) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Return a claim's cells: names, values, and which seeds were run in each metric."""
+    ) -> tuple[Cells, np.ndarray]:
+        """Return a claim's cells, and which seeds were run in each metric for all of it."""
         self.metrics = metrics
         self.run = np.ones((len(self.seeds), len(metrics)), bool)
-        try:
-            cells = of(self) if self.seeds else {}
-        except LookupError:  # it was not run
-            cells = {}
+        cells = of(self)
         if not isinstance(cells, dict):
             cells = {"": cells}
-        if not cells:
-            return [], np.empty((0, 1, len(metrics), 1)), self.run[:0]
-        return list(cells), np.stack(list(cells.values()), axis=-1), self.run
+        if not cells:  # it was not run
+            self.run[:] = False
+            cells = {"": np.full((len(self.seeds), 1, len(metrics)), np.nan)}
+        return cells, self.run
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, its place in the paper, and the numbers that decide it."""
+    """A claim, and the numbers that decide it."""
 
     of: Callable[[Scores], np.ndarray | Cells]
     over: str = "every"  # cell, of which the weakest counts, or their "mean"
     on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
     metrics: tuple[str, ...] = METRICS
     unit: str = "points"
-    statement: str = ""
-    source: str = ""  # section, table or figure of the paper
-    test: str = ""  # what is measured, in words; above 0 speaks for the claim
-    question: str = ""  # that it and those after it answer
-    printed: dict[str, float] = field(default_factory=dict)  # in the paper's text
+    words: dict = field(default_factory=dict)  # of `claims.toml`
 
     def decide(self, scores: Scores, level: float = 0.95) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
         asked = METRICS if set(self.metrics) <= set(METRICS) else self.metrics
-        # (seeds, 1 + draws, metrics, cells), (seeds, metrics)
-        names, values, run = scores.evaluate(self.of, asked)
         at = [asked.index(metric) for metric in self.metrics]
-        whole = interval(values[:, :, at], self.over, level)
-        dropped = run[:, at].all(axis=1).sum() - whole.seeds
+        cells, run = scores.evaluate(self.of, asked)
+        values = np.stack(list(cells.values()), axis=-1)  # (S, 1 + B, metrics, cells)
+        names = [f"{name} {m}".strip() for m in self.metrics for name in cells]
+        decisive = values[:, :, at].reshape(*values.shape[:2], len(names))
+        whole = interval(decisive, self.over, level)
         row = vars(whole) | {"alone": whole.verdict_within(MARGINS.get(self.unit, 0))}
-        row["dropped"] = dropped
-        if dropped:  # seeds that never learned what is measured are not like the others
+        row["dropped"] = run[:, at].all(axis=1).sum() - whole.seeds
+        if row["dropped"]:  # a seed that never learned a task is not like the others
             row |= {"alone": "undecided", "p": np.nan}
-        complete = values[~np.isnan(values[:, 0, at]).any(axis=(1, 2))]
-        each = {
-            f"{name} {asked[k]}".strip(): interval(complete[:, :, [k], n], level=level)
-            for k in at
-            for n, name in enumerate(names)
-            if whole.seeds
+        complete = decisive[~np.isnan(decisive[:, 0]).any(axis=1)]
+        each = [interval(complete[:, :, [k]], level=level) for k in range(len(names))]
+        verdicts = [one.verdict for one in each]
+        row |= {"cells": len(names) if whole.seeds else 0}
+        row |= {
+            "above": verdicts.count("holds"),
+            "below": verdicts.count("does not hold"),
         }
-        verdicts = [one.verdict for one in each.values()]
-        row |= {"cells": len(each), "above": verdicts.count("holds")}
-        row |= {"below": verdicts.count("does not hold"), "weakest": ""}
-        if self.over == "every" and len(each) > 1:
-            row["weakest"] = min(each, key=lambda name: each[name].effect)
-        for k, metric in enumerate(METRICS):
-            ends = dict.fromkeys(("effect", "low", "high"), np.nan)
+        row["weakest"] = ""
+        if self.over == "every" and len(names) > 1 and whole.seeds:
+            row["weakest"] = names[np.argmin([one.effect for one in each])]
+        for metric in METRICS:
+            ends = {}
             if metric in asked:
-                one = interval(values[:, :, [k]], self.over, level)
-                if one.seeds == run[:, k].sum():
-                    ends = {name: getattr(one, name) for name in ends}
-            row |= {f"{metric} {name}": end for name, end in ends.items()}
+                k = asked.index(metric)
+                one = interval(values[:, :, k], self.over, level)
+                ends = vars(one) if one.seeds == run[:, k].sum() else {}
+            for end in ("effect", "low", "high"):
+                row[f"{metric} {end}"] = ends.get(end, np.nan)
         return row
 
 
@@ -221,7 +212,7 @@ def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
 
 def same_memory(s: Scores) -> Cells:
     """Return how far inside the margin the memories of CRS and of PRS with rho 1 differ."""
-    gap = share(s, "PRS", "to stream", "rho=1") - share(s, "CRS", "to stream")
+    gap = share(s, "PRS", "to stream", "rho=1.0") - share(s, "CRS", "to stream")
     margin = MARGINS["points of memory"]
     return {"no more": margin - gap, "no less": margin + gap}
 
@@ -251,8 +242,10 @@ def varied(method: str, on: tuple = (COCO, MNIST)) -> Claim:
 def steadier(method: str) -> Claim:
     """Return the claim that PRS depends less on the schedule than another (Table 2)."""
 
-    def of(s: Scores) -> np.ndarray:
+    def of(s: Scores) -> np.ndarray | Cells:
         settings = s.levels("schedule", "PRS", method).values()
+        if not settings:
+            return {}
         both = [[s(name, text) for name in (method, "PRS")] for text in settings]
         # (seeds, schedules, methods, 1 + draws, metrics)
         variances = by_seed(schedule_variance, np.moveaxis(both, 2, 0))
@@ -279,14 +272,13 @@ def by_seed(
 
     Seeds without some score do not enter; theirs are NaN.
     """
-    seeds = [k for k, one in enumerate(scores) if not np.isnan(one[..., 0, :]).any()]
+    complete = np.isfinite(scores[..., 0, :]).reshape(len(scores), -1).all(axis=1)
+    seeds = np.flatnonzero(complete)
     count, whole = len(seeds), statistic(scores[seeds])
     values = np.full((len(scores), *whole.shape), np.nan)
     for seed in seeds:
-        values[seed] = whole
-        if count > 1:
-            without = statistic(scores[[other for other in seeds if other != seed]])
-            values[seed] = count * whole - (count - 1) * without
+        without = statistic(scores[seeds[seeds != seed]]) if count > 1 else 0
+        values[seed] = count * whole - (count - 1) * without
     return values
 
 
@@ -310,11 +302,9 @@ def rho_ends(s: Scores) -> Cells:
     """Return the leads of rho near 0, on average, over the lowest and the highest rho."""
     scores = of_rhos(s)
     near = [scores[rho] for rho in scores if abs(rho) <= BALANCED]
-    far = [rho for rho in (min(scores), max(scores)) if abs(rho) > BALANCED]
-    if not near:
-        return {}
-    mean = np.mean(near, axis=0)
-    return {f"over rho {rho:g}": mean - scores[rho] for rho in far}
+    ends = [*scores][:1] + [*scores][-1:]
+    far = [rho for rho in ends if abs(rho) > BALANCED and near]
+    return {f"over rho {rho:g}": np.mean(near, axis=0) - scores[rho] for rho in far}
 
 
 def on_imbalanced(s: Scores, *others: str, group: str = "overall") -> Cells:
@@ -429,4 +419,4 @@ _CLAIMS: dict[str, Claim] = {
     ),
 }
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-CLAIMS = {name: replace(claim, **_WORDS[name]) for name, claim in _CLAIMS.items()}
+CLAIMS = {name: replace(claim, words=_WORDS[name]) for name, claim in _CLAIMS.items()}

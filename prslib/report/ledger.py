@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from prslib.checks import one_of
 from prslib.experiments.store import Store
@@ -13,10 +12,16 @@ from prslib.experiments.sweep import run_all
 from prslib.report import topics
 from prslib.report.claims import CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
-from prslib.report.observations import RELATIONS, observe, published_observations
+from prslib.report.observations import (
+    RELATIONS,
+    in_turn,
+    observe,
+    published_observations,
+    relation,
+)
 from prslib.report.statistics import VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
-from prslib.report.tables import METRICS, PRECISION_RECALL
+from prslib.report.tables import METRICS, PRECISION_RECALL, labels_of
 from prslib.training.config import Run, RunConfig
 
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
@@ -27,6 +32,7 @@ CELLS = ["table", "stands_for", "method", "architecture", "memory_size", "schedu
 CELLS += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric", "kind"]
 CELLS += ["theirs", "ours", "sd", "seeds", "difference", "status"]
 CELLS += ["dataset", "data", "profile", "note"]
+SAID = ("statement", "source", "test")
 # of `account`
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
 WORDED += [*METRICS, "paper", "seeds", "where"]
@@ -37,6 +43,7 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
     "undecided": {"color": "#777777", "marker": "D"},
     "not run": {"color": "#bbbbbb", "marker": ""},
 }
+OPEN = {"markerfacecolor": "white"}
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-10, -5, 0, 5, 10)
 HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
@@ -50,8 +57,9 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
     theirs = published_observations().rename(columns={"value": "theirs"})
     ours = observations.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
-    first = in_turn(ours).drop_duplicates("stands_for")["dataset"]
-    means = ours[ours["dataset"].isin(first)].groupby([*MATCH, "dataset", "data"])
+    names = in_turn(ours["dataset"].unique())
+    first = {labels_of(name).stands_for: name for name in reversed(names)}
+    means = ours[ours["dataset"].isin(first.values())].groupby([*MATCH, "dataset"])
     means = means["value"].agg(ours="mean", sd="std", seeds="count").reset_index()
     both = theirs.merge(means, how="left", on=MATCH)
     kinds = both["metric"].replace(dict.fromkeys(PRECISION_RECALL, KINDS[3]))
@@ -59,21 +67,11 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
         status=np.where(both["ours"].notna(), "run", "not run"),
+        data=both["dataset"].map(relation, na_action="ignore"),
         profile=profile,
         kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
     return both[CELLS]
-
-
-def in_turn(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row a data set: the paper's own, then parts of these, then stand-ins."""
-    # runs of a small network are stand-ins: the humblest of its runs names a data set
-    rank = rows["data"].map(RELATIONS.index).groupby(rows["dataset"]).max()
-    first = rows.drop_duplicates("dataset")[["stands_for", "dataset"]]
-    first = first.assign(rank=first["dataset"].map(rank))
-    first = first.sort_values("rank", kind="stable")
-    data = [RELATIONS[number] for number in first.pop("rank")]
-    return first.assign(data=data)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -124,16 +122,12 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 
 def gather(
-    configs: Sequence[RunConfig],
-    missing: str,
-    store: Store | None = None,
-    device: str = "cpu",
+    configs: Sequence[RunConfig], missing: str, device: str = "cpu"
 ) -> pd.DataFrame:
     """Observe the stored runs; train the others if `missing` is "train"."""
-    store = store or Store()
     if missing == "train":
-        return observe(run_all(configs, store, device=device), configs)
-    stored = [store.load(config) for config in configs]
+        return observe(run_all(configs, device=device), configs)
+    stored = map(Store().load, configs)
     return observe([run for run in stored if run is not None], configs)
 
 
@@ -141,23 +135,24 @@ def decide(
     observations: pd.DataFrame, level: float = 0.95, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    # the main table comes first
-    theirs = published_observations().groupby("stands_for")
-    printed = {name: Scores(rows) for name, rows in theirs}
-    ours = {name: Scores(rows) for name, rows in observations.groupby("dataset")}
-    ours[""] = Scores(observations.iloc[:0])
-    datasets = in_turn(observations)
+    printed = published_observations().groupby("stands_for")
+    theirs = {name: Scores(rows) for name, rows in printed}
+    ours = observations.groupby("dataset", sort=False)
+    ours = {name: Scores(rows) for name, rows in ours}
+    none = {"": Scores(observations.iloc[:0])}
     rows = []
     for name, claim in claims.items():
         for paper in claim.on:
-            head = {"claim": name, "statement": claim.statement, "source": claim.source}
-            head |= {"test": claim.test, "unit": claim.unit, "over": claim.over}
-            theirs = claim.decide(printed[paper], level)["effect"]
-            head |= {"stands_for": paper, "published": claim.printed.get(paper, theirs)}
-            places = datasets.loc[datasets["stands_for"] == paper, ["dataset", "data"]]
+            head = {"claim": name} | {word: claim.words[word] for word in SAID}
+            head |= {"unit": claim.unit, "over": claim.over, "stands_for": paper}
+            published = claim.decide(theirs[paper])["effect"]
+            head["published"] = claim.words.get("printed", {}).get(paper, published)
+            names = [n for n in in_turn(ours) if labels_of(n).stands_for == paper]
             decisions = [
-                head | place | claim.decide(ours[place["dataset"]], level)
-                for place in places.to_dict("records") or [{"dataset": "", "data": ""}]
+                head
+                | {"dataset": name, "data": relation(name) if name else ""}
+                | claim.decide((ours | none)[name], level)
+                for name in names or [""]
             ]
             run = [row for row in decisions if row["alone"] != "not run"]
             rows += run or decisions[:1]
@@ -181,32 +176,33 @@ def account(decided: pd.DataFrame) -> pd.DataFrame:
 def _describe(row: dict) -> dict:
     """Say a decided claim, column by column of `WORDED`."""
     digits = 2 if row["unit"] == "rank correlation" else 1
-    effect, low, high = (f"{row[end]:+.{digits}f}" for end in ("effect", "low", "high"))
-    interval = f" [{low}, {high}]" if row["seeds"] > 1 else ""
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
-    verdicts = {"no difference": f"no difference larger than {largest}"}
+    narrow = {"no difference": f"no difference larger than {largest}"}
     clear = (
         f"clearly above in {row['above']} of {row['cells']}, below in {row['below']}"
     )
+    effect = _with_interval(row, digits, row["seeds"] > 1)
     words = {
         "claim": row["statement"],
         "data": _data(row),
-        "after Holm": verdicts.get(row["verdict"], row["verdict"]),
-        "uncorrected": verdicts.get(row["alone"], row["alone"]),
-        "effect": f"{effect}{interval} {row['unit']}",
+        "after Holm": narrow.get(row["verdict"], row["verdict"]),
+        "uncorrected": narrow.get(row["alone"], row["alone"]),
+        "effect": f"{effect} {row['unit']}" if row["alone"] != "not run" else "",
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
         "seeds": row["seeds"] or "",
         "where": row["source"],
     }
-    if row["alone"] == "not run":
-        words["effect"] = ""
     for metric in METRICS:
-        ends = [row[f"{metric} {end}"] for end in ("effect", "low", "high")]
-        alone = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*ends)
-        words[metric] = "" if np.isnan(ends[0]) else alone
+        ends = {end: row[f"{metric} {end}"] for end in ("effect", "low", "high")}
+        words[metric] = "" if np.isnan(ends["effect"]) else _with_interval(ends)
     return words
+
+
+def _with_interval(row: dict, digits: int = 1, several: bool = True) -> str:
+    effect, low, high = (f"{row[end]:+.{digits}f}" for end in ("effect", "low", "high"))
+    return f"{effect} [{low}, {high}]" if several else effect
 
 
 def _data(row: dict) -> str:
@@ -255,44 +251,42 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
         style = {"ha": "right", "va": "center", "color": "0.35", "fontsize": 8}
         ax.text(103, FLOOR, f"{below} lower", **style)
     frame = frame.assign(ours=frame["ours"].clip(FLOOR))
-    marks = {}
     for method, look in looks_of(frame["method"]).items():
-        marker, colour = look["marker"], look["color"]
-        marks[method] = _mark(marker=marker, color=colour, markerfacecolor="none")
+        colour, marker = look["color"], look["marker"]
         for data, rows in frame[frame["method"] == method].groupby("data"):
             fill = "none" if data == RELATIONS[-1] else colour
-            colours = {"edgecolors": colour, "facecolors": fill}
-            style = {"marker": marker, "zorder": look["zorder"], "linewidths": 0.9}
-            ax.scatter(rows["theirs"], rows["ours"], s=16, **colours, **style)
+            style = {"edgecolors": colour, "facecolors": fill, "linewidths": 0.9}
+            style |= {"marker": marker, "zorder": look["zorder"], "s": 16}
+            ax.scatter(rows["theirs"], rows["ours"], **style)
+        _explain(ax, method, color=colour, marker=marker, markerfacecolor="none")
     ax.plot([0, 100], [0, 100], color="0.35", linewidth=1, linestyle="--", zorder=0)
     lowest = min(0, frame[["theirs", "ours"]].min().min())  # forgetting may be below 0
     limits = (lowest - 3, 103)
     ticks = range(-25 if lowest < 0 else 0, 101, 25)
     ax.set(xlabel="paper (%)", ylabel="ours (%)", aspect="equal")
     ax.set(xticks=ticks, yticks=ticks, xlim=limits, ylim=limits)
-    marks["paper's data, or a part"] = _mark(marker="o", color="0.4")
-    marks["stand-in"] = _mark(marker="o", color="0.4", markerfacecolor="none")
-    ax.legend(marks.values(), marks)
+    _explain(ax, "paper's data, or a part", marker="o", color="0.4")
+    _explain(ax, "stand-in", marker="o", color="0.4", markerfacecolor="none")
+    ax.legend()
     return ax
 
 
-def _mark(**look: str) -> Line2D:
-    """Return a mark for a legend."""
-    return Line2D([], [], linestyle="", markersize=5, **look)
+def _explain(ax: Axes, name: str, linestyle: str = "", **look: str) -> None:
+    """Give the legend a mark of its own."""
+    ax.plot([], [], label=name, linestyle=linestyle, markersize=5, **look)
 
 
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
-    for y, row in enumerate(frame.itertuples()):
-        paper = {"marker": "|", "markersize": 7, "linestyle": ""}
-        ax.plot(row.published, y, color="black", zorder=2, **paper)
-        if row.verdict == "not run":
-            continue
-        look = VERDICT_LOOKS[row.verdict] | {"markersize": 5}
-        if not np.isfinite(row.low):  # of one seed
-            look["markerfacecolor"] = "white"
+    places = np.arange(len(frame))
+    look = {"color": "black", "marker": "|", "linestyle": ""}
+    ax.plot(frame["published"], places, zorder=2, markersize=7, **look)
+    for y, row in zip(places, frame.itertuples(), strict=True):
+        look = VERDICT_LOOKS[row.verdict]
+        if row.seeds == 1:
+            look = look | OPEN
         ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=2, zorder=3)
-        ax.plot(row.effect, y, zorder=4, **look)
+        ax.plot(row.effect, y, zorder=4, markersize=5, **look)
     first = ~frame["claim"].duplicated()
     for begin in np.flatnonzero(first & (first.cumsum() % 2 == 1)):
         end = begin + (frame["claim"] == frame["claim"].iloc[begin]).sum()
@@ -308,14 +302,23 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     ax.minorticks_off()
     names = frame["statement"].where(first, "") + "   " + frame.apply(_short, axis=1)
-    ax.set_yticks(range(len(frame)), names)
+    ax.set_yticks(places, names)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(
         f"against the claim < 0 < for it\n(mostly points,\nlogarithmic beyond {LINEAR})"
     )
     ax.grid(axis="x")
     ax.grid(axis="y", visible=False)
-    _explain(frame, ax)
+    for name in VERDICTS[:-1]:
+        _explain(ax, name, "-", **VERDICT_LOOKS[name])
+    _explain(ax, "no mark: not run")
+    _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
+    ax.plot(
+        [], [], label="paper's own numbers", color="black", marker="|", linestyle=""
+    )
+    for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
+        _explain(ax, f"{_short(row)} {_data(row._asdict())}")
+    ax.legend()
     return ax
 
 
@@ -323,20 +326,3 @@ def _short(row) -> str:
     """Shorten a data set's name: "cm" for cocoseq-mini, "d70" for digits70seq."""
     words = (row.dataset or row.stands_for.lower()).split("-")
     return "".join(word[0] + "".join(filter(str.isdigit, word)) for word in words)
-
-
-def _explain(frame: pd.DataFrame, ax: Axes) -> None:
-    """Explain marks and the short names of data sets beside the picture."""
-    handles = {}
-    for name, look in VERDICT_LOOKS.items():
-        if look["marker"]:
-            handles[name] = Line2D([], [], markersize=5, **look)
-        else:
-            handles[f"no mark: {name}"] = _mark(**look)
-    one_seed = VERDICT_LOOKS["undecided"] | {"markerfacecolor": "white"}
-    handles["open: one seed"] = _mark(**one_seed)
-    paper = Line2D([], [], color="black", marker="|", linestyle="")
-    handles["paper's own numbers"] = paper
-    for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
-        handles[f"{_short(row)} {_data(row._asdict())}"] = _mark()
-    ax.legend(handles.values(), handles.keys())

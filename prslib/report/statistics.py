@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
+from prslib.checks import expected
+
 DECIDING = 5  # seeds; with fewer nothing is decided
 EXACT = 9  # decimals; what lies below is rounding
 SMALL = 2.0  # points: an interval within these shows that there is no larger difference
@@ -35,7 +37,7 @@ class Interval:
 
     def verdict_within(self, small: float) -> str:
         """Return one of `VERDICTS`; a difference up to `small` counts as none."""
-        if self.seeds == 0 or math.isnan(self.effect):
+        if not self.seeds:
             return "not run"
         if self.seeds < DECIDING:
             return "undecided"
@@ -86,10 +88,11 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> In
     """
     first, second = np.asarray(scores_a, float), np.asarray(scores_b, float)
     if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(
-            "compare: expected a score a seed for both, in the same order, got shapes "
-            f"{first.shape} and {second.shape}"
+        what, got = (
+            "a score a seed for both methods",
+            f"{first.shape} and {second.shape}",
         )
+        raise ValueError(expected(what, f"shapes {got}"))
     return interval((first - second)[:, None, None], level=level)
 
 
@@ -99,7 +102,6 @@ def interval(values: np.ndarray, over: str = "mean", level: float = 0.95) -> Int
     `values` are (seeds, 1 + draws, cells): each seed's value, then its values under
     resamples of the test images. Seeds without a value of each cell do not enter.
     """
-    values = values.reshape(*values.shape[:2], math.prod(values.shape[2:]))
     values = values[~np.isnan(values[:, 0]).any(axis=1)]
     if over == "mean":
         values = values.mean(axis=-1, keepdims=True)
@@ -136,9 +138,7 @@ def ends(
     error, tail = np.sqrt(variance), (1 - level) / 2
     low = (mean + error * special.stdtrit(freedom, tail)).min(axis=-1)
     high = (mean - error * special.stdtrit(freedom, tail / cells)).min(axis=-1)
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # all seeds alike: certain, or 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # certain, or 0
         size = np.where(mean == 0, 0.0, mean / error)
     above = special.stdtr(freedom, -size).max(axis=-1)
     below = cells * special.stdtr(freedom, size).min(axis=-1)
@@ -157,9 +157,8 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
         gap = interval(with_draws(seeds)[:, :, None])
-        clearly = WORDS.get(gap.verdict, "")
-        sd = seeds["value"].std()
-        rows.append((*key, gap.effect, sd, gap.low, gap.high, gap.seeds, clearly))
+        numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
+        rows.append((*key, *numbers, WORDS.get(gap.verdict, "")))
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
     columns = ["difference", "sd", "low", "high", "seeds", "clearly"]
     return pd.DataFrame(rows, columns=[*keys, *columns])
@@ -170,7 +169,7 @@ def with_draws(rows: pd.DataFrame) -> np.ndarray:
     values = rows["value"].to_numpy(float)[:, None]
     if "draws" not in rows or not len(rows) or rows["draws"].isna().any():
         return values
-    return np.hstack([values, np.stack(list(rows["draws"])).astype(float)])
+    return np.hstack([values, np.stack(list(rows["draws"]))])
 
 
 def spread(row: pd.Series | dict, digits: int = 1) -> str:
@@ -181,18 +180,15 @@ def spread(row: pd.Series | dict, digits: int = 1) -> str:
     return f"95 % interval {low} to {high}, {row['seeds']} seeds"
 
 
-def compared(
-    row: pd.Series | dict, method: str, than: str, unit: str = "points"
-) -> str:
+def compared(row: pd.Series | dict, method: str, than: str) -> str:
     """Say a row of `over_seeds`: "PRS is 3.1 points above CRS (95 % interval ...)"."""
-    gap, size = row["difference"], f"{abs(row['difference']):.1f} {unit}"
-    words = ("above", "below") if row["clearly"] else ("ahead of", "behind")
-    way = words[int(gap < 0)]
-    if row["clearly"] or row["seeds"] < DECIDING:
-        if round(gap, 1) == 0:
-            return f"{method} is level with {than} ({spread(row)})"
-        if gap < 0:  # the interval of the size of the difference
-            row = dict(row) | {"low": -row["high"], "high": -row["low"]}
-        return f"{method} is {size} {way} {than} ({spread(row)})"
-    same = "score about the same" if abs(gap) <= SMALL else "are not told apart"
-    return f"{method} and {than} {same}: {gap:+.1f} {unit} ({spread(row)})"
+    gap, clearly = row["difference"], row["clearly"]
+    if not clearly and row["seeds"] >= DECIDING:
+        same = "score about the same" if abs(gap) <= SMALL else "are not told apart"
+        return f"{method} and {than} {same}: {gap:+.1f} points ({spread(row)})"
+    if round(gap, 1) == 0:
+        return f"{method} is level with {than} ({spread(row)})"
+    way = clearly or ("ahead of" if gap > 0 else "behind")
+    if gap < 0:  # the interval of the size of the difference
+        row = dict(row) | {"low": -row["high"], "high": -row["low"]}
+    return f"{method} is {abs(gap):.1f} points {way} {than} ({spread(row)})"

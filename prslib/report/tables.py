@@ -1,10 +1,8 @@
 """Turn scores into the tables and sentences of the report, ours beside the paper's."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +21,7 @@ METRICS = ("C-F1", "O-F1", "mAP")
 MEASURES = {"score": "Scores", "forget": "Forgetting"}
 POOLED = ("O-P", "O-R", "O-F1")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
-# all other columns tell runs apart
-_CELL = ["trained_tasks", "task", "group", "metric", "value", "draws"]
+_PLACE = ["trained_tasks", "task", "group", "metric"]  # of a value
 _VALUES = ("value", "draws", "published")
 NEXT = "\N{NO-BREAK SPACE}"  # keeps a deviation and its sign in one line
 _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
@@ -32,12 +29,11 @@ _KEEP_ALL = {"dropna": False, "sort": False}  # rho is NaN for most methods
 
 def scores_of(runs: Sequence[Run], *fields: str) -> pd.DataFrame:
     """Join the scores of runs, in [0, 1], and add fields of their configurations as columns."""
-    frames = [
-        run.scores.assign(run=number, **{f: run.config.resolved[f] for f in fields})
-        for number, run in enumerate(runs)
-    ]
-    rows = pd.concat(frames, ignore_index=True)
-    return with_draws(rows, dict(enumerate(runs))).drop(columns="run")
+    frames = []
+    for run in runs:
+        settings = {name: run.config.resolved[name] for name in fields}
+        frames.append(with_draws(run).assign(**settings))
+    return pd.concat(frames, ignore_index=True)
 
 
 @cache
@@ -46,42 +42,38 @@ def labels_of(name: str) -> SequentialDataset:
     return load_dataset(name, images=False)
 
 
-def with_draws(rows: pd.DataFrame, runs: Mapping[Any, Run]) -> pd.DataFrame:
-    """Add to scores, where test images are few, those under resamples: `draws`.
+def with_draws(run: Run) -> pd.DataFrame:
+    """Return a run's scores and, where test images are few, those under resamples: `draws`.
 
-    Column run says to which of the runs a row belongs. Scores that average over classes
-    resample the classes (`class_draws`); O-P, O-R and O-F1 on all tasks seen pool the
-    images, and have weights of the images.
+    Scores that average over classes resample the classes (`class_draws`); O-P, O-R and
+    O-F1 on all tasks seen pool the images, and have weights of the images.
     """
-    cell, drawn = ["run", *_CELL[:4]], []
-    alike = defaultdict(list)
-    for name, run in runs.items():
-        settings = run.config.resolved
-        if draws := settings["test_resamples"]:
-            alike[run.config.dataset, settings["test_set"], draws].append(name)
-        if draws and run.resampled is not None:
-            pooled = run.resampled[run.resampled["metric"].isin(POOLED)]
-            drawn.append(pooled.assign(run=name, draws=pooled["draws"].map(np.asarray)))
-    if not alike:
-        return rows
-    for (data, test_set, draws), names in alike.items():
-        dataset = labels_of(data)
-        positives = dataset.tests[test_set].labels.sum(axis=0)
-        scores = rows.loc[rows["run"].isin(names), [*cell, "value"]]
-        classes = dataset.class_names, dataset.class_group
-        drawn.append(class_draws(scores, *classes, positives, draws))
-    first = pd.concat(drawn).drop_duplicates(cell).set_index(cell)["draws"]
-    return rows.join(first, on=cell)
+    settings, dataset = run.config.resolved, labels_of(run.config.dataset)
+    if not settings["test_resamples"]:
+        return run.scores
+    positives = dataset.tests[settings["test_set"]].labels.sum(axis=0)
+    classes = dataset.class_names, dataset.class_group, positives
+    drawn = [
+        class_draws(
+            run.scores[[*_PLACE, "value"]], *classes, settings["test_resamples"]
+        )
+    ]
+    if run.resampled is not None:
+        pooled = run.resampled[run.resampled["metric"].isin(POOLED)]
+        drawn.insert(0, pooled.assign(draws=pooled["draws"].map(np.asarray)))
+    first = pd.concat(drawn).drop_duplicates(_PLACE).set_index(_PLACE)["draws"]
+    return run.scores.join(first, on=_PLACE)
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
     """Return the columns of a scores frame that tell runs apart, seed among them."""
-    return [column for column in scores if column not in _CELL]
+    return [column for column in scores if column not in (*_PLACE, "value", "draws")]
 
 
 def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
-    scores = _reported(scores, metrics)  # forgetting of each class takes long
+    # forgetting of each class takes long
+    scores = scores[scores["group"].isin(GROUPS) & scores["metric"].isin(metrics)]
     run = run_columns(scores)
     last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
     scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
@@ -96,17 +88,13 @@ def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFram
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
     rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
-    rows = _reported(rows, METRICS).assign(measure="score")
+    rows = rows[rows["metric"].isin(METRICS)].assign(measure="score")
     return _percent(rows, [*run_columns(scores), "trained_tasks", "measure"])
 
 
-def _reported(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    return rows[rows["group"].isin(GROUPS) & rows["metric"].isin(metrics)]
-
-
 def _percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    values = {name: 100 * rows[name] for name in ("value", "draws") if name in rows}
-    rows = rows.assign(**values)[[*columns, "group", "metric", *values]]
+    values = rows[[name for name in ("value", "draws") if name in rows]]
+    rows = rows[[*columns, "group", "metric"]].join(100 * values)
     return rows.reset_index(drop=True)
 
 
@@ -115,13 +103,10 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     keys = [column for column in rows if column not in ("seed", "value", "draws")]
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
-    orders = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    orders |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
-    ranks = {
-        name: {v: i for i, v in enumerate(values)} for name, values in orders.items()
-    }
-    by_rank = {"key": lambda column: column.map(ranks[column.name]), "kind": "stable"}
-    return table.sort_values(list(ranks), ignore_index=True, **by_rank)
+    order = {"dataset": rows["dataset"].unique(), "method": METHODS}
+    order |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
+    rank = {"key": lambda column: column.map(list(order[column.name]).index)}
+    return table.sort_values(list(order), **rank, kind="stable", ignore_index=True)
 
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
@@ -202,21 +187,14 @@ def contrasts(
     than: str,
     cells: Sequence[tuple[str, str]] | None = None,  # (group, metric); by default all
     by: Sequence[str] = (),  # further columns in which the two must agree
-    *,
-    over: Sequence[str] = (),  # columns over which each seed's differences are averaged
     place: str | None = None,  # begins a sentence, columns in braces
     paper: str = "in the paper, on {stands_for}, by {published:+.1f}",
 ) -> pd.DataFrame:
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
-    gaps = seed_gaps(rows, method, than, [*by, *over]).dropna(subset="value")
+    gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
     if cells is not None:
-        gaps = gaps[
-            [pair in cells for pair in zip(gaps["group"], gaps["metric"], strict=True)]
-        ]
+        gaps = gaps[gaps.set_index(["group", "metric"]).index.isin(cells)]
     keys = [name for name in _keys(gaps, by) if name != "measure"]
-    if over:
-        values = [name for name in ("value", "published") if name in gaps]
-        gaps = gaps.groupby([*keys, "seed"], **_KEEP_ALL)[values].mean().reset_index()
     table = over_seeds(gaps, keys)
     if "published" in gaps:
         theirs = gaps.groupby(keys, **_KEEP_ALL)["published"].first()

@@ -9,7 +9,12 @@ from prslib.experiments.store import Store
 from prslib.paths import project_root
 from prslib.report import ledger, topics
 from prslib.report.claims import CLAIMS, Scores
-from prslib.report.observations import observe, published_observations, settings_of
+from prslib.report.observations import (
+    in_turn,
+    observe,
+    published_observations,
+    settings_of,
+)
 from prslib.report.statistics import DECIDING, VERDICTS
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
@@ -115,13 +120,12 @@ def test_settings_say_how_a_run_differs_from_the_standard():
         ({"rho": 0.5, "test_set": "imbalanced"}, "rho=0.5;test_set=imbalanced"),
         ({"method": "CRS", "schedule": ORDERS[1]}, "schedule=0,1,3,2"),
         ({"model": "convnet_rnn_attention"}, "model=RNN-Attention"),
-        ({"frozen_stages": 1}, "frozen_stages"),
+        ({"frozen_stages": 1}, "frozen_stages=some"),
         ({"learning_rate": 0.1}, "learning_rate=0.1"),
     ]
     usual = {"dataset": TINY, "method": "PRS"}
     table = settings_of([c for row in rows for c in configs(**usual | row[0])])
     assert table["setting"].tolist() == [setting for _, setting in rows]
-    assert set(table["data"]) == {"stand-in"}
     sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50])
     odd = settings_of(sizes)["setting"].tolist()
     assert odd == ["", "memory_size=0.5", "memory_size=1.5"]
@@ -144,12 +148,9 @@ def test_the_papers_rows_in_the_same_terms():
     assert "" not in kinds["architectures"]  # the plain network is frozen there
 
 
-def test_data_sets_come_by_what_they_are_the_humblest_of_their_runs():
-    cells = [("a", "part"), ("b", "stand-in"), ("a", "stand-in"), ("c", "part")]
-    rows = pd.DataFrame(cells, columns=["dataset", "data"]).assign(stands_for="COCOseq")
-    order = ledger.in_turn(rows)
-    assert order["dataset"].tolist() == ["c", "a", "b"]
-    assert order["data"].tolist() == ["part", "stand-in", "stand-in"]
+def test_the_papers_own_data_come_first_then_parts():
+    names = ["digits70tiny", "cocoseq-tiny", "digits49seq", "cocoseq"]
+    assert in_turn(names) == ["cocoseq", "cocoseq-tiny", "digits70tiny", "digits49seq"]
 
 
 def test_there_is_a_row_for_each_published_cell(cells):
@@ -263,15 +264,15 @@ def test_verdicts_follow_the_numbers(runs, observations):
 def test_every_data_set_is_decided_the_papers_own_first(observations):
     """A part of the paper's images counts before a stand-in."""
     other = observations[observations["dataset"] == TINY]
-    both = pd.concat([observations, other.assign(dataset="mini", data="part")])
+    both = pd.concat([observations, other.assign(dataset="cocoseq-mini")])
     rows = decide_some(both, "above_crs")
-    assert rows["dataset"].tolist() == ["mini", TINY]
+    assert rows["dataset"].tolist() == ["cocoseq-mini", TINY]
     without = both[(both["dataset"] == TINY) | (both["method"] == "CRS")]
     assert decide_some(without, "above_crs")["dataset"].tolist() == [TINY]
-    names = ["mini [part of COCOseq]", f"{TINY} [COCOseq]"]
+    names = ["cocoseq-mini [part of COCOseq]", f"{TINY} [COCOseq]"]
     assert ledger.account(rows)["data"].tolist() == names
     row = cell(ledger.cells(both, "smoke"), "main", "PRS", "overall", "mAP")
-    assert row["dataset"] == "mini"
+    assert (row["dataset"], row["data"]) == ("cocoseq-mini", "part")
 
 
 def test_nothing_is_decided_without_runs(runs):
@@ -337,7 +338,7 @@ def test_the_committed_claims_come_out_as_committed():
     decided = pd.read_csv(folder / "ledger_claims.csv")
     again = ledger.corrected(decided, decided["level"].iloc[0])
     assert again.tolist() == decided["verdict"].tolist()
-    usual = {"setting": "", "last": True, "trained_tasks": 0, "task": "seen"}
+    usual = {"setting": "", "trained_tasks": 0, "task": "seen"}
     compared = 0
     for dataset, claims in decided.groupby("dataset"):
         file = folder / f"main_results_groups_{dataset}.csv"
@@ -363,13 +364,12 @@ def test_real_images_are_counted_first_and_apart():
     assert table["holds"].tolist() == [1, 1]
 
 
-def test_gather_leaves_what_is_not_stored_or_trains_it(tmp_path, monkeypatch):
+def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders):
     runs = configs(dataset="imbal-digits-tiny", method=["Finetune"], seed=[0, 1])
-    store = Store(tmp_path)
-    store.save(made(runs[0]))
-    assert set(ledger.gather(runs, "leave", store)["seed"]) == {0}
-    monkeypatch.setattr(ledger, "run_all", lambda runs, *_, **__: map(made, runs))
-    assert set(ledger.gather(runs, "train", store)["seed"]) == {0, 1}
+    Store().save(made(runs[0]))
+    assert set(ledger.gather(runs, "leave")["seed"]) == {0}
+    monkeypatch.setattr(ledger, "run_all", lambda runs, **_: map(made, runs))
+    assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
 
 
 def test_without_any_data_the_error_says_what_is_needed(monkeypatch):

@@ -30,7 +30,7 @@ def test_two_methods_are_compared_seed_by_seed():
     assert found.verdict == "holds"
     assert compare(seeds, seeds + 1).verdict == "does not hold"
     assert str(found) == "1.0 (95 % interval 1.0 to 1.0, 5 seeds)"
-    with pytest.raises(ValueError, match=r"same order, got shapes \(5,\) and \(4,\)"):
+    with pytest.raises(ValueError, match=r"both methods, got shapes \(5,\) and \(4,\)"):
         compare(seeds, seeds[1:])
 
 
