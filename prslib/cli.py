@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
+from pkgutil import resolve_name
 
 import prslib
 from prslib import conformance
@@ -101,7 +101,7 @@ def train_run(options: Namespace) -> None:
 
     Example: prslib run cocoseq-mini PRS --seed 0 --rho 0
     """
-    from prslib.experiments.store import Store, final_table
+    from prslib.experiments.store import Store
     from prslib.experiments.sweep import run_all
     from prslib.training.config import RunConfig
 
@@ -117,7 +117,11 @@ def train_run(options: Namespace) -> None:
     config = RunConfig(options.dataset, options.method, **fields)
     store = Store()
     (run,) = run_all([config], store, device=options.device)
-    print(final_table(run).to_string(float_format="{:.1f}".format, na_rep=""))
+    last = run.scores.query("task == 'seen' and trained_tasks == trained_tasks.max()")
+    rows = last[last["metric"].isin(["mAP", "C-F1", "O-F1", "accuracy"])]
+    table = 100 * rows.pivot_table("value", "group", "metric", sort=False)
+    table = table.rename_axis(columns=None)
+    print(table.to_string(float_format="{:.1f}".format, na_rep=""))
     print(f"in percent after the last task, stored in {store.path(config)}")
 
 
@@ -189,10 +193,9 @@ def find_departures(options: Namespace) -> int:
 
     Example: prslib conformance my_module:MyPRS
     """
-    module, _, name = options.sampler.partition(":")
     sys.path.insert(0, "")  # a module in the working directory
     try:
-        make = getattr(import_module(module), name)
+        make = resolve_name(options.sampler)
     except (ImportError, AttributeError, ValueError) as error:
         got = f"{options.sampler!r} ({error})"
         raise ValueError(expected("package.module:Class", got)) from error

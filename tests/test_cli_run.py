@@ -14,7 +14,7 @@ def test_one_run_is_trained_once_and_its_scores_printed(tmp_path, monkeypatch, c
     config = RunConfig("digits70tiny", "CRS", seed=1, batch_size=80)
     assert main(FIELDS) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["mAP", "C-F1", "O-F1"]
+    assert lines[0].split() == ["C-F1", "O-F1", "mAP"]
     assert any(line.startswith("overall") for line in lines)
     assert str(Store().path(config)) in lines[-1]
     scores = Store().load(config).scores

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,49 +15,45 @@ from prslib.experiments.store import FAILURE, LOCK, RESULT, UNFINISHED, Store, d
 
 # an interrupted run goes on at its checkpoint when it is asked for again
 STATES = ("stored", "running", "interrupted", "failed")
-COLUMNS = ["run", "state", "MB", "changed", "what"]
 
 
 def list_runs(store: Store) -> pd.DataFrame:
     """Return a row for every run of a store, finished or not."""
-    files = {}
+    files = defaultdict(dict)
     for path in sorted(store.folder.glob("*")):
         if path.suffix in {RESULT, *UNFINISHED}:
-            files.setdefault(path.name.split(".")[0], {})[path.suffix] = path
+            files[path.name.split(".")[0]][path.suffix] = path
     rows = []
     for name, paths in files.items():
         with suppress(FileNotFoundError):  # another process has just removed it
             stats = [path.stat() for path in paths.values()]
             size = sum(stat.st_size for stat in stats) / 1e6
             changed = pd.Timestamp.fromtimestamp(max(stat.st_mtime for stat in stats))
-            rows.append((name, _state(paths), size, changed.round("s"), _what(paths)))
-    return pd.DataFrame(rows, columns=COLUMNS)
+            state, what = _state(paths)
+            rows.append((name, state, size, changed.round("s"), what))
+    return pd.DataFrame(rows, columns=["run", "state", "MB", "changed", "what"])
 
 
-def _state(paths: dict[str, Path]) -> str:
+def _state(paths: dict[str, Path]) -> tuple[str, str]:
+    """Return the state of a run, and which it is."""
     if RESULT in paths:
-        return "stored"
+        try:
+            with zipfile.ZipFile(paths[RESULT]) as file:
+                return "stored", describe(json.loads(file.read("config.json")))
+        except (zipfile.BadZipFile, KeyError):
+            return "stored", "damaged: will be trained again"
+    what = ""
     if LOCK in paths:
+        what = paths[LOCK].read_text()
         try:
             with FileLock(paths[LOCK], timeout=0):
                 pass
         except Timeout:
-            return "running"
-    return "failed" if FAILURE in paths else "interrupted"
-
-
-def _what(paths: dict[str, Path]) -> str:
-    """Say which run the files are of; "" where none tells."""
-    if RESULT in paths:
-        try:
-            with zipfile.ZipFile(paths[RESULT]) as file:
-                return describe(json.loads(file.read("config.json")))
-        except (zipfile.BadZipFile, KeyError):
-            return "damaged: will be trained again"
+            return "running", what
     if FAILURE in paths:
         lines = paths[FAILURE].read_text().strip().splitlines()
-        return f"{lines[0]}: {lines[-1]}"
-    return paths[LOCK].read_text() if LOCK in paths else ""
+        return "failed", f"{lines[0]}: {lines[-1]}"
+    return "interrupted", what
 
 
 def remove(store: Store, names: Sequence[str]) -> pd.DataFrame:

@@ -24,11 +24,7 @@ from prslib.training.config import RunConfig
 Pool = tuple[Callable[..., Future], int]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 IN_CLUSTER = 256  # trainings at once; each holds a lock
-START = (
-    "look at `ray status`, or start one (`ray start --head --port=6379` here, "
-    "`ray start --address=HOST:6379` on every other machine), or leave RAY_ADDRESS "
-    "unset to train on this machine"
-)
+START = "start one (`ray start --head --port=6379`), or leave RAY_ADDRESS unset"
 
 
 def process_count(share: float) -> int:
@@ -93,27 +89,6 @@ def cluster(address: str, share: float) -> Iterator[Pool]:
     """Let the machines of a Ray cluster call functions; Ray tries again where one is lost."""
     with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
         import ray
-    connected = ray.is_initialized()
-    if not connected:
-        connect(address)
-    try:
-        if ray.cluster_resources().get("GPU", 0) < share:
-            raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
-
-        def submit(function: Callable, *arguments: object) -> Future:
-            task = ray.remote(num_cpus=1, num_gpus=share)(function)
-            return task.remote(*arguments).future()
-
-        yield submit, IN_CLUSTER
-    finally:
-        if not connected:
-            ray.shutdown()  # ends what was submitted
-
-
-def connect(address: str) -> None:
-    """Connect to a cluster, or raise ConnectionError."""
-    import ray
-
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         if host and port.isdigit():  # Ray asks for a minute where nobody listens
@@ -122,3 +97,14 @@ def connect(address: str) -> None:
     except (OSError, RuntimeError, ValueError) as error:
         what = f"a Ray cluster at {address!r} that answers"
         raise ConnectionError(expected(what, error, START)) from error
+
+    def submit(function: Callable, *arguments: object) -> Future:
+        task = ray.remote(num_cpus=1, num_gpus=share)(function)
+        return task.remote(*arguments).future()
+
+    try:
+        if ray.cluster_resources().get("GPU", 0) < share:
+            raise ConnectionError(expected(f"a GPU in the cluster {address}", "none"))
+        yield submit, IN_CLUSTER
+    finally:
+        ray.shutdown()  # ends what was submitted

@@ -160,15 +160,3 @@ def describe(identity: dict) -> str:
     rho = f" rho={identity['rho']:g}" if "rho" in identity else ""
     where = f"{identity['dataset']}, seed {identity['seed']}"
     return f"{identity['method']}{rho} on {where}"
-
-
-def final_table(run: Run) -> pd.DataFrame:
-    """Lay out a run's scores after its last task, in percent: a row a class group."""
-    scores, metrics = run.scores, ["mAP", "C-F1", "O-F1", "accuracy"]
-    last = scores["trained_tasks"] == scores["trained_tasks"].max()
-    rows = scores[last & (scores["task"] == "seen") & scores["metric"].isin(metrics)]
-    rows = rows.dropna(subset="value").assign(value=100 * rows["value"])
-    table = rows.pivot(index="group", columns="metric", values="value")
-    groups = [name for name in ("overall", *GROUPS) if name in table.index]
-    columns = [name for name in metrics if name in table]
-    return table.loc[groups, columns].rename_axis(columns=None)

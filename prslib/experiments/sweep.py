@@ -69,8 +69,8 @@ def run_all(
     TypeError
         If ``workers`` is no whole number.
     ValueError
-        If a configuration does not fit its data set, ``workers`` is below 1,
-        ``save_every`` is not above 0, or runs are missing and the device is not there.
+        If a configuration does not fit its data set, ``workers`` is below 1, or runs
+        are missing and the device is not there.
     OSError
         If runs are missing and the store cannot be written.
     ModuleNotFoundError, ConnectionError
@@ -94,8 +94,6 @@ def run_all(
     """
     if workers is not None:
         workers = whole("workers", workers, least=1)
-    if not save_every > 0:
-        raise ValueError(expected("save_every above 0 seconds", save_every))
     store = store or Store()
     check_all(configs)
     by_hash = {config.hash: config for config in configs}
@@ -108,8 +106,11 @@ def run_all(
     if missing:
         round_alike()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
-        sweep = Sweep(store, device, None if address else save_every)
-        sweep.train(missing, make_pool(missing, device, workers, address))
+        options = {"device": device}
+        if not address:  # a cluster's machines share no folder
+            options["save_every"] = save_every
+        pool = make_pool(missing, device, workers, address)
+        Sweep(store, options).train(missing, pool)
         runs = {name: store.load(config) for name, config in by_hash.items()}
     return [runs[config.hash] for config in configs]  # ty: ignore
 
@@ -117,9 +118,10 @@ def run_all(
 class Sweep:
     """Missing runs of a store; those that train alike are locked until they are stored."""
 
-    def __init__(self, store: Store, device: str, save_every: float | None):
-        self.store, self.device, self.save_every = store, device, save_every
-        self.errors: dict[RunConfig, Exception] = {}
+    def __init__(self, store: Store, options: dict):
+        self.store, self.options = store, options
+        self.errors: dict[str, str] = {}  # by hash
+        self.cause: Exception | None = None  # of the last of them
         self.killed: list[list[RunConfig]] = []
 
     def train(
@@ -136,15 +138,9 @@ class Sweep:
             # one by one, so that none takes another one with it
             self.work(self.killed.copy(), submit, limit=1, again=True)
         if self.errors:
-            lines = [
-                f"{describe(config.identity)}: {type(error).__name__}: {error}"
-                for config, error in self.errors.items()
-            ]
-            raise RuntimeError(
-                f"{len(lines)} of {len(configs)} runs failed, the others are stored; "
-                "asked for again, they go on at their last checkpoint:\n"
-                + "\n".join(lines)
-            ) from next(iter(self.errors.values()))
+            what = f"{len(self.errors)} of {len(configs)} runs failed"
+            lines = [f"{what}, the others are stored:", *self.errors.values()]
+            raise RuntimeError("\n".join(lines)) from self.cause
 
     def work(
         self,
@@ -182,12 +178,10 @@ class Sweep:
 
     def submit(self, submit: Callable[..., Future], group: list[RunConfig]) -> Future:
         """Let a pool train runs that train alike; they share a checkpoint."""
-        options = {"device": self.device}
-        if self.save_every is not None:
-            options["checkpoint"] = self.store.path(group[0], CHECKPOINT)
-            options["save_every"] = self.save_every
         hashes = [config.hash for config in group]
-        task = partial(train_group, hashes=hashes, **options)
+        task = partial(train_group, hashes=hashes, **self.options)
+        if "save_every" in self.options:
+            task = partial(task, checkpoint=self.store.path(group[0], CHECKPOINT))
         return submit(with_registered, registered(), task, group)
 
     def collect(self, future: Future, group: list[RunConfig], again: bool) -> None:
@@ -215,8 +209,10 @@ class Sweep:
         """Record the error that ended runs."""
         with suppress(OSError):
             self.store.record_failure(group[0], error)
-        error = getattr(error, "cause", error)  # of Ray's error
-        self.errors |= dict.fromkeys(group, error)
+        self.cause = error = getattr(error, "cause", error)  # of Ray's error
+        for config in group:
+            text = f"{type(error).__name__}: {error}"
+            self.errors[config.hash] = f"{describe(config.identity)}: {text}"
         self.bar.update(len(group))
 
 

@@ -68,7 +68,7 @@ def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
     wanted = [RunConfig(**MLP, method="CRS")]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(ConnectionError, match=r"a Ray cluster .*, or start one"):
+    with pytest.raises(ConnectionError, match=r"a Ray cluster .*; start one"):
         sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install '.\[cluster\]'"):
