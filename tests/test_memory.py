@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import chisquare
 
 from prslib.memory import Memory
-from prslib.samplers import make_sampler
 
 
 def numbers(*values):
@@ -44,19 +43,6 @@ def test_tensors_are_stored_without_their_graph():
     assert not rows.requires_grad and rows.tolist() == [[2, 2, 2]]
 
 
-def test_a_memory_follows_its_sampler():
-    rows = np.eye(5, dtype=bool)[np.random.default_rng(0).integers(0, 5, 500)]
-    sampler, memory = make_sampler("prs", 20, 5, 0), Memory(20)
-    for start in range(0, 500, 50):
-        part = rows[start : start + 50]
-        memory.write(
-            sampler.place(part), index=np.arange(start, start + 50), labels=part
-        )
-    kept = memory.read(np.arange(20))
-    assert (kept["labels"] == sampler.labels).all()
-    assert (rows[kept["index"]] == sampler.labels).all()
-
-
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_draw_is_uniform_without_replacement_over_filled_slots(count):
     memory, rng = Memory(50), np.random.default_rng(0)
@@ -69,15 +55,6 @@ def test_draw_is_uniform_without_replacement_over_filled_slots(count):
         assert slots.tolist() == filled.tolist() and chisquare(counts).pvalue > 1e-4
     pairs = np.unique(drawn[:, :2], axis=0, return_counts=True)[1]
     assert len(pairs) == 20 and chisquare(pairs).pvalue > 1e-4
-
-
-def test_a_part_of_a_file_is_a_column_as_any_array(tmp_path):
-    values = np.memmap(tmp_path / "values", np.uint8, "w+", shape=(4, 2))
-    values[:] = np.arange(8).reshape(4, 2)
-    memory = Memory(4)
-    memory.write(numbers(0, 1), x=values[:2])
-    memory.write(numbers(2, 3), x=values[2:])
-    assert memory.read(numbers(3, 0))["x"].tolist() == [[6, 7], [0, 1]]
 
 
 def test_draw_gives_what_there_is():

@@ -53,10 +53,7 @@ def test_a_sample_counts_for_its_rarest_label():
     assert sampler.slot_class.tolist() == [A, A, B, C]
     assert sampler.class_counts.tolist() == [3, 2, 1]
     slots = next_slots([A, A, (A, B), (B, C)], (A, C))  # for C, which is not full
-    assert set(slots) == {
-        0,
-        1,
-    }  # A, the largest with 2: the sample of A and B counts for B
+    assert set(slots) == {0, 1}  # A, the largest: the sample of A and B counts for B
 
 
 def test_equally_rare_labels_are_drawn_uniformly():
@@ -79,16 +76,13 @@ def test_every_decision_equals_the_twin(
     rng = np.random.default_rng(seed)
     stream = long_tailed(rng, size + 160, num_classes, extra_labels, late)
     stream[rng.random(len(stream)) < 0.05] = False
-    sampler, twin = (
-        make_sampler("cbrs", size, num_classes, seed),
-        Twin(size, num_classes, seed),
-    )
+    sampler = make_sampler("cbrs", size, num_classes, seed)
+    twin = Twin(size, num_classes, seed)
     for start in range(0, len(stream), batch):
         part = stream[start : start + batch]
         assert sampler.place(part).tolist() == twin.place(part).tolist()
         assert sampler.slot_class[: len(sampler)].tolist() == twin.held.tolist()
     assert (sampler.labels[: len(sampler)] == twin.memory).all()
-    assert (sampler.class_freq == twin.freq).all()
 
 
 def test_the_samples_of_each_class_are_a_uniform_choice():

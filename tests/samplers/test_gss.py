@@ -40,11 +40,8 @@ class Player:
 def full(seed=0, **options):
     """Three samples: two of class 0 with one and the same gradient, one of class 1 across."""
     player = Player(3, seed, **options)
-    assert [player.place([c], [g]) for c, g in ((0, E0), (0, E0), (1, E1))] == [
-        [0],
-        [1],
-        [2],
-    ]
+    for c, gradient in ((0, E0), (0, E0), (1, E1)):
+        player.place([c], [gradient])
     return player
 
 
@@ -131,23 +128,23 @@ def test_a_zero_gradient_resembles_nothing():
 
 def test_an_unlabelled_sample_has_no_part_in_the_batch():
     for seed in range(10):
-        both = full(seed).place(
-            [1, None], [(-1.0, 0.0), (50.0, 0.0)]
-        )  # which would turn the mean
-        assert both == [*full(seed).place([1], [(-1.0, 0.0)]), -1]
+        alone = full(seed).place([1], [(-1.0, 0.0)])
+        # the second would turn the mean
+        assert full(seed).place([1, None], [(-1.0, 0.0), (50.0, 0.0)]) == [*alone, -1]
 
 
-def test_wrong_products_are_refused():
+@pytest.mark.parametrize(
+    ("products", "match"),
+    [
+        (np.eye(3), r"1 subsets and 1 samples: expected shape \(2, 2\), got"),
+        (
+            np.full((2, 2), np.inf),
+            "finite float64 numbers, .* has the network diverged",
+        ),
+    ],
+)
+def test_wrong_products_are_refused(products, match):
     sampler = full().sampler
-    with pytest.raises(
-        ValueError, match=r"1 subsets and 1 samples: expected shape \(2, 2\), got"
-    ):
-        sampler.place(CLASS[:1], gradient_products=lambda subsets: np.eye(3))
-    with pytest.raises(
-        ValueError,
-        match=r"expected finite float64 numbers, .* has the network diverged",
-    ):
-        sampler.place(
-            CLASS[:1], gradient_products=lambda subsets: np.full((2, 2), np.inf)
-        )
+    with pytest.raises(ValueError, match=match):
+        sampler.place(CLASS[:1], gradient_products=lambda subsets: products)
     np.testing.assert_allclose(sampler.scores, [0.1, 2, 1])

@@ -56,21 +56,6 @@ def test_a_state_is_not_the_sampler_itself(name, options):
     np.testing.assert_equal(state, before)
 
 
-def test_a_state_of_another_width_replaces_the_one_before():
-    rng = np.random.default_rng(0)
-    few, many = (
-        np.eye(60, dtype=bool)[rng.integers(0, 60, 150)],
-        rng.random((150, 60)) < 0.5,
-    )
-    for name in ("cbrs", "crs", "ocdm", "prs"):
-        sampler, larger = make_sampler(name, 40, 60, 0), make_sampler(name, 40, 60, 1)
-        run(sampler, few)
-        run(larger, many)
-        larger.load_state_dict(sampler.state_dict())
-        assert run(larger, many).tolist() == run(sampler, many).tolist()
-        assert (larger.labels == sampler.labels).all()
-
-
 def damaged(state, rng):
     """Change one entry of a state, at random; return the changed state and its name."""
     state = copy.deepcopy(state)
