@@ -32,7 +32,10 @@ def clustering():
     return Clustering(LABELS, ("a", "b", "c"), n_groups=2, beta=0.0)
 
 
-def test_class_statistics(dataset, ax):
+def test_sizes_and_class_statistics(dataset, ax):
+    row = datasets.sizes(dataset).iloc[0]
+    shown = row[["classes", "train", "balanced test", "minority"]]
+    assert shown.tolist() == [3, 5, 5, 1]
     frame = datasets.class_statistics(dataset)
     rows = frame[["task", "class", "images"]].values.tolist()
     assert rows == [[0, "c", 1], [1, "a", 3], [1, "b", 3]]
@@ -73,12 +76,6 @@ def test_clustering_steps_count_what_is_kept(clustering, ax):
     datasets.plot_clustering_steps(frame, ax)
     assert ax.texts[0].get_text() == "2 tasks keep 71 %"
     assert ax.get_ylim()[1] > row["kept"]
-
-
-def test_sizes(dataset):
-    row = datasets.sizes(dataset).iloc[0]
-    shown = row[["classes", "train", "balanced test", "minority"]]
-    assert shown.tolist() == [3, 5, 5, 1]
 
 
 def test_samples_are_of_their_task_and_named(dataset, ax):

@@ -31,13 +31,10 @@ def test_runs_are_of_every_order_method_and_seed():
 
 
 def test_the_first_orders_of_the_study_stand_beside_the_papers_numbers(trained):
-    assert trained["schedule"].unique().tolist()[0] == "4+6,2+7,3+5,0+9,1+8"
-    assert trained["schedule"].nunique() == 2
+    first = ["4+6,2+7,3+5,0+9,1+8", "2+9,3+6,0+4,7+8,1+5"]
+    assert trained["schedule"].unique().tolist() == first
     prs = trained[trained["method"] == "PRS"].drop_duplicates("trained_tasks")
     assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
-
-
-def test_more_orders_than_the_study_has_are_refused():
     with pytest.raises(ValueError, match=r"expected 20 orders .* got 10; ask for"):
         single_label.order_scores(TINY, "random", 20)
 
