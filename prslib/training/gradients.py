@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.grad import conv2d_weight
 
+from prslib.checks import expected
 from prslib.training.device import Inputs
 from prslib.training.replay import Replay
 
@@ -60,7 +61,7 @@ def squared_gradients(
             bias = dy.square().mean(0)
             means = _present(layer, {"weight": weight, "bias": bias})
         else:
-            gradients = OF_SAMPLES[type(layer)](layer, x, dy)
+            gradients = _of_samples(layer, x, dy)
             means = {key: rows.square().mean(0) for key, rows in gradients.items()}
         prefix = f"{name}." if name else ""
         squares.update({prefix + key: mean for key, mean in means.items()})
@@ -80,7 +81,7 @@ def gradient_variance(
 
     def add(name: str, layer: nn.Module, x: Tensor, dy: Tensor) -> None:
         nonlocal squares
-        norms, totals = MOMENTS[type(layer)](layer, x, dy)
+        norms, totals = _moments(layer, x, dy)
         squares += norms.double().sum()
         for key, total in totals.items():
             sums[name, key] = sums.get((name, key), 0) + total.double()
@@ -89,9 +90,7 @@ def gradient_variance(
         visit_layers(model, loss, inputs, targets, add)
         count += len(inputs)
     if count == 0:
-        raise ValueError(
-            "batches: expected at least one sample, got none; fill the memory first"
-        )
+        raise ValueError(expected("at least one sample", "none"))
     mean = sum(total.square().sum() for total in sums.values()) / count**2
     return max(float(squares / count - mean), 0.0)
 
@@ -124,12 +123,7 @@ def visit_layers(
     inputs_of = {}
 
     def watch(layer: nn.Module, arguments: tuple, output: Tensor) -> Tensor:
-        x = inputs_of[layer] = arguments[0].detach()
-        if isinstance(layer, nn.Linear) and x.dim() != 2:
-            raise TypeError(
-                f"layer {trained[layer]!r}: expected inputs of shape (N, features), "
-                f"got {tuple(x.shape)}; a sample with several has no outer product"
-            )
+        inputs_of[layer] = arguments[0].detach()
         is_leaf = not output.requires_grad  # no weight asks for a gradient
         output.requires_grad_()
         output.register_hook(
@@ -140,40 +134,30 @@ def visit_layers(
     training = [layer for layer in model.modules() if layer.training]
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     hooks = [layer.register_forward_hook(watch) for layer in trained]
-    try:
-        model.eval().requires_grad_(False)
-        with torch.enable_grad():
-            (loss(model(inputs), targets) * len(inputs)).backward()
-    finally:
-        for weight in learning:
-            weight.requires_grad_()
-        for hook in hooks:
-            hook.remove()
-        for layer in training:
-            layer.training = True
+    model.eval().requires_grad_(False)
+    with torch.enable_grad():
+        (loss(model(inputs), targets) * len(inputs)).backward()
+    for weight in learning:
+        weight.requires_grad_()
+    for hook in hooks:
+        hook.remove()
+    for layer in training:
+        layer.training = True
 
 
 def _check(model: nn.Module, layers: dict[nn.Module, str]) -> None:
     """Refuse layers whose gradients do not follow from one x and one dy."""
+    # nor does that of a weight that several layers share
+    shared = len(list(model.named_parameters(remove_duplicate=False)))
+    shared -= len(list(model.parameters()))
     for layer, name in layers.items():
-        # with a batch's own statistics a gradient would depend on the other samples
-        is_ours = type(layer) in PRODUCTS
-        is_ours &= getattr(layer, "track_running_stats", True)
+        plain = type(layer) in PRODUCTS
         if isinstance(layer, nn.Conv2d):
-            by_numbers = not isinstance(layer.padding, str)
-            is_ours = layer.groups == 1 and layer.padding_mode == "zeros" and by_numbers
-        if not is_ours:
-            raise TypeError(
-                f"layer {name!r}: expected Linear, BatchNorm2d with running "
-                "statistics, or Conv2d with one group and zero padding given in "
-                f"numbers, got {layer}; add its gradients to prslib.training.gradients"
-            )
-    named = list(model.named_parameters(remove_duplicate=False))
-    if len(named) > len(list(model.parameters())):
-        raise TypeError(
-            "model: expected every parameter in one layer, got one that several share; "
-            "shared weights have no gradient that follows from a single input"
-        )
+            plain = layer.groups == 1 and layer.padding_mode == "zeros"
+        if not plain or shared:
+            what = "layers with own weights: Linear, BatchNorm2d, Conv2d of one group"
+            advice = "add its gradients to prslib.training.gradients"
+            raise TypeError(expected(what, f"{name!r}: {layer}", advice))
 
 
 # Functions of a layer, its x and dy, (N, ...) each. With subsets (K, n) the first K * n
@@ -191,18 +175,12 @@ def _linear_products(
     return _means(columns, subsets), squares.mean((1, 2))
 
 
-def _conv_of_samples(layer: nn.Conv2d, x: Tensor, dy: Tensor) -> dict[str, Tensor]:
-    weight = dy.flatten(2) @ _patches(layer, x).transpose(1, 2)  # (N, out, in * kernel)
-    weight = weight.view(-1, *layer.weight.shape)
-    return _present(layer, {"weight": weight, "bias": dy.sum((2, 3))})
-
-
 def _conv_products(
     layer: nn.Conv2d, x: Tensor, dy: Tensor, subsets: tuple[int, int]
 ) -> Products:
     """Multiply the subsets' gradients; single samples' come from one product."""
     cut, size = math.prod(subsets), subsets[1]
-    single = _conv_of_samples(layer, x[cut:], dy[cut:])["weight"].flatten(0, 1)
+    single = _of_samples(layer, x[cut:], dy[cut:])["weight"].flatten(0, 1)
     single = single.contiguous(memory_format=torch.channels_last)
     starts = range(0, cut, size)
     means = [_conv_sum(layer, x[i : i + size], dy[i : i + size]) / size for i in starts]
@@ -213,22 +191,18 @@ def _conv_products(
     return _products(rows, subsets)
 
 
-def _norm_of_samples(layer: nn.BatchNorm2d, x: Tensor, dy: Tensor) -> dict[str, Tensor]:
-    bias = dy.sum((2, 3))
-    moment = (dy * x).sum((2, 3)) - layer.running_mean * bias
-    weight = moment * (layer.running_var + layer.eps).rsqrt()
-    return _present(layer, {"weight": weight, "bias": bias})
-
-
 def _norm_products(
     layer: nn.BatchNorm2d, x: Tensor, dy: Tensor, subsets: tuple[int, int]
 ) -> Products:
-    rows = torch.cat(list(_norm_of_samples(layer, x, dy).values()), 1)
+    rows = torch.cat(list(_of_samples(layer, x, dy).values()), 1)
     return _products(_means(rows, subsets), subsets)
 
 
-def _present(layer: nn.Module, gradients: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {k: rows for k, rows in gradients.items() if getattr(layer, k) is not None}
+PRODUCTS = {
+    nn.Linear: _linear_products,
+    nn.Conv2d: _conv_products,
+    nn.BatchNorm2d: _norm_products,
+}
 
 
 def _means(rows: Tensor, subsets: tuple[int, int]) -> Tensor:
@@ -242,37 +216,45 @@ def _products(rows: Tensor, subsets: tuple[int, int]) -> Products:
     return rows @ rows[subsets[0] :].T, rows[: subsets[0]].square().sum(1)
 
 
+def _of_samples(
+    layer: nn.Conv2d | nn.BatchNorm2d, x: Tensor, dy: Tensor
+) -> dict[str, Tensor]:
+    """Return the gradient of every sample by parameter, (N, ...)."""
+    gradients = {"bias": dy.sum((2, 3))}
+    if isinstance(layer, nn.Conv2d):
+        weight = dy.flatten(2) @ _patches(layer, x).transpose(1, 2)
+        weight = weight.view(-1, *layer.weight.shape)  # (N, out, in, kernel)
+    else:
+        moment = (dy * x).sum((2, 3)) - layer.running_mean * gradients["bias"]
+        weight = moment * (layer.running_var + layer.eps).rsqrt()
+    return _present(layer, {"weight": weight, **gradients})
+
+
+def _present(layer: nn.Module, gradients: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {k: rows for k, rows in gradients.items() if getattr(layer, k) is not None}
+
+
 def _moments(layer: nn.Module, x: Tensor, dy: Tensor) -> Moments:
-    """Take moments of the samples' gradients: right for layers of few parameters."""
-    gradients = OF_SAMPLES[type(layer)](layer, x, dy)
-    norms = sum(rows.flatten(1).square().sum(1) for rows in gradients.values())
-    return norms, {key: rows.sum(0) for key, rows in gradients.items()}
-
-
-def _linear_moments(layer: nn.Linear, x: Tensor, dy: Tensor) -> Moments:
-    """Multiply squared norms: a sample's gradient is an outer product."""
-    scale, totals = x.square().sum(1), {"weight": dy.T @ x}
-    if layer.bias is not None:
-        scale, totals["bias"] = scale + 1, dy.sum(0)
-    return scale * dy.square().sum(1), totals
-
-
-def _conv_moments(layer: nn.Conv2d, x: Tensor, dy: Tensor) -> Moments:
-    """Multiply products of patches with those of dy where that costs less."""
+    """Return squared norms of the samples' gradients (N,) and their sums."""
+    if isinstance(layer, nn.Linear):  # a sample's gradient is an outer product
+        norms = (x.square().sum(1) + (layer.bias is not None)) * dy.square().sum(1)
+        return norms, _present(layer, {"weight": dy.T @ x, "bias": dy.sum(0)})
     # A sample's weight gradient is the product of (out, L) and (L, in * kernel) for L
     # places. Its squared norm also follows from the two matrices (L, L) of products
-    # between places.
+    # between places, which costs less where places are few.
     out, places = dy.shape[1], dy[0, 0].numel()
     fan_in = layer.weight[0].numel()
-    if places * (out + fan_in) >= out * fan_in:
-        return _moments(layer, x, dy)
-    patches, dy_flat = _patches(layer, x), dy.flatten(2)
-    norms = (patches.mT @ patches * (dy_flat.mT @ dy_flat)).sum((1, 2))
-    totals = {"weight": _conv_sum(layer, x, dy)}
-    if layer.bias is not None:
-        bias = dy.sum((2, 3))
-        norms, totals["bias"] = norms + bias.square().sum(1), bias.sum(0)
-    return norms, totals
+    if isinstance(layer, nn.Conv2d) and places * (out + fan_in) < out * fan_in:
+        patches, dy_flat = _patches(layer, x), dy.flatten(2)
+        norms = (patches.mT @ patches * (dy_flat.mT @ dy_flat)).sum((1, 2))
+        totals = {"weight": _conv_sum(layer, x, dy)}
+        if layer.bias is not None:
+            bias = dy.sum((2, 3))
+            norms, totals["bias"] = norms + bias.square().sum(1), bias.sum(0)
+        return norms, totals
+    gradients = _of_samples(layer, x, dy)
+    norms = sum(rows.flatten(1).square().sum(1) for rows in gradients.values())
+    return norms, {key: rows.sum(0) for key, rows in gradients.items()}
 
 
 def _patches(layer: nn.Conv2d, x: Tensor) -> Tensor:
@@ -284,16 +266,3 @@ def _conv_sum(layer: nn.Conv2d, x: Tensor, dy: Tensor) -> Tensor:
     """Return the sum of the samples' weight gradients."""
     geometry = layer.stride, layer.padding, layer.dilation
     return conv2d_weight(x, layer.weight.shape, dy, *geometry)
-
-
-PRODUCTS = {
-    nn.Linear: _linear_products,
-    nn.Conv2d: _conv_products,
-    nn.BatchNorm2d: _norm_products,
-}
-MOMENTS = {
-    nn.Linear: _linear_moments,
-    nn.Conv2d: _conv_moments,
-    nn.BatchNorm2d: _moments,
-}
-OF_SAMPLES = {nn.Conv2d: _conv_of_samples, nn.BatchNorm2d: _norm_of_samples}

@@ -8,7 +8,6 @@ from torch import nn
 
 from prslib.datasets import load_dataset
 from prslib.models.networks import ResNet18, make_model, split
-from prslib.training import gradients as gradients_module
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.gradients import (
@@ -126,6 +125,7 @@ def test_the_model_is_left_as_it_was():
 
 
 CONV = {"in_channels": 3, "out_channels": 3, "kernel_size": 3}
+SHARED = nn.Linear(8, 8)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,7 @@ CONV = {"in_channels": 3, "out_channels": 3, "kernel_size": 3}
         nn.LayerNorm(8),
         nn.Conv2d(**CONV, groups=3),
         nn.Conv2d(**CONV, padding=1, padding_mode="circular"),
-        nn.Conv2d(**CONV, padding="same"),
-        nn.BatchNorm2d(3, track_running_stats=False),
+        nn.Sequential(SHARED, SHARED),
     ],
     ids=str,
 )
@@ -143,57 +142,25 @@ def test_layers_whose_gradients_it_would_get_wrong_are_refused(layer):
     model = nn.Sequential(layer, nn.Flatten(), nn.LazyLinear(5))
     images, labels = samples(4, (3, 8, 8))
     model(images)
-    with pytest.raises(
-        TypeError, match=f"layer '0': expected .*got {type(layer).__name__}"
-    ):
+    with pytest.raises(TypeError, match="layers with own weights: .*, got '0"):
         squared_gradients(model, LOSS, images, labels)
-
-
-def test_what_does_not_follow_from_one_input_is_refused():
-    images, labels = samples(4, (3, 4, 4))
-    tied = nn.Sequential(
-        nn.Flatten(), nn.Linear(48, 48), nn.Linear(48, 48), nn.Linear(48, 5)
-    )
-    twice = nn.Sequential(*tied[:2], *tied[1:2], tied[3])
-    tied[2].weight = tied[1].weight
-    for model in (tied, twice):
-        with pytest.raises(TypeError, match="expected every parameter in one layer"):
-            squared_gradients(model, LOSS, images, labels)
-    places = nn.Sequential(
-        nn.Flatten(2), nn.Linear(16, 5), nn.Flatten(), nn.Linear(15, 5)
-    )
-    with pytest.raises(
-        TypeError, match=r"layer '1': expected inputs of shape .* got \(4, 3, 16\)"
-    ):
-        squared_gradients(places, LOSS, images, labels)
-    with pytest.raises(ValueError, match="expected at least one sample, got none"):
-        gradient_variance(nn.Linear(1, 1), LOSS, [])
 
 
 # the gradient variance
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "direct"),  # convolutions whose samples' gradients are made
-    [("mlp", 4, 0), ("convnet", 6, 0), ("convnet", 24, 2), ("resnet18", 8, 10)],
+    ("name", "size"),  # large maps: convolutions whose samples' gradients are made
+    [("mlp", 4), ("convnet", 6), ("convnet", 24), ("resnet18", 8)],
 )
-def test_variances_agree_with_explicit_gradients(monkeypatch, name, size, direct):
-    calls, moments = [], gradients_module._moments
-    monkeypatch.setattr(
-        gradients_module,
-        "_moments",
-        lambda layer, *rest: calls.append(layer) or moments(layer, *rest),
-    )
+def test_variances_agree_with_explicit_gradients(name, size):
     model, (images, labels) = net(name, (size, size, 3)), samples(5, (3, size, size))
     gradients = one_by_one(model, images, labels)
     found = gradient_variance(model, LOSS, [(images, labels)])
     assert found == pytest.approx(trace(gradients), rel=1e-3)
-    assert sum(isinstance(layer, nn.Conv2d) for layer in calls) == direct
     same = images[:1].repeat(5, 1, 1, 1), labels[:1].repeat(5, 1)
-    assert (
-        gradient_variance(model, LOSS, [same])
-        < 1e-5 * flat(gradients)[0].square().sum()
-    )
+    of_one = flat(gradients)[0].square().sum()
+    assert gradient_variance(model, LOSS, [same]) < 1e-5 * of_one
 
 
 def test_linear_regression_by_hand():
