@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from prslib.checks import expected, one_of
 from prslib.datasets.base import GROUPS
 
 GROUP_METRICS = ("C-P", "C-R", "C-F1", "O-P", "O-R", "O-F1", "mAP")
@@ -54,8 +55,9 @@ def score(
     >>> score([[0.9, 0.2], [0.6, 0.7]], [[1, 0], [0, 1]], ["majority", "minority"])[0]
     ('overall', 'C-P', 0.75)
     """
-    counts, area = _counts_and_areas(probabilities, labels)
-    return group_scores(counts, area, members_of_groups(class_group, len(area)))
+    counts, areas = counts_and_areas(probabilities, labels)
+    rows = group_scores(counts, areas, class_group)
+    return [(group, metric, float(values[0])) for group, metric, values in rows]
 
 
 def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.ndarray]:
@@ -73,7 +75,7 @@ def class_scores(probabilities: ArrayLike, labels: ArrayLike) -> dict[str, np.nd
     >>> {key: value.tolist() for key, value in class_scores([[0.9], [0.6]], [[1], [0]]).items()}
     {'P': [0.5], 'R': [1.0], 'F1': [0.6666666666666666], 'AP': [1.0]}
     """
-    return _class_scores(*_counts_and_areas(probabilities, labels))
+    return _class_scores(*counts_and_areas(probabilities, labels))
 
 
 def evaluate(
@@ -98,19 +100,16 @@ def evaluate(
     >>> evaluate([[0.9], [0.6]], [[1], [0]], ["cat"], ["majority"]).tail(1).values.tolist()
     [['cat', 'AP', 1.0]]
     """
-    counts, area = _counts_and_areas(probabilities, labels)
-    names = list(class_names)
-    if len(names) != len(area) or len(set(names)) != len(area):
-        raise ValueError(f"expected {len(area)} distinct class names, got {names}")
-    if taken := {"overall", *GROUPS} & set(names):
-        raise ValueError(
-            f"class names {sorted(taken)} are names of groups; rename the classes"
-        )
-    rows = group_scores(counts, area, members_of_groups(class_group, len(area)))
-    per_class = _class_scores(counts, area)
-    rows += [
-        (name, k, v[c]) for c, name in enumerate(names) for k, v in per_class.items()
-    ]
+    counts, areas = counts_and_areas(probabilities, labels)
+    names = [*GROUPS, "overall", *class_names]
+    if len(class_names) != areas.shape[1] or len(set(names)) != len(names):
+        what = f"{areas.shape[1]} distinct class names, none of them a group's"
+        raise ValueError(expected(what, list(class_names)))
+    rows = group_scores(counts, areas, class_group)
+    rows = [(group, metric, float(values[0])) for group, metric, values in rows]
+    per_class = _class_scores(counts, areas)
+    for number, name in enumerate(class_names):
+        rows += [(name, metric, values[number]) for metric, values in per_class.items()]
     return pd.DataFrame(rows, columns=["group", "metric", "value"])
 
 
@@ -127,12 +126,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     0.5
     """
     probabilities, labels = checked(probabilities, labels)
-    label_counts = labels.sum(axis=1)
-    if (label_counts != 1).any():
-        image = (label_counts != 1).argmax()
-        raise ValueError(
-            f"expected one label an image, image {image} has {label_counts[image]}"
-        )
+    if (labels.sum(axis=1) != 1).any():
+        raise ValueError(expected("one label an image", "none or several"))
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
@@ -163,15 +158,29 @@ def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray
     [0.833]
     """
     scores, labels = checked(probabilities, labels, unit=False)
-    columns, truth = np.ascontiguousarray(scores.T), labels.T  # (C, N)
-    result = np.full(len(columns), np.nan)
-    for index in np.flatnonzero(truth.any(axis=1)):
-        ranked = np.sort(columns[index])
-        positives = np.sort(columns[index][truth[index]])
-        retrieved = len(ranked) - np.searchsorted(ranked, positives)
-        hits = len(positives) - np.searchsorted(positives, positives)
-        result[index] = (hits / retrieved).mean()
-    return result
+    return _areas(scores, labels, np.ones((1, len(labels))))[0]
+
+
+def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return average precisions under weights of images (draws, N): (draws, C)."""
+    areas = np.full((len(weights), labels.shape[1]), np.nan)
+    for index in np.flatnonzero(labels.any(axis=0)):
+        order = np.argsort(scores[:, index], kind="stable")
+        ranked, truth = scores[order, index], labels[order, index]
+        positive = weights[:, order[truth]]
+        # the weight of all images, and of the positives, that score at least as high
+        retrieved = _from_rank(weights[:, order], ranked, ranked[truth])
+        hits = _from_rank(positive, ranked[truth], ranked[truth])
+        areas[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
+    return areas
+
+
+def _from_rank(
+    weights: np.ndarray, ranked: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """Sum the weights (draws, N) of ranked scores (N,) from each of ``least`` on."""
+    sums = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+    return sums[:, np.searchsorted(ranked, least)]
 
 
 def checked(
@@ -179,61 +188,41 @@ def checked(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return arrays, labels as bool, or raise ValueError; `unit` asks for [0, 1]."""
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
-        raise ValueError(
-            "expected values for all images and classes, some are masked; fill them"
-        )
+        raise ValueError(expected("values for all images and classes", "masked ones"))
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
-    if (
-        probabilities.ndim != 2
-        or probabilities.shape != labels.shape
-        or not probabilities.size
-    ):
-        raise ValueError(
-            "expected probabilities and labels of one shape (images, classes), neither zero, "
-            f"got {probabilities.shape} and {labels.shape}"
-        )
+    shape = probabilities.shape
+    if len(shape) != 2 or shape != labels.shape or 0 in shape:
+        what = "probabilities and labels of one shape (images, classes), neither zero"
+        raise ValueError(expected(what, f"{shape} and {labels.shape}"))
     if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
-        raise ValueError(
-            "expected labels of 0 and 1, got other values; pass multi-hot rows"
-        )
+        raise ValueError(expected("labels of 0 and 1", "others", "pass multi-hot rows"))
     if np.isnan(probabilities).any():
-        raise ValueError(
-            "expected scores that can be ranked, got NaN; has the network diverged?"
-        )
-    outside = probabilities[(probabilities < 0) | (probabilities > 1)]
-    if unit and outside.size:
-        raise ValueError(
-            f"expected probabilities in [0, 1], got {outside[0]}; apply the sigmoid"
-        )
+        what = "scores that can be ranked"
+        raise ValueError(expected(what, "NaN", "has the network diverged?"))
+    if unit and (probabilities.min() < 0 or probabilities.max() > 1):
+        raise ValueError(expected("probabilities", "others", "apply the sigmoid"))
     return probabilities, labels.astype(bool)
 
 
-def members_of_groups(
-    class_group: Sequence[str], num_classes: int
-) -> dict[str, np.ndarray]:
+def members_of_groups(class_group: Sequence[str]) -> dict[str, np.ndarray]:
     """Give each group's membership mask over the classes, "overall" first."""
-    if len(class_group) != num_classes:
-        raise ValueError(
-            f"expected a group for {num_classes} classes, got {len(class_group)}"
-        )
-    if unknown := set(class_group) - set(GROUPS):
-        raise ValueError(
-            f"unknown groups {sorted(unknown)}; known groups: {', '.join(GROUPS)}"
-        )
-    groups = np.array(class_group)
-    return {"overall": np.ones(num_classes, bool)} | {
-        name: groups == name for name in GROUPS
-    }
+    groups = np.array([one_of("group", group, GROUPS) for group in class_group])
+    return {"overall": groups == groups} | {name: groups == name for name in GROUPS}
 
 
-def _counts_and_areas(
-    probabilities: ArrayLike, labels: ArrayLike
+def counts_and_areas(
+    probabilities: ArrayLike, labels: ArrayLike, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count true positives, predictions, positives, (3, C); add average precisions."""
+    """Return true positives, predictions, positives, (3, draws, C), and areas (draws, C).
+
+    Weights of the images (draws, N) count each as often; without, once, in one draw.
+    """
     probabilities, labels = checked(probabilities, labels)
+    weights = np.ones((1, len(labels))) if weights is None else weights
     predicted = probabilities > THRESHOLD
-    counts = np.stack([(predicted & labels).sum(0), predicted.sum(0), labels.sum(0)])
-    return counts, average_precision(probabilities, labels)
+    kinds = predicted & labels, predicted, labels
+    counts = np.stack([weights @ kind for kind in kinds])
+    return counts, _areas(probabilities, labels, weights)
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
@@ -241,52 +230,45 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     return numerator / np.where(denominator > 0, denominator, 1)
 
 
-def harmonic_mean(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+def harmonic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the harmonic mean of two numbers, 0 where both are."""
-    total = np.add(first, second)
-    return 2 * np.multiply(first, second) / np.where(total > 0, total, 1)
+    return ratio(2 * first * second, first + second)
 
 
-def _class_scores(
-    counts: np.ndarray, precision_area: np.ndarray
-) -> dict[str, np.ndarray]:
-    hits, predicted, positive = counts
+def _class_scores(counts: np.ndarray, areas: np.ndarray) -> dict[str, np.ndarray]:
+    hits, predicted, positive = counts[:, 0]
     precision, recall = ratio(hits, predicted), ratio(hits, positive)
-    values = precision, recall, harmonic_mean(precision, recall), precision_area
+    values = precision, recall, harmonic_mean(precision, recall), areas[0]
     absent_as_nan = np.where(positive > 0, values, np.nan)  # (4, C)
     return dict(zip(CLASS_METRICS, absent_as_nan, strict=True))
 
 
 def group_values(
-    per_class: Sequence[ArrayLike], pooled: Sequence[ArrayLike], area: ArrayLike
+    per_class: Sequence[np.ndarray], pooled: Sequence[np.ndarray], area: np.ndarray
 ) -> np.ndarray:
     """Stack `GROUP_METRICS` of two pairs of precision and recall, and the mAP."""
-    f1 = harmonic_mean(*per_class)
-    pooled_f1 = harmonic_mean(*pooled)
+    f1, pooled_f1 = harmonic_mean(*per_class), harmonic_mean(*pooled)
     return np.stack([*per_class, f1, *pooled, pooled_f1, area])
 
 
 def group_scores(
-    counts: np.ndarray, precision_area: np.ndarray, members: dict[str, np.ndarray]
-) -> list[tuple[str, str, float]]:
-    """Return rows of counts (3, ..., C) and areas (..., C); classes come last."""
+    counts: np.ndarray, areas: np.ndarray, class_group: Sequence[str]
+) -> list[tuple[str, str, np.ndarray]]:
+    """Return rows of group, metric and values (draws,) of `counts_and_areas`."""
+    if len(class_group) != areas.shape[1]:
+        what = f"a group for {areas.shape[1]} classes"
+        raise ValueError(expected(what, len(class_group)))
     rows = []
-    for group, mask in members.items():
-        used = mask & ~np.isnan(precision_area).all(
-            axis=tuple(range(precision_area.ndim - 1))
-        )
+    for group, mask in members_of_groups(class_group).items():
+        used = mask & ~np.isnan(areas[0])
         hits, predicted, positive = counts[..., used]
+        totals = predicted, positive
         classes = max(used.sum(), 1)
-        per_class = [
-            ratio(hits, total).sum(-1) / classes for total in (predicted, positive)
-        ]
-        pooled = [ratio(hits.sum(-1), total.sum(-1)) for total in (predicted, positive)]
-        area = precision_area[..., used].sum(-1) / classes
-        values = group_values(per_class, pooled, area)
-        values[...] = values if used.any() else np.nan
-        rows += [
-            (group, *pair) for pair in zip(GROUP_METRICS, values.tolist(), strict=True)
-        ]
+        per_class = [ratio(hits, total).sum(-1) / classes for total in totals]
+        pooled = [ratio(hits.sum(-1), total.sum(-1)) for total in totals]
+        values = group_values(per_class, pooled, areas[..., used].sum(-1) / classes)
+        values[:, :] = values if used.any() else np.nan
+        rows += [(group, *pair) for pair in zip(GROUP_METRICS, values, strict=True)]
     return rows
 
 
@@ -319,8 +301,7 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a column is missing, only "seen" rows are there, a row is there twice, a task
-        is not in its schedule, or a task lacks a value at the end or before it.
+        If a row is there twice, or a task is not in its schedule.
 
     Notes
     -----
@@ -337,81 +318,52 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     >>> forgetting(scores)["value"].round(3).tolist()
     [0.25]
     """
-    cell = ["schedule", "trained_tasks", "task", "group", "metric", "value", "draws"]
-    _require(scores, cell[:-1])
-    run = [column for column in scores if column not in cell[1:]]
-    trained = scores.groupby(run, **_KEEP_ALL)["trained_tasks"]
-    last, first = trained.transform("max"), trained.transform("min")
-    rows = scores.assign(last=last, single=first == last)
-    rows = rows[~scores["task"].isin(["seen", "all"])]
-    if rows.empty:
-        raise ValueError(
-            "expected rows for single tasks, got rows of 'seen' and 'all' alone"
-        )
+    cell = ["trained_tasks", "task", "group", "metric", "value", "draws"]
+    run = [column for column in scores if column not in cell]
     key = [*run, "group", "metric"]
+    last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
+    rows = scores.assign(last=last)[~scores["task"].isin(["seen", "all"])]
     if rows.duplicated([*key, "task", "trained_tasks"]).any():
-        raise ValueError(
-            "expected one row a run, evaluation, task, group and metric, got several; "
-            "add a column that tells the runs apart, such as seed"
-        )
-    position = pd.Series(map(_position, rows["schedule"], rows["task"]), rows.index)
-    earlier = position < rows["last"]
-    seen = rows["task"].where(earlier).groupby([rows[k] for k in run], **_KEEP_ALL)
-    short = (seen.transform("nunique") < rows["last"] - 1) & ~rows["single"]
-    _refuse(short, rows[run], "rows for every task of the schedule before the last")
-    end = earlier & (rows["trained_tasks"] == rows["last"])
-    before = earlier & (rows["trained_tasks"] >= position) & ~end
-    tasks = rows.groupby([*key, "task"], **_KEEP_ALL)
-    number = tasks.ngroup().to_numpy()
-    table = tasks["single"].first().reset_index()
-    values = _with_draws(rows)  # (rows, 1 + draws)
-    best, final = np.full((2, len(table), values.shape[1]), np.nan)
-    np.fmax.at(best, number[before], values[before])
-    final[number[end]] = values[end]
-    gap = (np.isnan(best[:, 0]) != np.isnan(final[:, 0])) & ~table["single"]
-    _refuse(gap, table, "a value of every earlier task at the end and before it")
-    lost, unlearned = (
-        best - final,
-        np.where(np.isnan(best[:, 0]), np.nan, best[:, 0] == 0),
+        what = "one row a run, evaluation, task, group and metric"
+        advice = "add a column that tells the runs apart, such as seed"
+        raise ValueError(expected(what, "several", advice))
+    rows = rows.reset_index(drop=True)
+    position = pd.Series(map(_position, rows["schedule"], rows["task"]))
+    at_end = rows["trained_tasks"] == rows["last"]
+    before = (position <= rows["trained_tasks"]) & ~at_end
+    # a task's best value and its last, (tasks, 1 + draws)
+    values, tasks = _with_draws(rows), [rows[name] for name in [*key, "task"]]
+    best, final = (
+        values.where(chosen & (position < rows["last"]))
+        .groupby(tasks, **_KEEP_ALL)
+        .max()
+        for chosen in (before, at_end)
     )
+    lost = best - final
     if normalised:
-        lost = lost / np.where(best == 0, np.nan, np.abs(best))
-    means = pd.DataFrame(lost).assign(unlearned=unlearned)
-    means = means.groupby([table[k] for k in key], **_KEEP_ALL).mean()
-    result = means[[0, "unlearned"]].rename(columns={0: "value"}).reset_index()
+        lost = lost / best.abs().where(best != 0)
+    unlearned = (best["value"] == 0).astype(float).where(best["value"].notna())
+    means = lost.assign(unlearned=unlearned).groupby(level=key, **_KEEP_ALL).mean()
+    result = means[["value", "unlearned"]].reset_index()
     if "draws" in scores:
-        drawn = means.drop(columns=[0, "unlearned"]).to_numpy()
+        drawn = means.drop(columns=["value", "unlearned"]).to_numpy()
         result["draws"] = pd.Series(list(drawn)).where(~np.isnan(drawn).all(axis=1))
     return result
 
 
-def _with_draws(rows: pd.DataFrame) -> np.ndarray:
-    """Return value and draws as one array (rows, 1 + draws)."""
-    values = rows["value"].to_numpy(float)[:, None]
+def _with_draws(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return value and draws in columns, (rows, 1 + draws)."""
+    values = rows[["value"]].astype(float)
     if "draws" not in rows or not rows["draws"].notna().any():
         return values
-    length = len(rows["draws"].dropna().iloc[0])
-    none = np.full(length, np.nan)
-    drawn = [d if isinstance(d, (list, np.ndarray)) else none for d in rows["draws"]]
-    return np.hstack([values, np.array(drawn, float)])
-
-
-def _require(scores: pd.DataFrame, columns: list[str]) -> None:
-    if missing := [column for column in columns if column not in scores]:
-        raise ValueError(f"expected the columns {columns}, {missing} missing")
+    drawn = rows["draws"].dropna()
+    table = pd.DataFrame(drawn.tolist(), drawn.index, dtype=float)
+    return pd.concat([values, table], axis=1)
 
 
 def _position(schedule: str, task: str) -> int:
     """Return the number of tasks after which a task has been trained."""
-    order = str(schedule).split(",")
+    order = schedule.split(",")
     if task not in order:
-        raise ValueError(f"expected a task of the schedule {schedule!r}, got {task!r}")
+        raise ValueError(expected(f"a task of the schedule {schedule!r}", repr(task)))
     return order.index(task) + 1
-
-
-def _refuse(missing: pd.Series, rows: pd.DataFrame, what: str) -> None:
-    if missing.any():
-        run = rows[missing].iloc[0].to_dict()
-        raise ValueError(
-            f"expected {what}, got none for {run}; evaluate all tasks seen so far"
-        )

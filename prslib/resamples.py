@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from prslib.metrics import (
     GROUP_METRICS,
-    THRESHOLD,
-    checked,
+    counts_and_areas,
     group_scores,
     group_values,
     members_of_groups,
@@ -51,25 +50,8 @@ def resampled(
     ndarray of float, (rows of `prslib.metrics.score`, draws)
         In [0, 1]; NaN for a group with no class present.
     """
-    probabilities, labels = checked(probabilities, labels)
-    members = members_of_groups(class_group, labels.shape[1])
-    predicted = probabilities > THRESHOLD
-    counts = np.stack(
-        [weights @ kind for kind in (predicted & labels, predicted, labels)]
-    )
-    area = np.full(counts[0].shape, np.nan)  # (draws, C)
-    for index in np.flatnonzero(labels.any(axis=0)):
-        order = np.argsort(-probabilities[:, index], kind="stable")
-        ranked = -probabilities[order, index]
-        truth = labels[order, index]
-        positive = weights[:, order[truth]]
-        # the weight of all images, and of the positives, that score at least as high
-        last = np.searchsorted(ranked, ranked[truth], side="right") - 1
-        retrieved = np.cumsum(weights[:, order], axis=1)[:, last]
-        last = np.searchsorted(ranked[truth], ranked[truth], side="right") - 1
-        hits = np.cumsum(positive, axis=1)[:, last]
-        area[:, index] = np.average(hits / retrieved, axis=1, weights=positive)
-    return np.array([value for _, _, value in group_scores(counts, area, members)])
+    counts, areas = counts_and_areas(probabilities, labels, weights)
+    return np.array([values for *_, values in group_scores(counts, areas, class_group)])
 
 
 def class_weights(class_group: Sequence[str], draws: int) -> np.ndarray:
@@ -95,7 +77,7 @@ def class_weights(class_group: Sequence[str], draws: int) -> np.ndarray:
     """
     rng = np.random.default_rng(WEIGHT_SEED)
     weights = np.ones((draws, len(class_group)))
-    for members in list(members_of_groups(class_group, len(class_group)).values())[1:]:
+    for members in list(members_of_groups(class_group).values())[1:]:
         count = members.sum()
         if count > 1:
             shape = max(count - 2, 0.1) / count
@@ -146,31 +128,20 @@ def class_draws(
     times in mAP, 3.6 times in C-F1 and 5.7 times in O-F1.
     """
     weights, positives = class_weights(class_group, draws), np.asarray(positives)
-    members = members_of_groups(class_group, len(class_names))
     cell = [name for name in scores if name not in ("group", "metric", "value")]
-    tables = {
-        metric: rows.pivot(index=cell, columns="group", values="value")
-        for metric, rows in scores.groupby("metric")
-        if metric in ("P", "R", "AP", "O-P")
-    }
-    pooled = tables["O-P"]
-    precision, recall, area = (
-        tables[metric].reindex(pooled.index, columns=class_names).to_numpy()
-        for metric in ("P", "R", "AP")
-    )
-    cells, rows = pooled.index.tolist(), []
-    for group, mask in members.items():
-        pooled_precision = pooled[group].to_numpy()
-        for number, index in enumerate(cells):
-            used = mask & ~np.isnan(area[number])
+    table = scores.pivot(index=cell, columns=["metric", "group"], values="value")
+    rates = [table[name][list(class_names)].to_numpy() for name in ("P", "R", "AP")]
+    rows = []
+    for group, mask in members_of_groups(class_group).items():
+        for number, index in enumerate(table.index):
+            used = mask & ~np.isnan(rates[2][number])
             if used.any():
-                values = _class_draws(
-                    *(rates[number, used] for rates in (precision, recall, area)),
-                    positives[used],
-                    weights[:, used],
-                    pooled_precision[number],
+                of_classes = [values[number, used] for values in rates]
+                pooled = table["O-P", group].iloc[number]
+                drawn = _class_draws(
+                    *of_classes, positives[used], weights[:, used], pooled
                 )
-                pairs = zip(GROUP_METRICS, values, strict=True)
+                pairs = zip(GROUP_METRICS, drawn, strict=True)
                 rows += [(*index, group, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 

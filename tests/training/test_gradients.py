@@ -142,7 +142,7 @@ def test_layers_whose_gradients_it_would_get_wrong_are_refused(layer):
     model = nn.Sequential(layer, nn.Flatten(), nn.LazyLinear(5))
     images, labels = samples(4, (3, 8, 8))
     model(images)
-    with pytest.raises(TypeError, match="layers with own weights: .*, got '0"):
+    with pytest.raises(TypeError, match=r"layers with own weights: .*, got '0"):
         squared_gradients(model, LOSS, images, labels)
 
 
