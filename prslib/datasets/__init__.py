@@ -5,15 +5,7 @@ from functools import lru_cache
 
 from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, digits, features, nuswide, single_label
-from prslib.datasets.base import (
-    GROUPS,
-    Entry,
-    Recipe,
-    SequentialDataset,
-    Split,
-    draw_schedule,
-    validate_schedule,
-)
+from prslib.datasets.base import GROUPS, Entry, Recipe, SequentialDataset, Split
 
 __all__ = [
     "DATASETS",
@@ -22,10 +14,8 @@ __all__ = [
     "Recipe",
     "SequentialDataset",
     "Split",
-    "draw_schedule",
     "fingerprint",
     "load_dataset",
-    "validate_schedule",
 ]
 
 DATASETS: dict[str, Entry] = {

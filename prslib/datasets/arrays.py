@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import readable
+from prslib.checks import expected, readable
 from prslib.paths import ending_with_us, replacing
 
 SUM = np.dtype("<u8")  # of a checksum
@@ -57,6 +57,9 @@ def read_sums(file: Path) -> np.ndarray:
 
 def open_rows(file: Path, count: int, row: np.dtype, whole: bool = False) -> np.ndarray:
     """Map rows into memory once a sample or the whole has the right checksums."""
+    if not file.is_file():
+        advice = "see `python -m prslib prepare --help`"
+        raise FileNotFoundError(expected(f"rows in {file}", "none", advice))
     advice = f"delete {file.with_suffix('')}.* and run `python -m prslib prepare` again"
     with readable(f"{count} rows in {file} as they were written", advice):
         sums = read_sums(file)
@@ -93,29 +96,22 @@ def fill_rows(
 
     if file.is_file():
         return
-    part, sums_file = file.with_suffix(".part"), file.with_suffix(".sums")
-    _append(part, b"")
-    _append(sums_file, b"")
-    sums = read_sums(file)
-    os.truncate(sums_file, sums.nbytes)
-    os.truncate(part, np.count_nonzero(sums) * row.itemsize)
-    bar = tqdm(total=len(items), initial=len(sums), desc=title, unit="image")
-    with Parallel(workers or cpu_count(), **ending_with_us()) as pool, bar:
-        for start in range(len(sums), len(items), CHUNK):
+    part = file.with_suffix(".part")
+    with (
+        open(part, "ab", buffering=0) as rows_stream,
+        open(file.with_suffix(".sums"), "ab", buffering=0) as sums_stream,
+        Parallel(workers or cpu_count(), **ending_with_us()) as pool,
+    ):
+        sums = read_sums(file)
+        sums_stream.truncate(sums.nbytes)
+        rows_stream.truncate(np.count_nonzero(sums) * row.itemsize)
+        starts = range(len(sums), len(items), CHUNK)
+        for start in tqdm(starts, title, unit=f"{CHUNK} images"):
             chunk = items[start : start + CHUNK]
             batches = [chunk[i : i + BATCH] for i in range(0, len(chunk), BATCH)]
             made = chain.from_iterable(pool(map(delayed(make), batches)))
             rows = [b"" if x is None else x.astype(row.base).tobytes() for x in made]
-            _append(part, b"".join(rows))
+            rows_stream.write(b"".join(rows))
             sums = [checksum(content) if content else 0 for content in rows]
-            _append(sums_file, np.array(sums, SUM).tobytes())
-            bar.update(len(rows))
+            sums_stream.write(np.array(sums, SUM).tobytes())
     os.replace(part, file)
-
-
-def _append(file: Path, content: bytes) -> None:
-    """Write to the end of a file, and wait until it is on the disk."""
-    with open(file, "ab") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from prslib.checks import readable
-from prslib.datasets.prepared import Corpus, PreparedSet
+from prslib.datasets.prepared import Half, PreparedSet
 
 DROPPED = (  # clustered with the others, but no classes of the data set
     *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
@@ -16,27 +16,22 @@ DROPPED = (  # clustered with the others, but no classes of the data set
 )
 
 
-def read_half(folder: Path, is_test: bool) -> Corpus:
+def read_half(folder: Path, is_test: bool) -> Half:
     """Read one of COCO's two instances files; Sec. 4.1."""
     half = "val2014" if is_test else "train2014"
     file = folder / f"instances_{half}.json"
     with readable(f"COCO's instances in {file}", "download the annotations again"):
         content = json.loads(file.read_bytes())
-        files = {entry["id"]: entry["file_name"] for entry in content["images"]}
+        images = {entry["id"]: entry["file_name"] for entry in content["images"]}
         categories = {entry["id"]: entry["name"] for entry in content["categories"]}
         names = sorted(categories.values())
-        row = {number: i for i, number in enumerate(files)}
+        row = {number: i for i, number in enumerate(images)}
         column = {number: names.index(name) for number, name in categories.items()}
-        labels = np.zeros((len(files), len(names)), dtype=bool)
+        labels = np.zeros((len(images), len(names)), dtype=bool)
         for entry in content["annotations"]:
             labels[row[entry["image_id"]], column[entry["category_id"]]] = True
-    return Corpus(
-        key=np.array(list(files), dtype=np.int64),
-        is_test=np.full(len(files), is_test),
-        files=np.array([f"{half}/{name}" for name in files.values()]),
-        labels=labels,
-        names=tuple(names),
-    )
+    files = [f"{half}/{name}" for name in images.values()]
+    return list(images), files, labels, tuple(names)
 
 
 PREPARED = PreparedSet(
@@ -44,6 +39,7 @@ PREPARED = PreparedSet(
     stands_for="COCOseq",
     read_half=read_half,
     annotations="instances_train2014.json and instances_val2014.json",
+    images="train2014/ and val2014/",
     table="coco2014_labels.npz",
     ignored=("person",),
     dropped=DROPPED,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prslib.checks import expected
-from prslib.datasets.base import GROUPS, Split, check_labels
+from prslib.datasets.base import GROUPS, Clustering, Split, check_labels
 
 FEWER = "ask for fewer groups, lower min_classes, or leave rare classes out"
 
@@ -22,32 +22,28 @@ class Merge(NamedTuple):
     score: float  # Eq. (9)
 
 
-def cluster_classes(
-    labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
-) -> np.ndarray:
+def cluster_classes(source: Clustering) -> np.ndarray:
     """Join classes into groups, int64 (C,), that cut few images apart; Algorithm 2."""
-    merges = class_merges(labels, n_groups, beta, min_classes)
-    group_of_class = np.arange(labels.shape[1])
-    for merge in merges:
+    group_of_class = np.arange(source.labels.shape[1])
+    for merge in class_merges(source):
         group_of_class[list(merge.second)] = merge.first[0]  # the lowest class of both
     return np.unique(group_of_class, return_inverse=True)[1].astype(np.int64)
 
 
-def class_merges(
-    labels: np.ndarray, n_groups: int, beta: float, min_classes: int = 1
-) -> list[Merge]:
-    """List the merges from single classes, of labels (N, C), to groups; Algorithm 2."""
+def class_merges(source: Clustering) -> list[Merge]:
+    """List the merges from single classes to groups of them; Algorithm 2."""
     # The paper leaves three things open. Pairs without a common image (co = 0) are
     # never merged. Of equal scores the first pair is merged, in the order of the
     # groups' lowest classes. For the "minimum number of classes": once the merges left
     # are no more than the groups below the minimum, every merge must take in one of
     # those. This looks one merge ahead only and so can end short of the minimum, which
     # is an error.
-    check_labels(labels)
+    check_labels(source.labels)
+    labels, n_groups, min_classes = source.labels, source.n_groups, source.min_classes
     num_classes = labels.shape[1]
-    if not 1 <= n_groups * min_classes <= num_classes or not 0 <= beta < np.inf:
+    if not 1 <= n_groups * min_classes <= num_classes or not source.beta >= 0:
         what = f"groups of one or more of {num_classes} classes and a beta of 0 or more"
-        got = f"n_groups {n_groups}, min_classes {min_classes}, beta {beta}"
+        got = f"n_groups {n_groups}, min_classes {min_classes}, beta {source.beta}"
         raise ValueError(expected(what, got))
     # the distinct rows, bool (rows, groups), and how many images have each
     _, first, images = np.unique(
@@ -57,7 +53,7 @@ def class_merges(
     groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
     merges = []
     while len(groups) > n_groups:
-        score, together, apart = _merge_scores(touched, images, beta)
+        score, together, apart = _merge_scores(touched, images, source.beta)
         small = np.array([len(group) < min_classes for group in groups])
         if len(groups) - n_groups <= small.sum():
             score[~(small[:, None] | small)] = -np.inf

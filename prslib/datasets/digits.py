@@ -205,7 +205,7 @@ def _draw_scenes(plan: Plan) -> dict[str, np.ndarray]:
     pictures = {}
     for name, labels in _draw_all(plan)[1].items():
         source = originals["train" if name == "train" else "test"]
-        pictures[name] = scenes.render_scenes(labels, digit, palette, *source, rng)
+        pictures[name] = scenes.render_scenes(labels, digit, palette, source, rng)
     return pictures
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:  # loading features needs no torch
 
 DEFAULT = "efficientnet_lite0"
 SIZE = 224  # pixels of each side that a network sees
-MINI = "cocoseq-mini"
 EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
 REINSTALL = "install prslib again"
 RECORD = "features.json"  # says which features of a prepared set are loaded
@@ -133,13 +132,10 @@ def standardised(
     mean = np.float32(values.mean(dtype=np.float64))
     sd = np.float32(values.std(dtype=np.float64))
     # A float32 subtraction and a division round in the same way on every machine.
-    train, *tests = [
-        replace(split, images=(split.images - mean) / sd)  # float32 (N, D)
-        for split in (dataset.train, *dataset.tests.values())
-    ]
-    return replace(
-        dataset, train=train, tests=dict(zip(dataset.tests, tests, strict=True))
-    )
+    splits = {"train": dataset.train, **dataset.tests}
+    for name, split in splits.items():
+        splits[name] = replace(split, images=(split.images - mean) / sd)
+    return replace(dataset, train=splits.pop("train"), tests=splits)
 
 
 def mini_identity() -> str:
@@ -176,36 +172,27 @@ def open_features(folder: Path, count: int) -> np.ndarray:
     """Load the features of a prepared set that were computed last, float32 (N, D)."""
     advice = f"run `python -m prslib prepare features {folder.name}`"
     what = f"features of {folder.name} in {folder}"
-    try:
-        with readable(what, advice):
-            record = json.loads((folder / RECORD).read_text())
-            if record["images"] != digest_of(folder):
-                raise ValueError("the images have been prepared anew since")
-            file = (folder / record["file"]).with_suffix(".bin")
-            row = np.dtype((np.float16, (record["width"],)))
-            features = open_rows(file, count, row, whole=True)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(expected(what, "none", advice)) from error
-    return features.astype(np.float32)
+    if not (folder / RECORD).is_file():
+        raise FileNotFoundError(expected(what, "none", advice))
+    with readable(what, advice):
+        record = json.loads((folder / RECORD).read_text())
+        if record["images"] != digest_of(folder):
+            raise ValueError("the images have been prepared anew since")
+        file = (folder / record["file"]).with_suffix(".bin")
+        row = np.dtype((np.float16, (record["width"],)))
+        return open_rows(file, count, row, whole=True).astype(np.float32)
 
 
 def _identity(name: str) -> str:
-    try:
-        file = json.loads((data_dir() / name / RECORD).read_text())["file"]
-    except (OSError, ValueError, KeyError):
-        file = ""  # loading them says what is wrong
+    record = data_dir() / name / RECORD
+    file = json.loads(record.read_text())["file"] if record.is_file() else ""
     return file + STANDARDISED
 
 
 # `studies/head.py` chose step size and width on a part of the training stream, and
 # `studies/ewc_strength.py` the strength of EWC.
-HEAD = dict(
-    model="head",
-    learning_rate=0.003,
-    ewc_lambda=1500.0,
-    clip_value=0.5,
-    precision="fp32",
-)
+HEAD = {"model": "head", "learning_rate": 0.003, "ewc_lambda": 1500.0}
+HEAD |= {"clip_value": 0.5, "precision": "fp32"}
 
 
 def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
@@ -226,7 +213,7 @@ def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
 
 
 ENTRIES = {
-    MINI: _mini(MINI, Fraction(1), 120),
+    "cocoseq-mini": _mini("cocoseq-mini", Fraction(1), 120),
     "cocoseq-mini-75": _mini("cocoseq-mini-75", Fraction(3, 4), 90),
     "cocoseq-mini-50": _mini("cocoseq-mini-50", Fraction(1, 2), 60),
     "cocoseq-mini-25": _mini("cocoseq-mini-25", Fraction(1, 4), 30),

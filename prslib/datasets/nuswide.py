@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from prslib.checks import readable
-from prslib.datasets.prepared import Corpus, PreparedSet
+from prslib.datasets.prepared import Half, PreparedSet
 
 # The released groups; they are not those of one pair of thresholds.
 MEMBERS = {
@@ -22,7 +22,7 @@ GROUP = dict(sorted(GROUP.items()))
 CLASSES = tuple(GROUP)
 
 
-def read_half(folder: Path, is_test: bool) -> Corpus:
+def read_half(folder: Path, is_test: bool) -> Half:
     """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
@@ -37,13 +37,8 @@ def read_half(folder: Path, is_test: bool) -> Corpus:
             if len(digits) != len(files) or set(digits) - set(b"01"):
                 raise ValueError(f"{len(digits)} digits, or others")
         columns.append(np.frombuffer(digits, dtype=np.uint8) == ord("1"))
-    return Corpus(
-        key=np.arange(len(files)),
-        is_test=np.full(len(files), is_test),
-        files=np.array(files),
-        labels=np.stack(columns, axis=1),
-        names=CLASSES,
-    )
+    # ids are rows of the list
+    return list(range(len(files))), files, np.stack(columns, axis=1), CLASSES
 
 
 # The derivation does not find the published tasks. They rest on the images whose links
@@ -53,6 +48,7 @@ PREPARED = PreparedSet(
     stands_for="NUS-WIDEseq",
     read_half=read_half,
     annotations="ImageList/ and Groundtruth/TrainTestLabels/",
+    images="a folder a concept",
     table="nuswide_labels.npz",
     group_of=GROUP,
     num_tasks=6,

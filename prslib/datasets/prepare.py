@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.checks import expected, whole
+from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_sums
 from prslib.datasets.images import read_image
@@ -22,12 +22,10 @@ from prslib.paths import data_dir, replacing
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 MOST_LOST = 0.01  # share of the images that may be left out without --allow-missing
 TIMEOUT = 60  # seconds
-HELP = {
-    "cocoseq": "COCOseq of COCO 2014: --images has train2014/ and val2014/",
-    "nuswideseq": "NUS-WIDEseq: --images has a folder a concept, as the image lists",
-    "features": "what a frozen network sees in a prepared set",
-}
 FOLDERS = "--images DIR --annotations DIR"
+DESCRIPTION = """Choose a set's images, decode them once to 256 x 256 pixels and keep
+them in $PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped.
+MNIST and SVHN stay the files they are: they are checked, and fetched where asked to."""
 
 
 def add_command(commands: argparse._SubParsersAction) -> None:
@@ -35,54 +33,42 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     prepare = commands.add_parser(
         "prepare",
         help="make a real data set from what you downloaded, or check it",
-        description="Choose a set's images, decode them once to 256 x 256 pixels and "
-        "keep them in $PRSLIB_DATA/<name>. Interrupted, the same command goes on where "
-        "it stopped. MNIST and SVHN stay the files they are: they are checked, and "
-        "fetched where asked to.",
+        description=DESCRIPTION,
         epilog=f"example: prslib prepare cocoseq {FOLDERS} --download-ids",
     )
     names = prepare.add_subparsers(required=True, metavar="NAME")
 
-    def add(
-        name: str, run: Callable, text: str, example: str
-    ) -> argparse.ArgumentParser:
+    def add(name: str, run: Callable, text: str, example: str):
         example = f"example: prslib prepare {name} {example}"
         parser = names.add_parser(name, help=text, description=text, epilog=example)
         parser.set_defaults(command=run)
-        return parser
+        return parser.add_argument
 
-    folder = {"type": Path, "metavar": "DIR"}
-    switch = {"action": "store_true"}
-    workers = {"type": int, "metavar": "N", "help": "processes (one for each core)"}
     for name, prepared in SETS.items():
-        parser = add(name, partial(prepare_set, prepared), HELP[name], FOLDERS)
-        files, per_class = prepared.annotations, prepared.per_class
-        parser.add_argument("--annotations", required=True, help=files, **folder)
-        text = "without it only the labels are prepared"
-        parser.add_argument("--images", help=text, **folder)
-        text = "released id files; else a split is derived"
-        parser.add_argument("--ids", help=text, **folder)
-        text = "balanced test images of each class in a derived split (%(default)s)"
-        parser.add_argument("--test-per-class", type=int, default=per_class, help=text)
-        text = "go on where more than 1 %% of the images are missing or broken"
-        parser.add_argument("--allow-missing", help=text, **switch)
-        parser.add_argument("--workers", **workers)
-        parser.set_defaults(download_ids=False)
+        run = partial(prepare_set, prepared)
+        option = add(name, run, f"{prepared.stands_for} from downloads", FOLDERS)
+        option("--annotations", type=Path, required=True, help=prepared.annotations)
+        option("--images", type=Path, help=f"{prepared.images}; else only labels")
+        option("--ids", type=Path, help="released id files; else a split is derived")
         if prepared.id_digest:
-            text = "fetch released id files into $PRSLIB_DATA/<name>_ids, use them"
-            parser.add_argument("--download-ids", help=text, **switch)
-    example = "cocoseq --backbone resnet50"
-    parser = add("features", prepare_features, HELP["features"], example)
-    parser.add_argument("name", choices=list(SETS))
-    text = "this or a classifier of torchvision, such as resnet50 (%(default)s)"
-    parser.add_argument("--backbone", default=features.DEFAULT, help=text)
-    parser.add_argument("--weights", help="a file, in place of the published ones")
-    parser.add_argument("--workers", **workers)
-    for source in single_label.SOURCES.values():
-        text = f"{source.stands_for}, in $PRSLIB_DATA: {source.place}"
-        parser = add(source.name, partial(prepare_source, source), text, "--download")
-        text = "fetch with torchvision what lacks"
-        parser.add_argument("--download", help=text, **switch)
+            text = "fetch them to $PRSLIB_DATA/cocoseq_ids"
+            option("--download-ids", action="store_true", help=text)
+        text = "in a derived split's balanced test set (%(default)s)"
+        option("--test-per-class", type=int, default=prepared.per_class, help=text)
+        text = "leave out more than 1 %% of the images"
+        option("--allow-missing", action="store_true", help=text)
+        option("--workers", type=int, help="processes")
+    text = "what a frozen network sees in a prepared set"
+    option = add("features", prepare_features, text, "cocoseq --backbone resnet50")
+    option("name", choices=list(SETS))
+    text = "this or one of torchvision's classifiers (%(default)s)"
+    option("--backbone", default=features.DEFAULT, help=text)
+    option("--weights", help="a file, in place of the published ones")
+    option("--workers", type=int, help="processes")
+    for name, source in single_label.SOURCES.items():
+        run = partial(prepare_source, source)
+        option = add(name, run, f"{source.stands_for}: {source.place}", "--download")
+        option("--download", action="store_true", help="fetch what lacks")
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
@@ -92,14 +78,13 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     root, ids, allowed = options.images, options.ids, options.allow_missing
     folder = data_dir() / prepared.name
     file, labels = folder / "images.bin", folder / "labels.npz"
-    if options.download_ids:
+    if getattr(options, "download_ids", False):
         ids = download_ids(prepared, data_dir() / f"{prepared.name}_ids")
     corpus = prepared.corpus(options.annotations)
     if root and not ids and prepared.some_images_lost:
         missing = missing_files(root, corpus.files, allowed=True)
         corpus.labels[missing] = False  # which leaves them out
-    per_class = whole("--test-per-class", options.test_per_class, least=1)
-    selection = prepared.select(corpus, ids, per_class)
+    selection = prepared.select(corpus, ids, options.test_per_class)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root and not file.is_file():

@@ -25,6 +25,10 @@ ID_ADDRESS = (  # a fixed state of the authors' repository, github.com/cdjkim/PR
 AGAIN = "delete it, and download it or prepare the set again"
 
 
+# of an official half: keys and files of its images, labels bool (N, C), and C names
+Half = tuple[list[int], list[str], np.ndarray, tuple[str, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Labels of all images of a multi-label data set, before any split."""
@@ -39,15 +43,6 @@ class Corpus:
         """Write the labels as one table, which `read_table` reads."""
         columns = {"image_id": self.key, "split": self.is_test, "labels": self.labels}
         write_arrays(file, **columns, names=np.array(self.names))
-
-
-def join(train: Corpus, test: Corpus) -> Corpus:
-    """Put the halves of a corpus one after another."""
-    columns = {
-        name: np.concatenate([getattr(train, name), getattr(test, name)])
-        for name in ("key", "is_test", "files", "labels")
-    }
-    return Corpus(**columns, names=train.names)
 
 
 def read_table(file: Path, has_ids: bool) -> Corpus:
@@ -136,10 +131,7 @@ class Selection:
 
 def open_images(folder: Path, count: int) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    try:
-        return open_rows(folder / "images.bin", count, PIXELS)
-    except FileNotFoundError as error:
-        raise not_prepared(folder) from error
+    return open_rows(folder / "images.bin", count, PIXELS)
 
 
 def not_prepared(folder: Path) -> FileNotFoundError:
@@ -156,8 +148,9 @@ class PreparedSet:
     name: str
     stands_for: str
     # takes the folder of annotations and whether the test half is asked for
-    read_half: Callable[[Path, bool], Corpus]
+    read_half: Callable[[Path, bool], Half]
     annotations: str  # files in that folder, in words
+    images: str  # what the folder of images holds
     table: str  # file in $PRSLIB_DATA with all labels, in place of the annotations
     num_tasks: int
     beta: float
@@ -201,8 +194,14 @@ class PreparedSet:
         """Read the labels of all images from the annotations, or else from a table."""
         folder = data_dir() / self.name
         if annotations:
-            corpus = join(
-                *(self.read_half(annotations, half) for half in (False, True))
+            halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
+            keys, files, labels, names = zip(*halves, strict=True)
+            corpus = Corpus(
+                key=np.concatenate(keys),
+                is_test=np.repeat([False, True], [len(half) for half in keys]),
+                files=np.concatenate(files),
+                labels=np.concatenate(labels),
+                names=names[0],
             )
         elif (folder / "corpus.npz").is_file():
             corpus = read_table(folder / "corpus.npz", has_ids=True)
@@ -272,10 +271,7 @@ class PreparedSet:
         self, corpus: Corpus, stays: np.ndarray, per_class: int
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each split; Sec. 4."""
-        source = self.load_clustering(corpus)
-        group = curation.cluster_classes(
-            source.labels, source.n_groups, source.beta, source.min_classes
-        )
+        group = curation.cluster_classes(self.load_clustering(corpus))
         class_task = curation.number_by_size(group, stays)
         labels = corpus.labels[:, stays]
         usable = np.flatnonzero(labels.any(axis=1))

@@ -38,9 +38,9 @@ GRIDS = np.array([(0,) * 4, (0,) * 4, (16, 16, 9, 14), (11, 10, 8, 10)])
 
 PICTURE_SEED = 20200824  # of the pictures of single digits, not of a run
 SHEAR = 250  # largest slant, pixels sideways in a thousand of height
-# side of a picture, smallest and largest digit, largest shift from the middle, in
+# by side of a picture: smallest and largest digit, largest shift from the middle, in
 # pixels
-GREY, COLOUR = (28, 18, 22, 2), (32, 20, 26, 3)
+DIGITS_IN = {28: (18, 22, 2), 32: (20, 26, 3)}
 CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
 PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
 
@@ -84,15 +84,14 @@ def draw_scenes(
     labels = rank < count[:, None]
     pictures, of_digit = scene_originals()[0][split]
     turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
-    return render_scenes(labels, digit, colour, turned, of_digit, rng), labels
+    return render_scenes(labels, digit, colour, (turned, of_digit), rng), labels
 
 
 def render_scenes(
     labels: np.ndarray,  # bool (N, C), at most nine an image
     class_digit: np.ndarray,  # (C,)
     class_colour: np.ndarray,  # uint8 (C, 3)
-    originals: np.ndarray,  # integers (M, S, S), 0 to 16
-    original_digit: np.ndarray,  # (M,)
+    originals: Originals,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Draw every label once, in a cell of its own; return uint8 (N, 32, 32, 3)."""
@@ -100,10 +99,10 @@ def render_scenes(
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
     size, top, left = _place(per_image, image, rng)
-    original = _choose_originals(class_digit[label], original_digit, rng)
+    original = _choose_originals(class_digit[label], originals, rng)
     for side in np.unique(size).tolist():
         now = np.flatnonzero(size == side)
-        ink, full = resize(originals, side)
+        ink, full = resize(originals[0], side)
         colour = class_colour[label[now], None, None, :]
         drawn = (ink[original[now], ..., None] * colour // full).astype(np.uint8)
         where = (image[now, None, None], *_square(top[now], left[now], side))
@@ -130,9 +129,10 @@ def _place(
 
 
 def _choose_originals(
-    digit: np.ndarray, original_digit: np.ndarray, rng: np.random.Generator
+    digit: np.ndarray, originals: Originals, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the index of a random original of each digit asked for."""
+    _, original_digit = originals
     order = np.argsort(original_digit, kind="stable")
     first = np.searchsorted(original_digit[order], np.arange(11))
     return order[rng.integers(first[digit], first[digit + 1])]
@@ -162,29 +162,25 @@ def draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.n
     """Draw the pictures of a single-label stand-in, uint8 (N, side, side, channels)."""
     rng, pictures = np.random.default_rng(PICTURE_SEED), {}
     for split, originals in read_originals(rng).items():
-        ink = _draw_ink(digits[split], *originals, COLOUR if colour else GREY, rng)
+        ink = _draw_ink(digits[split], originals, 32 if colour else 28, rng)
         pictures[split] = _colour_ink(ink, rng) if colour else ink[..., None]
     return pictures
 
 
 def _draw_ink(
-    digits: np.ndarray,
-    originals: np.ndarray,
-    original_digit: np.ndarray,
-    layout: tuple[int, int, int, int],
-    rng: np.random.Generator,
+    digits: np.ndarray, originals: Originals, side: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draw digits (N,) in random size, slant and place, uint8 (N, side, side)."""
-    side, smallest, largest, shift = layout
+    smallest, largest, shift = DIGITS_IN[side]
     ink = np.zeros((len(digits), side, side), np.uint8)
-    original = _choose_originals(digits, original_digit, rng)
+    original = _choose_originals(digits, originals, rng)
     sizes = rng.integers(smallest, largest + 1, size=len(digits))
     shifts = rng.integers(-shift, shift + 1, size=(2, len(digits)))
     top, left = (side - sizes) // 2 + shifts
     for size in np.unique(sizes).tolist():
         now = np.flatnonzero(sizes == size)
         where = (now[:, None, None], *_square(top[now], left[now], size))
-        large, full = resize(originals, size)
+        large, full = resize(originals[0], size)
         ink[where] = ((510 * large + full) // (2 * full))[original[now]]  # rounded
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
     # (N, side), rounded

@@ -71,7 +71,7 @@ class Source:
     name: str  # of the thinned data set
     stands_for: str
     original: str  # its name in `torchvision.datasets`
-    files: tuple[str, ...]  # one of them is there where the data set is
+    files: tuple[str, ...]  # one of them is in $PRSLIB_DATA where the data set is
     read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
     train_freq: tuple[int, ...]  # images of each class in the original
     recipe: Recipe
@@ -86,14 +86,14 @@ class Source:
     @property
     def place(self) -> str:
         """Say which files belong in ``PRSLIB_DATA``."""
-        return f"{' or '.join(self.files)}, and what was downloaded with it"
+        return " or ".join(self.files)
 
     def folder(self, download: bool = False) -> Path:
         """Return the folder of downloads; FileNotFoundError where the files lack."""
         folder = data_dir(self.place)
-        if not download and not any((folder / file).is_file() for file in self.files):
+        if not download and not any((folder / file).exists() for file in self.files):
             advice = f"run `python -m prslib prepare {self.name} --download`"
-            what = f"{self.original} in {folder}: {self.place}"
+            what = f"{self.original} in {folder}, {self.place}"
             raise FileNotFoundError(expected(what, "none", advice))
         return folder
 
@@ -115,7 +115,7 @@ MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
     original="MNIST",
-    files=("mnist.npz", "MNIST/raw/train-images-idx3-ubyte"),
+    files=("mnist.npz", "MNIST/raw"),
     read=read_mnist,
     train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
     recipe=ON_MLP,

@@ -64,8 +64,7 @@ def cooccurrence(dataset: SequentialDataset, clustering: Clustering) -> pd.DataF
 
 def clustering_steps(clustering: Clustering) -> pd.DataFrame:
     """Describe each merge of the clustering, and the share of images kept (Algorithm 2)."""
-    settings = (clustering.n_groups, clustering.beta, clustering.min_classes)
-    frame = pd.DataFrame(class_merges(clustering.labels, *settings))
+    frame = pd.DataFrame(class_merges(clustering))
     names = np.array(clustering.class_names)
     for group in ("first", "second"):
         frame[group] = [", ".join(names[sorted(classes)]) for classes in frame[group]]

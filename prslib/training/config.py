@@ -10,13 +10,8 @@ import numpy as np
 import pandas as pd
 
 from prslib.checks import VARIANTS, expected, finite, one_of, power, whole
-from prslib.datasets import (
-    DATASETS,
-    SequentialDataset,
-    draw_schedule,
-    fingerprint,
-    validate_schedule,
-)
+from prslib.datasets import DATASETS, SequentialDataset, fingerprint
+from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
 from prslib.samplers import SAMPLERS, Sampler, make_sampler

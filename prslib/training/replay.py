@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import Seed, expected, one_of
-from prslib.datasets import SequentialDataset, validate_schedule
-from prslib.datasets.base import task_name, tasks_together
+from prslib.datasets import SequentialDataset
+from prslib.datasets.base import task_name, tasks_together, validate_schedule
 from prslib.datasets.curation import feature_rows
 from prslib.memory import Memory
 from prslib.samplers import Sampler

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from prslib.datasets import DATASETS, GROUPS, curation, digits, load_dataset, scenes
-from prslib.datasets.base import validate_schedule
+from prslib.datasets.base import Clustering, validate_schedule
 
 PLANS = {name: entry.load.args[0] for name, entry in digits.ENTRIES.items()}
 
@@ -64,7 +64,9 @@ def test_tree_joins_all_classes(freq, seed):
         freq, counts, np.random.default_rng(seed), connected=True
     )
     assert labels.sum(axis=0).tolist() == freq.tolist()
-    assert curation.cluster_classes(labels, 1, 0.0).tolist() == [0] * len(freq)
+    assert curation.cluster_classes(Clustering(labels, (), 1, 0.0)).tolist() == [
+        0
+    ] * len(freq)
 
 
 def test_frequent_classes_meet_more_often():
@@ -100,8 +102,7 @@ def of_task(split, task):
 
 def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
     clustering = DATASETS[labelled.name].clustering()
-    limits = clustering.n_groups, clustering.beta, clustering.min_classes
-    group = curation.cluster_classes(clustering.labels, *limits)
+    group = curation.cluster_classes(clustering)
     np.testing.assert_array_equal(group, labelled.class_task)
     assert clustering.class_names == labelled.class_names
     task = curation.tasks_of_images(clustering.labels, labelled.class_task)

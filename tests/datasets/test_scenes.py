@@ -49,8 +49,8 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
     assert (train == 2 * (train + test) // 3).all()
     used = []
 
-    def record(labels, class_digit, class_colour, originals, original_digit, rng):
-        used.append({original.tobytes() for original in originals})
+    def record(labels, class_digit, class_colour, originals, rng):
+        used.append({original.tobytes() for original in originals[0]})
         return np.zeros((len(labels), 32, 32, 3), dtype=np.uint8)
 
     monkeypatch.setattr(scenes, "render_scenes", record)
@@ -74,7 +74,7 @@ def test_every_label_is_drawn_once_without_overlap(count, sizes):
     colours = np.array([(50 + 20 * c, 255, 0) for c in range(9)], dtype=np.uint8)
     labels = np.zeros((60, 9), dtype=bool)
     labels[:, :count] = True
-    drawn = rendered(labels, np.zeros(9, dtype=int), colours, WHITE, np.array([0]))
+    drawn = rendered(labels, np.zeros(9, dtype=int), colours, (WHITE, np.array([0])))
     seen = set()
     for scene in drawn:
         for label in range(9):

@@ -68,7 +68,7 @@ def test_turned_scenes_are_the_same_digits_turned():
     pictures, _ = glyphs.scene_originals()[0]["train"]
     drawn = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(glyphs, "render_scenes", lambda *given: given[3])
+        patch.setattr(glyphs, "render_scenes", lambda *given: given[3][0])
         for name in TURNS:
             drawn[name] = draw_scenes(name, 3, np.random.default_rng(0))[0]
     np.testing.assert_array_equal(drawn["digits"], pictures)
