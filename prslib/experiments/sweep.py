@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -133,22 +133,16 @@ class Sweep:
             groups.setdefault(config.training, []).append(config)
         how = {"desc": "training", "unit": "run", "smoothing": 0}
         bar = tqdm(total=len(configs), file=bar_stream(), **how)
-        with pool as (submit, limit), bar as self.bar:
-            self.work(list(groups.values()), submit, limit)
+        with pool as (self.call, limit), bar as self.bar:
+            self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
-            self.work(self.killed.copy(), submit, limit=1, again=True)
+            self.work(self.killed.copy(), limit=1)
         if self.errors:
             what = f"{len(self.errors)} of {len(configs)} runs failed"
             lines = [f"{what}, the others are stored:", *self.errors.values()]
             raise RuntimeError("\n".join(lines)) from self.cause
 
-    def work(
-        self,
-        waiting: list[list[RunConfig]],
-        submit: Callable[..., Future],
-        limit: int,
-        again: bool = False,
-    ) -> None:
+    def work(self, waiting: list[list[RunConfig]], limit: int) -> None:
         """Lock groups of runs that train alike, let a pool train them, store them."""
         in_pool = {}
         with ExitStack() as locks:
@@ -164,7 +158,7 @@ class Sweep:
                     waiting.remove(group)
                     missing = [c for c in group if self.store.load(c) is None]
                     if missing:
-                        in_pool[self.submit(submit, missing)] = group, lock
+                        in_pool[self.submit(missing)] = group, lock
                     else:  # another process has stored them meanwhile
                         self.finish(group)
                         lock.release()
@@ -173,24 +167,24 @@ class Sweep:
                 done, _ = wait(in_pool, POLL, FIRST_COMPLETED)
                 for future in done:
                     group, lock = in_pool.pop(future)
-                    self.collect(future, group, again)
+                    self.collect(future, group)
                     lock.release()
 
-    def submit(self, submit: Callable[..., Future], group: list[RunConfig]) -> Future:
+    def submit(self, group: list[RunConfig]) -> Future:
         """Let a pool train runs that train alike; they share a checkpoint."""
         hashes = [config.hash for config in group]
         task = partial(train_group, hashes=hashes, **self.options)
         if "save_every" in self.options:
             task = partial(task, checkpoint=self.store.path(group[0], CHECKPOINT))
-        return submit(with_registered, registered(), task, group)
+        return self.call(with_registered, registered(), task, group)
 
-    def collect(self, future: Future, group: list[RunConfig], again: bool) -> None:
+    def collect(self, future: Future, group: list[RunConfig]) -> None:
         """Store the runs that a pool returns, or note the error."""
         try:
             for run in future.result():
                 self.store.save(run)
         except BrokenProcessPool:
-            if again:
+            if group in self.killed:
                 self.fail(group, ChildProcessError(KILLED))
             else:
                 self.killed.append(group)
