@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -27,12 +28,7 @@ def cells_of(groups, offline, single):
     rows = []
     for trained in [len(groups)] if offline else range(1, len(groups) + 1):
         tasks = ["seen", *map(task_name, groups[:trained])]
-        rows += [
-            (trained, task, group, m)
-            for task in tasks
-            for group in GROUPS
-            for m in METRICS
-        ]
+        rows += product([trained], tasks, GROUPS, METRICS)
         rows += [(trained, task, "red 6", "AP") for task in tasks]
         if single:
             rows += [(trained, task, "overall", "accuracy") for task in [*tasks, "all"]]
