@@ -20,10 +20,9 @@ from prslib.paths import PACKAGE
 from prslib.samplers.prs import PRS
 from prslib.samplers.reference import ReferencePRS
 
-Array = np.ndarray
 VECTORS = PACKAGE / "samplers" / "embedded" / "conformance.jsonl.gz"
 EQUATIONS = {  # what can depart, in the order of Algorithm 1
-    "fill": "Algorithm 1, lines 6-9: the first m samples fill the memory",
+    "fill": "Algorithm 1, lines 6-9: the first m samples fill the slots in order",
     "acceptance": "Eq. (2): the probability of being accepted",
     "class_probability": "Sec. 3.4: the class to shrink, softmax(delta_i), delta_i > 0",
     "candidates": "Eq. (4): the set K",
@@ -221,25 +220,27 @@ class _Record:
         self.stream = stream
         self.where = f"stream {stream.name!r}"
         self.takes_uniforms = False  # the sampler takes the numbers of the file
-        self.slots = []  # of all samples, numbered as they were filled; -1 for none
+        self.slots = []  # of all samples of the last run
         self.decisions = 0
         self.by_equation = {}  # departures by equation
         self.coins = []  # chance of acceptance, accepted
         self.ranks = {"class_probability": [], "slot": [], "age": []}
 
     def depart(self, equation: str, text: str) -> None:
-        """Note the first departure from an equation."""
+        """Note the first departure from an equation, at the sample at hand."""
+        text = f"sample {len(self.slots)}: {text}"
         departure = Departure(equation, self.stream.name, text)
         self.by_equation.setdefault(equation, departure)
 
     def follow(self, make: Callable, options: dict, seed: int) -> None:
         """Let a sampler decide the stream, and look at each of its decisions."""
-        stream, rng = self.stream, np.random.default_rng(seed)
+        stream = self.stream
+        self.rng = np.random.default_rng(seed)
+        self.plain = stream.make(ReferencePRS, 0, rho=stream.rho)
+        self.slots = []
+        self.came = np.zeros(stream.size)  # when the sample in each slot came
         place = stream.make(make, seed, **options).place
         self.takes_uniforms = "uniforms" in inspect.signature(place).parameters
-        plain = stream.make(ReferencePRS, 0, rho=stream.rho)
-        numbering = {}  # of the sampler's slots
-        came = np.zeros(stream.size)  # when the sample in each slot came
         for start in range(0, len(stream.labels), BATCH):
             labels = stream.labels[start : start + BATCH]
             uniforms = stream.uniforms[start : start + BATCH]
@@ -249,31 +250,22 @@ class _Record:
             slots = np.asarray(place(labels.copy(), **more))
             if slots.shape != (len(labels),):
                 raise ValueError(expected(f"{len(labels)} slots", repr(slots)))
-            for t, slot in enumerate(slots.tolist(), start):
-                filled = len(numbering)
-                if filled < stream.size:
-                    right, what = slot >= 0 and slot not in numbering, "a free slot"
-                else:
-                    right, what = slot < 0 or slot in numbering, "a filled slot or -1"
-                if not right:
-                    text = expected(f"{what} of {stream.size}", slot)
-                    return self.depart("fill", f"sample {t}: {text}")
-                y = labels[t - start]
-                number = numbering.setdefault(slot, filled) if slot >= 0 else -1
+            numbers = uniforms if self.takes_uniforms else len(labels) * [None]
+            for y, u, slot in zip(labels, numbers, slots.tolist(), strict=True):
+                filled = len(self.plain)
+                if filled < stream.size and slot != filled:
+                    return self.depart("fill", expected(f"slot {filled}", slot))
                 if filled == stream.size:
-                    self.decisions += 1
-                    u = uniforms[t - start] if self.takes_uniforms else None
-                    self.decide(t, plain, y, number, u, came, rng)
-                self.slots.append(number)
-                plain.follow(y, number)
-                if number >= 0:
-                    came[number] = t
+                    self.decide(y, u, slot)
+                self.plain.follow(y, slot)
+                if slot >= 0:
+                    self.came[slot] = len(self.slots)
+                self.slots.append(slot)
 
-    def decide(
-        self, t: int, plain: ReferencePRS, y: Array, slot: int, u: Array | None,
-        came: Array, rng: np.random.Generator,
-    ) -> None:  # fmt: skip
+    def decide(self, y: np.ndarray, u: np.ndarray | None, slot: int) -> None:
         """Look at one decision; u is None where the sampler draws its own numbers."""
+        plain, rng, came = self.plain, self.rng, self.came
+        self.decisions += 1
         p, s, delta, chance = quantities(plain, y).values()
         accepted = slot >= 0
         if u is None:
@@ -281,8 +273,7 @@ class _Record:
         if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
             said = "accepted" if accepted else "not accepted"
             number = "" if u is None else f" and the number {u[0]}"
-            text = f"sample {t}: {said} at s = {s:.6g}{number}"
-            self.depart("acceptance", text)
+            self.depart("acceptance", f"{said} at s = {s:.6g}{number}")
         if not accepted:
             return
         leaves = np.flatnonzero(plain.labels[slot]).tolist()
@@ -294,12 +285,12 @@ class _Record:
         ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
         if not shared:
             text = expected(f"a sample of a class of {possible} to go", leaves)
-            return self.depart("class_probability", f"sample {t}: {text}")
+            return self.depart("class_probability", text)
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
                 slots = np.sort(which[shared[0]])[:SHOWN].tolist()
                 text = expected(f"one of slots {slots} ... to go", slot)
-                return self.depart(equation, f"sample {t}: {text}")
+                return self.depart(equation, text)
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was
         odds = np.array([chance[c] / len(slots) for c, slots in ties.items()])
@@ -331,7 +322,8 @@ class _Record:
                 tests.append((equation, p, f"{text}, expected 0.50"))
         for equation, p, text in tests:
             if p < LEVEL:
-                self.depart(equation, f"{text} (p = {p:.0e})")
+                said = Departure(equation, self.stream.name, f"{text} (p = {p:.0e})")
+                self.by_equation.setdefault(equation, said)
         return list(self.by_equation.values())
 
     def from_released(self) -> list[Departure]:

@@ -15,6 +15,7 @@ from prslib.checks import Seed, power
 from prslib.samplers.base import Sampler
 from prslib.samplers.books import lists_of
 from prslib.samplers.compiling import compiled, entry
+from prslib.samplers.loops import at_most, least, total
 
 # distances, times L, that differ by less are equal: rounding, not data
 TOLERANCE = 1e-9
@@ -87,10 +88,11 @@ class OCDM(Sampler):
         joined = np.full((len(memory) + len(new), width), -1, np.int32)
         joined[: len(memory), : memory.shape[1]] = memory
         joined[len(memory) :, : new.shape[1]] = new
-        freq = self.state.class_freq + labels.sum(axis=0)
+        more = labels.sum(axis=0)
+        counts, freq = self.state.class_counts + more, self.state.class_freq + more
         stays = np.ones(len(joined), np.bool_)
         if len(joined) > self.size:
-            delete(joined, stays, freq, self.size, self.rho, uniforms[:, 0])
+            delete(joined, stays, counts, freq, self.size, self.rho, uniforms[:, 0])
         candidates = np.arange(len(self), len(joined))
         free = iter(np.flatnonzero(~stays[: self.size]))
         slots = np.full(len(labels), -1)
@@ -108,50 +110,46 @@ def term(count, n, rho):
     return count * (math.log(count) - rho * math.log(n)) if count > 0 else 0.0
 
 
+@compiled
+def loss_of(count, n, rho):
+    """Return what the sum over i loses with a sample of the class."""
+    return term(count, n, rho) - term(count - 1, n, rho)
+
+
 @entry
-def delete(joined, stays, freq, size, rho, uniforms):
+def delete(joined, stays, counts, freq, size, rho, uniforms):
     """Delete samples one at a time, the closest first, until only ``size`` stay."""
-    counts = np.zeros(len(freq), np.int64)
-    labels = 0  # L
-    for k in range(len(joined)):
-        for c in joined[k]:
-            if c >= 0:
-                counts[c] += 1
-                labels += 1
-    loss = np.zeros(len(freq))  # what the sum over i loses with a sample of the class
-    total = 0.0
+    labels = total(counts)  # L
+    loss = np.zeros(len(freq))
+    terms = 0.0
     for c in range(len(freq)):
-        if counts[c] > 0:
-            now = term(counts[c], freq[c], rho)
-            loss[c] = now - term(counts[c] - 1, freq[c], rho)
-            total += now
+        loss[c] = loss_of(counts[c], freq[c], rho)
+        terms += term(counts[c], freq[c], rho)
     for d in range(len(joined) - size):
-        k = draw_closest(joined, stays, loss, total, labels, uniforms[d])
+        k = draw_closest(joined, stays, loss, terms, labels, uniforms[d])
         stays[k] = False
         for c in joined[k]:
             if c >= 0:
                 labels -= 1
-                total -= loss[c]
+                terms -= loss[c]
                 counts[c] -= 1
-                now = term(counts[c], freq[c], rho)
-                loss[c] = now - term(counts[c] - 1, freq[c], rho)
+                loss[c] = loss_of(counts[c], freq[c], rho)
 
 
 @compiled
-def draw_closest(joined, stays, loss, total, labels, u):
+def draw_closest(joined, stays, loss, terms, labels, u):
     """Return a random one of the samples whose removal leaves the mix closest to p.
 
     With b labels less and the mean sum / L, L times the distance rises by
     L (b mean - loss) / (L - b) - L log(1 - b / L).
     """
-    mean = total / labels
+    mean = terms / labels
     width = joined.shape[1]
     scale, offset = np.empty(width + 1), np.empty(width + 1)
     for b in range(width + 1):
         scale[b] = labels / (labels - b)
         offset[b] = -labels * math.log1p(-b / labels)
     rise = np.full(len(joined), np.inf)
-    least = np.inf
     for k in range(len(joined)):
         if stays[k]:
             lost, b = 0.0, 0
@@ -161,14 +159,5 @@ def draw_closest(joined, stays, loss, total, labels, u):
                 lost += loss[c]
                 b += 1
             rise[k] = (b * mean - lost) * scale[b] + offset[b]
-            least = min(least, rise[k])
-    ties = 0
-    for k in range(len(joined)):
-        ties += rise[k] <= least + TOLERANCE
-    chosen = int(u * ties)
-    for k in range(len(joined)):
-        if rise[k] <= least + TOLERANCE:
-            if chosen == 0:
-                return k
-            chosen -= 1
-    return -1
+    closest = at_most(np.arange(len(joined)), rise, least(rise) + TOLERANCE)
+    return closest[int(u * len(closest))]

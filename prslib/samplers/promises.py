@@ -47,23 +47,20 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     same = str(np.random.get_state()) == before
     _expect(same, "numpy's global generator not to be used", f"its use; {advice}")
     if hasattr(make(25, 8, 7), "load_state_dict"):
-        _check_restoring(make, context, stream)
+        restored = _run(make, context, stream, 7, restored_at=196)
+        advice = "keep all of the state in arrays and numbers without a leading _"
+        same = np.array_equal(first, restored)
+        _expect(same, "equal slots after restoring", f"others; {advice}")
 
 
-def _check_restoring(make: Callable, context: Callable, stream: np.ndarray) -> None:
-    """Check that a sampler goes on from its state, as a run does after a kill."""
-    sampler, other = make(25, 8, 7), make(25, 8, 8)
-    sampler.place(stream[:200], **context(sampler, stream[:200], 0))
+def _restored(sampler: Any, other: Any) -> Any:
+    """Return another sampler that goes on from the state, as a run does after a kill."""
     try:
         other.load_state_dict(sampler.state_dict())
     except (AttributeError, ValueError) as error:
         advice = "make every array in __init__, and keep options under their names"
         _expect(False, "a state that load_state_dict takes", f"{error!r}; {advice}")
-    slots = [
-        s.place(stream[200:], **context(s, stream[200:], 200)) for s in (sampler, other)
-    ]
-    advice = "keep all of the state in arrays and numbers without a leading underscore"
-    _expect(np.array_equal(*slots), "equal slots after restoring", f"others; {advice}")
+    return other
 
 
 def _features(sampler: Any, labels: np.ndarray, start: int) -> dict:
@@ -74,15 +71,22 @@ def _features(sampler: Any, labels: np.ndarray, start: int) -> dict:
 
 
 def _run(
-    make: Callable, context: Callable, stream: np.ndarray, batch: int, size: int = 25
+    make: Callable,
+    context: Callable,
+    stream: np.ndarray,
+    batch: int,
+    size: int = 25,
+    restored_at: int | None = None,
 ) -> np.ndarray:
     """Let a new sampler decide a stream, check every batch, and return all slots."""
     sampler = make(size, stream.shape[1], 7)
     fit = all(hasattr(sampler, name) for name in PROMISED)
     _expect(fit, f"a sampler with {', '.join(PROMISED)}", repr(sampler))
     memory, answers = np.zeros((size, stream.shape[1]), bool), []
-    for start in range(0, len(stream), batch):
-        rows = stream[start : start + batch]
+    for start in (0, *range(0, len(stream), batch)):
+        if start == restored_at:
+            sampler = _restored(sampler, make(size, stream.shape[1], 8))
+        rows = stream[start : start + batch] if answers else stream[:0]
         slots = np.asarray(sampler.place(rows, **context(sampler, rows, start)))
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
         _expect(fit, f"{len(rows)} whole numbers as slots", repr(slots))

@@ -164,7 +164,7 @@ def broken(**methods):
     ("sampler", "match"),
     [
         (broken(place=lambda self, y: np.full(len(y), 99)), "slots from -1 to 24"),
-        (broken(place=lambda self, y: [0, 0]), "1 whole numbers as slots"),
+        (broken(place=lambda self, y: [0, 0]), "0 whole numbers as slots"),
         (broken(class_freq=property(lambda self: self.class_counts)), "as class_freq"),
         (broken(__len__=lambda self: 3), "expected a length of"),
         (broken(draw_class=draw_globally), "equal slots from equal seeds, got others"),
