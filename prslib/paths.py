@@ -54,16 +54,14 @@ def params_file(profile: str, notebook: str) -> Path:
 
 def known_profiles() -> list[str]:
     """Return the names of the profiles, the folders of ``params/``."""
-    return sorted(
-        file.name for file in (project_root() / "params").glob("*") if file.is_dir()
-    )
+    folders = (project_root() / "params").glob("*/")
+    return sorted(folder.name for folder in folders)
 
 
 def known_notebooks(profile: str) -> list[str]:
     """Return the names of the notebooks that a profile has parameters for."""
-    return sorted(
-        file.stem for file in params_file(profile, "any").parent.glob("*.yaml")
-    )
+    files = (project_root() / "params" / profile).glob("*.yaml")
+    return sorted(file.stem for file in files)
 
 
 @contextmanager

@@ -5,6 +5,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,7 @@ from prslib.datasets.base import SequentialDataset, Split, tasks_together
 from prslib.experiments.store import Store
 from prslib.models.weights import NONE
 from prslib.training.checkpoint import Checkpoint
-from prslib.training.config import SAVE_EVERY, RunConfig
+from prslib.training.config import SAVE_EVERY, TEST_SETS, RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.run import conditions, train
 
@@ -109,7 +111,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     precision = config.precision if on_gpu else "fp32"
     plain = replace(config, weights=NONE, precision=precision)
     if config.dataset in PUBLISHED:  # gigabytes, where they are here
-        dataset = blank_dataset(config.dataset, FEW)
+        dataset = blank_dataset(config.dataset)
     else:
         dataset = load_dataset(config.dataset)
     times = []
@@ -134,43 +136,39 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
 @contextmanager
 def blanks_for_missing() -> Iterator[list[str]]:
     """Let blanks stand in for data sets whose labels are missing; yield their names."""
-    entries, sources, missing = dict(DATASETS), dict(single_label.SOURCES), []
-    for name in PUBLISHED:
+    with patch.dict(DATASETS), patch.dict(single_label.SOURCES):  # restored at the end
+        missing = []
+        for name in PUBLISHED:
+            try:
+                load_dataset(name, images=False)
+            except FileNotFoundError:
+                load = partial(blank_dataset, name)
+                DATASETS[name] = replace(DATASETS[name], load=load, identity=str)
+                single_label.SOURCES.pop(name, None)  # no one looks for its files
+                missing.append(name)
         try:
-            load_dataset(name, images=False)
-        except FileNotFoundError:
-            blank = blank_dataset(name)
-            load = lambda _images=True, blank=blank: blank  # noqa: E731
-            DATASETS[name] = replace(entries[name], load=load)
-            single_label.SOURCES.pop(name, None)  # no one looks for its files
-            missing.append(name)
-    fingerprint.cache_clear()
-    try:
-        yield missing
-    finally:
-        DATASETS.update(entries)
-        single_label.SOURCES.update(sources)
-        fingerprint.cache_clear()
+            yield missing
+        finally:
+            fingerprint.cache_clear()
 
 
-def blank_dataset(name: str, most: int | None = None) -> SequentialDataset:
-    """Make labels of the published numbers, or a data set of so many images a task."""
-    shape, images, sizes = PUBLISHED[name]
+def blank_dataset(name: str, images: bool = True) -> SequentialDataset:
+    """Make labels of the published numbers, or a few blank images a task."""
+    shape, counts, sizes = PUBLISHED[name]
     class_task = np.repeat(np.arange(len(sizes)), sizes)
     rows = [
-        np.resize(np.flatnonzero(class_task == task), min(count, most or count))
-        for task, count in enumerate(images)
+        np.resize(np.flatnonzero(class_task == task), FEW if images else count)
+        for task, count in enumerate(counts)
     ]
     classes = np.concatenate(rows)
     dtype = np.float32 if len(shape) == 1 else np.uint8
-    inputs = np.ones((len(classes), *shape), dtype) if most else None
+    inputs = np.ones((len(classes), *shape), dtype) if images else None
     one_hot = np.eye(len(class_task), dtype=bool)[classes]
     split = Split(inputs, one_hot, class_task[classes])
-    test_sets = ("full",) if max(sizes) == 1 else ("balanced", "imbalanced")
     return SequentialDataset(
         name=name,
         train=split,
-        tests=dict.fromkeys(test_sets, split),
+        tests=dict.fromkeys(TEST_SETS, split),
         class_names=tuple(map(str, range(len(class_task)))),
         class_task=class_task,
         class_group=("majority",) * len(class_task),
