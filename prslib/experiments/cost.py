@@ -19,7 +19,7 @@ from prslib.datasets.base import SequentialDataset, Split, tasks_together
 from prslib.experiments.store import Store
 from prslib.models.weights import NONE
 from prslib.training.checkpoint import Checkpoint
-from prslib.training.config import SAVE_EVERY, TEST_SETS, RunConfig
+from prslib.training.config import SAVE_EVERY, RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.run import conditions, train
 
@@ -168,7 +168,7 @@ def blank_dataset(name: str, images: bool = True) -> SequentialDataset:
     return SequentialDataset(
         name=name,
         train=split,
-        tests=dict.fromkeys(TEST_SETS, split),
+        tests=dict.fromkeys(("balanced", "imbalanced", "full"), split),
         class_names=tuple(map(str, range(len(class_task)))),
         class_task=class_task,
         class_group=("majority",) * len(class_task),
