@@ -19,10 +19,11 @@ from prslib.report.walkthrough import (
 # the axes have a fixed place: finding one takes as long as drawing them
 LOOK = [STYLE, {"figure.constrained_layout.use": False}]
 PLACE = (0.08, 0.14, 0.91, 0.75)
+ABOVE = {"loc": "lower right", "bbox_to_anchor": (1, 1)}  # where the legend goes
 
 
 class MemorySliders:
-    """Show what PRS keeps of a skewed stream for any rho, memory size and skew (Eq. 1)."""
+    """Show what PRS keeps of a skewed stream for any rho, size of the memory and skew (Eq. 1)."""
 
     def __init__(self, samples: int, num_classes: int = 70, seed: int = 0):
         self.samples = whole("samples", samples, 200)
@@ -32,10 +33,10 @@ class MemorySliders:
         self.default_size = samples * 2 // 35
         self.image = ipywidgets.Image(format="png", width=900)
 
-    def redraw(self, rho: float, memory_size: int, skew: float) -> pd.DataFrame:
+    def redraw(self, rho: float, memory: int, skew: float) -> pd.DataFrame:
         """Send the stream through a new sampler, show its memory, return its numbers."""
         labels = skewed_stream(self.samples, self.num_classes, skew, seed=self.seed)
-        frame = quotas(labels, memory_size, [rho], self.seed)
+        frame = quotas(labels, memory, [rho], self.seed)
         share = frame["frequency"] / frame["frequency"].sum()
         frame["stream"] = share * frame["in_memory"].sum()
         outside = f"{outside_quota(frame):.1%} of them not in their quota"
@@ -45,9 +46,7 @@ class MemorySliders:
             ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
             ax.plot(frame["class"] + 1, frame["stream"], color=COLOURS["Stream"])
             names = ["quota", "in memory", "as the stream"]
-            ax.legend(
-                ax.lines, names, ncols=3, loc="lower right", bbox_to_anchor=(1, 1)
-            )
+            ax.legend(ax.lines, names, ncols=3, **ABOVE)
             ax.set_title(f"{frame['in_memory'].sum():,} labels, {outside}")
             ax.set_ylim(0.7, 2 * self.largest)
             ax.minorticks_off()
@@ -58,14 +57,10 @@ class MemorySliders:
     def widget(self, rho: float = 0.0, skew: float = 1.0) -> ipywidgets.VBox:
         """Return the sliders above the picture; every move of a slider redraws it."""
         size = {"min": 10, "max": self.largest, "step": max(1, self.largest // 80)}
-        sliders = {
-            "rho": ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
-            "memory_size": ipywidgets.IntSlider(self.default_size, **size),
-            "skew": ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
-        }
-        for name, slider in sliders.items():
-            slider.description = name.replace("_", " ")
-            slider.style.description_width = "initial"
-        errors = ipywidgets.interactive_output(self.redraw, sliders)
-        row = ipywidgets.HBox(list(sliders.values()))
-        return ipywidgets.VBox([row, self.image, errors])
+        sliders = ipywidgets.interactive(
+            self.redraw,
+            rho=ipywidgets.FloatSlider(rho, min=-1, max=1.5, step=0.05),
+            memory=ipywidgets.IntSlider(self.default_size, **size),
+            skew=ipywidgets.FloatSlider(skew, min=0, max=2, step=0.1),
+        )
+        return ipywidgets.VBox([ipywidgets.HBox(sliders.children), self.image])

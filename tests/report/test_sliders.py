@@ -12,7 +12,7 @@ def sliders():
 
 
 def test_a_redraw_shows_what_the_sampler_keeps(sliders):
-    frame = sliders.redraw(rho=0.5, memory_size=90, skew=1.2)
+    frame = sliders.redraw(rho=0.5, memory=90, skew=1.2)
     stream = skewed_stream(1400, 12, 1.2, seed=3)
     expected = quotas(stream, 90, [0.5], 3)
     assert frame[expected.columns].equals(expected)
@@ -21,10 +21,10 @@ def test_a_redraw_shows_what_the_sampler_keeps(sliders):
 
 
 def test_every_slider_redraws(sliders):
-    row, image, _ = sliders.widget().children
-    rho, memory_size, skew = row.children
-    assert memory_size.value == 1400 * 2 // 35
-    for slider, value in ((rho, 0.5), (memory_size, 200), (skew, 1.8)):
+    row, image = sliders.widget().children
+    rho, memory, skew, _ = row.children
+    assert memory.value == 1400 * 2 // 35
+    for slider, value in ((rho, 0.5), (memory, 200), (skew, 1.8)):
         before = image.value
         slider.value = value
         assert image.value != before
