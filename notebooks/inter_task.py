@@ -58,12 +58,12 @@ settings
 
 # %%
 from prslib import run_all
-from prslib.report.inter_task import smallest_task, task_scores
+from prslib.report.inter_task import task_scores
 from prslib.report.tables import scores_of
 
 runs = run_all(configs, device=settings.device)
 rows = task_scores(scores_of(runs))
-smallest = smallest_task(rows)
+smallest = rows[rows["images"] == rows.groupby("dataset")["images"].transform("min")]
 tasks = smallest.groupby("dataset")[["task", "images"]].first()
 
 # %%

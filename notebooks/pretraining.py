@@ -132,7 +132,12 @@ display(Markdown(in_short(differences)))
 # The next cell compares this difference between starting weights, seed by seed.
 
 # %%
-moved = pretraining.shifts(gaps, where)
+import pandas as pd
+
+first, *others = gaps["weights"].unique()
+by_weights = gaps.assign(method=gaps["weights"], published=float("nan"))
+pairs = [contrasts(by_weights, name, first, where).assign(weights=name) for name in others]
+moved = pd.concat(pairs, ignore_index=True)
 settings.save(None, moved, "shifts")
 display(Markdown(in_short(moved)))
 

@@ -97,9 +97,11 @@ for name in settings.dataset:
 # seldom reach after so few steps, so the normalised measure of F1 rests on few of them.
 
 # %%
-from prslib.report.tail_forgetting import unlearned_table
-
-never = unlearned_table(by_class)
+keys = ["dataset", "method", "metric", "class_group"]
+normalised = by_class[by_class["measure"] == "normalised"]
+shares = 100 * normalised.groupby(keys, sort=False)["unlearned"].mean()
+groups = ["majority", "moderate", "minority"]
+never = shares.unstack("class_group").reindex(columns=groups).reset_index()
 settings.save(None, never, "unlearned")
 display(never.round(1))
 

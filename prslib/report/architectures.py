@@ -8,7 +8,7 @@ import pandas as pd
 
 from prslib.models import MODELS
 from prslib.report.notebook import Parameters, several
-from prslib.report.tables import METRICS, beside, contrasts, final, scores_of
+from prslib.report.tables import METRICS, beside, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
@@ -120,11 +120,3 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     by = cells.groupby(["network", "setting", "metric"], sort=False)
     table = by[["ours", "paper"]].mean().unstack("metric", sort=False)
     return table.swaplevel(axis=1)[[*product(METRICS, ("ours", "paper"))]].round(1)
-
-
-def between_architectures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Subtract the plain network's overall scores from the others' (Appendix)."""
-    plain, *others = in_order(rows)["architecture"].unique()
-    rows = rows.assign(method=rows["architecture"])
-    gaps = [contrasts(rows, name, plain, by=["setting"]) for name in others]
-    return pd.concat(gaps, ignore_index=True)

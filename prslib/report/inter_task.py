@@ -47,9 +47,3 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     columns = [*run, "stands_for", "trained_tasks", "last", "task", "images", "label"]
     columns += ["measure", "group", "metric", "value", "published"]
     return table.assign(label=label, **values)[columns].reset_index(drop=True)
-
-
-def smallest_task(rows: pd.DataFrame) -> pd.DataFrame:
-    """Pick the rows of each data set's task with the fewest training images."""
-    least = rows.groupby("dataset", sort=False)["images"].transform("min")
-    return rows[rows["images"] == least].reset_index(drop=True)

@@ -12,7 +12,7 @@ from prslib.models.weights import NONE
 from prslib.report import ledger
 from prslib.report.notebook import Parameters, several
 from prslib.report.observations import observe
-from prslib.report.tables import beside, contrasts, final, scores_of
+from prslib.report.tables import beside, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
@@ -54,15 +54,6 @@ def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Return final scores by weights, beside the paper's, which starts from ImageNet (Table 1)."""
     frames = [scores_of([run]).assign(weights=beginning(run.config)) for run in runs]
     return beside(final(pd.concat(frames, ignore_index=True)), "main")
-
-
-def shifts(gaps: pd.DataFrame, cells: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """Compare the gap between two methods under the first weights with that under the others."""
-    first, *others = gaps["weights"].unique()
-    # the paper has one start only
-    gaps = gaps.assign(method=gaps["weights"], published=np.nan)
-    tables = [contrasts(gaps, o, first, cells).assign(weights=o) for o in others]
-    return pd.concat(tables, ignore_index=True)
 
 
 def with_paper(rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.checks import expected
-from prslib.datasets import GROUPS
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import Parameters, several
@@ -102,14 +101,6 @@ def _correlations(ranks: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
         return product / np.sqrt(square.prod(axis=1))
 
 
-def unlearned_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of classes, in percent, that were never learned, by group."""
-    keys = ["dataset", "method", "metric", "class_group"]
-    rows = rows[rows["measure"] == "normalised"]
-    shares = 100 * rows.groupby(keys, sort=False)["unlearned"].mean()
-    return shares.unstack("class_group").reindex(columns=list(GROUPS)).reset_index()
-
-
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     """Average the rank correlations over tasks, then over seeds, with a sentence each."""
     keys = ["dataset", "method", "metric", "measure"]
@@ -127,8 +118,6 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
 def _sentence(row: tuple) -> str:
     """Say one row of `tail_table`."""
     head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
-    if not row.cells:
-        return f"{head}: no task has an order to correlate."
     seeds = f"s.d. {row.sd:.2f} over {row.seeds} seeds" if row.seeds > 1 else "one seed"
     return (
         f"{head}: rank correlation {row.mean:+.2f} ({seeds}); small classes are forgotten "
