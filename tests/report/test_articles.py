@@ -83,11 +83,6 @@ def test_an_output_is_a_picture_or_text_or_left_out(article, output, text):
     assert article(output, tags=["timed"]) == without
 
 
-def test_articles_come_from_seeds_or_where_it_lacks_them_from_quick(articles):
-    assert articles.profile_of("main_results") == "seeds"
-    assert articles.profile_of("datasets") == "quick"
-
-
 def test_an_executed_notebook_becomes_an_article_with_its_pictures(articles):
     assert not build.execute("smoke", ["datasets"])
     file = articles.write("smoke", "datasets")

@@ -1,7 +1,6 @@
 """The parameters of a notebook, what they refuse, and what is saved."""
 
 import math
-import subprocess
 from dataclasses import asdict, replace
 
 import matplotlib.pyplot as plt
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from prslib.paths import project_root
 from prslib.report import main_results, notebook, rho_sweep, single_label, topics
 from prslib.report.rho_sweep import Settings
 
@@ -21,13 +19,12 @@ PARAMETERS = asdict(Settings())
     [
         ("seeds", "0,1,2", [0, 1, 2]),
         ("seeds", "[3, 4]", [3, 4]),
+        ("seeds", "[]", []),
         ("seeds", 5, [5]),
         ("dataset", "digits70tiny,digits49tiny", ["digits70tiny", "digits49tiny"]),
-        ("rhos", 1, [1.0]),
         ("rhos", "-1e-1,0", [-0.1, 0.0]),
         ("rhos", [0, "1e3"], [0.0, 1000.0]),  # text to YAML
         ("memory_size", None, None),
-        ("seeds", "[]", []),
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, text, value):
@@ -57,49 +54,6 @@ def test_bad_values_stop_the_notebook_before_it_trains(name, value, error, messa
         rho_sweep.runs(Settings.read(PARAMETERS | {name: value}))
 
 
-def test_a_notebook_about_one_kind_of_data_refuses_the_other():
-    assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
-    with pytest.raises(ValueError, match="several labels an image, got 'imbal-digits'"):
-        main_results.Settings(dataset="imbal-digits")
-
-
-def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    assert Settings.of("smoke").folder == tmp_path / "smoke"
-    other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
-    assert other.folder == tmp_path / "custom" / "rhos=0.1+1,seeds=0-1"
-    smoke = replace(Settings.of("smoke"), seeds=list(range(1, 99, 2)))
-    assert smoke.folder.name.startswith("profile=smoke,seeds=1+3+")
-    assert len(smoke.folder.name) < 120
-    other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
-    assert (other.folder / "rho_sweep_numbers.csv").read_text() == "value\n0.333333\n"
-    beside = yaml.safe_load((other.folder / "rho_sweep.yaml").read_text())
-    assert Settings.read(beside) == other
-    assert "| `seeds` | [0, 1] |" in other._repr_markdown_()
-
-
-def test_a_profile_brings_its_values_where_the_notebooks_own_are():
-    settings = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
-    assert settings == replace(Settings.of("smoke"), seeds=[7])
-
-
-def test_a_shown_picture_is_its_file_and_names_changed_parameters(
-    tmp_path, monkeypatch
-):
-    shown = []
-    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    monkeypatch.setattr("IPython.display.display", shown.append)
-    custom = Settings(seeds=[7])
-    figure, _ = plt.subplots(figsize=(2, 1), dpi=100)
-    figure.suptitle("PRS minus CRS")
-    custom.save(figure, pd.DataFrame({"value": [1.0]}), "picture")
-    assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
-    (image,) = shown
-    assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
-    about = {"width": 200, "alt": "PRS minus CRS seeds=7"}
-    assert image.metadata == about | {"file": "rho_sweep_picture.png"}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -116,23 +70,45 @@ def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, m
         topics.runs_of("smoke", "main_results")
 
 
-def test_make_help_lists_the_targets(python):
-    done = subprocess.run(
-        ["make", "help"], cwd=project_root(), capture_output=True, text=True, check=True
-    )
-    listed = [
-        line.split()[1] for line in done.stdout.splitlines() if line.startswith("make ")
-    ]
-    assert {"figures", "test", "lab", "help"} <= set(listed)
-    assert "figures" in python("-m", "prslib", "--help").stdout
+def test_a_notebook_about_one_kind_of_data_refuses_the_other():
+    assert single_label.Settings(dataset="imbal-digits").dataset == ["imbal-digits"]
+    with pytest.raises(ValueError, match="several labels an image, got 'imbal-digits'"):
+        main_results.Settings(dataset="imbal-digits")
 
 
-def test_a_picture_says_what_it_shows():
-    figure, (left, right) = plt.subplots(1, 2)
+def test_a_profile_brings_its_values_where_the_notebooks_own_are():
+    settings = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
+    assert settings == replace(Settings.of("smoke"), seeds=[7])
+
+
+def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    assert Settings.of("smoke").folder == tmp_path / "smoke"
+    other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
+    assert other.folder == tmp_path / "custom" / "rhos=0.1+1,seeds=0-1"
+    smoke = replace(Settings.of("smoke"), seeds=list(range(1, 99, 2)))
+    assert smoke.folder.name.startswith("profile=smoke,seeds=1+3+")
+    assert len(smoke.folder.name) < 120
+    other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
+    assert (other.folder / "rho_sweep_numbers.csv").read_text() == "value\n0.333333\n"
+    beside = yaml.safe_load((other.folder / "rho_sweep.yaml").read_text())
+    assert Settings.read(beside) == other
+
+
+def test_a_picture_is_its_file_and_says_what_it_shows(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    custom = Settings(seeds=[7])
+    figure, (left, right) = plt.subplots(1, 2, figsize=(2, 1), dpi=100)
     figure.suptitle("cocoseq-mini")
     left.plot([1, 2], label="PRS")
     left.set(title="majority", xlabel=r"power $\rho$", ylabel="mAP (%)")
     right.set_axis_off()
-    said = "cocoseq-mini; majority: mAP (%) over power rho. Marks: PRS"
-    assert notebook.in_words(figure) == said
-    plt.close(figure)
+    custom.save(figure, pd.DataFrame({"value": [1.0]}), "picture")
+    assert not plt.fignum_exists(figure.number)  # or it would be drawn once more
+    (image,) = shown
+    assert image.data == (custom.folder / "rho_sweep_picture.png").read_bytes()
+    words = "cocoseq-mini seeds=7; majority: mAP (%) over power rho. Marks: PRS"
+    about = {"width": 200, "alt": words, "file": "rho_sweep_picture.png"}
+    assert image.metadata == about

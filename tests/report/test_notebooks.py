@@ -11,57 +11,45 @@ import yaml
 
 from prslib.paths import project_root
 from prslib.report import build
-from prslib.report.topics import settings_of
 
 ROOT = project_root()
 NAMES = sorted(file.stem for file in (ROOT / "notebooks").glob("*.ipynb"))
 PROFILE_FILES = sorted((ROOT / "params").glob("*/*.yaml"))
 
 
-@pytest.fixture(scope="module")
-def cells():
-    """The cells of every notebook."""
-    return {
-        name: nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells
-        for name in NAMES
-    }
+def cells_of(name):
+    return nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells
 
 
-@pytest.fixture(scope="module")
-def code(cells):
-    return {
-        name: [cell for cell in every if cell.cell_type == "code"]
-        for name, every in cells.items()
-    }
+def code_of(name):
+    return [cell for cell in cells_of(name) if cell.cell_type == "code"]
+
+
+def settings_of(name):
+    return import_module(f"prslib.report.{name}").Settings
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pairs_are_in_sync_and_without_outputs(name, cells, code):
+def test_pairs_are_in_sync_without_outputs_and_read_as_articles(name):
     def contents(cells):
         return [(c.cell_type, c.source, c.metadata.get("tags", [])) for c in cells]
 
+    cells = cells_of(name)
     script = jupytext.read(ROOT / "notebooks" / f"{name}.py")
-    assert contents(script.cells) == contents(cells[name]), "run `make lint`"
-    assert not any(cell.outputs or cell.execution_count for cell in code[name])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_notebooks_read_as_articles(name, cells, code):
-    assert len(code[name]) <= 12
-    for cell in code[name]:
+    assert contents(script.cells) == contents(cells), "run `make lint`"
+    assert cells[0].source.startswith("# ")
+    code = code_of(name)
+    assert len(code) <= 12
+    for cell in code:
+        assert not (cell.outputs or cell.execution_count)
         lines = cell.source.splitlines()
         assert len(lines) <= 12, cell.source
         assert not any(line.lstrip().startswith(("def ", "class ")) for line in lines)
-    assert cells[name][0].source.startswith("# ")
-
-
-def defaults_of(name):
-    return asdict(import_module(f"prslib.report.{name}").Settings())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_are_typed_explained_and_those_of_the_topic(name, code):
-    (cell,) = [c for c in code[name] if "parameters" in c.metadata.get("tags", [])]
+def test_parameters_are_typed_explained_and_those_of_the_topic(name):
+    (cell,) = [c for c in code_of(name) if "parameters" in c.metadata.get("tags", [])]
     for line in cell.source.splitlines():
         declaration, comment = line.split("  # ")
         kind = declaration.split(" = ")[0].split(": ")[1]
@@ -70,8 +58,8 @@ def test_parameters_are_typed_explained_and_those_of_the_topic(name, code):
     values = {}
     exec(cell.source, {}, values)
     values = {name: value for name, value in values.items() if name[0] != "_"}
-    settings = import_module(f"prslib.report.{name}").Settings
-    assert list(values) == list(defaults_of(name))
+    settings = settings_of(name)
+    assert list(values) == list(asdict(settings()))
     assert settings(**values) == settings()
 
 
@@ -80,10 +68,10 @@ def test_parameters_are_typed_explained_and_those_of_the_topic(name, code):
 )
 def test_profiles_list_what_differs_from_the_notebook(file):
     values = yaml.safe_load(file.read_text())
-    defaults = defaults_of(file.stem)
     assert values.pop("profile") == file.parent.name
-    settings = asdict(settings_of(file.parent.name, file.stem))
-    assert all(settings[name] != defaults[name] for name in values)
+    settings = settings_of(file.stem)
+    defaults, profile = asdict(settings()), asdict(settings.of(file.parent.name))
+    assert all(profile[name] != defaults[name] for name in values)
 
 
 @pytest.fixture(scope="module")
@@ -133,23 +121,20 @@ def test_jupyterlab_gives_the_same_numbers_and_trains_nothing_again(
     assert list((tmp_path / "smoke").glob("*.png"))
 
 
-def test_only_what_changed_is_executed_again(smoke, python, monkeypatch, tmp_path):
+def test_only_what_changed_is_executed_again(smoke, python):
     assert not any(build.stale("smoke", name) for name in NAMES)
     done = python("-X", "importtime", "-m", "prslib", "figures", "--profile", "smoke")
-    assert done.returncode == 0
     assert "nothing to draw" in done.stdout
     imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert "prslib.report.build" in imported
     assert not {"torch", "papermill", "matplotlib"} & imported  # each takes a second
     os.utime(build.executed_file("smoke", "rho_sweep"), (0, 0))
     assert [name for name in NAMES if build.stale("smoke", name)] == ["rho_sweep"]
-    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    assert all(build.stale("smoke", name) for name in NAMES)
 
 
-def test_drawing_what_is_stored_does_not_load_torch(smoke, python, code):
+def test_drawing_what_is_stored_does_not_load_torch(smoke, python):
     """Torch takes a second or more to import, in each of the notebooks."""
-    sources = [cell.source for cells in code.values() for cell in cells]
+    sources = [cell.source for name in NAMES for cell in code_of(name)]
     lines = set("\n".join(sources).splitlines())
     program = [
         *sorted(line for line in lines if line.startswith(("import ", "from "))),

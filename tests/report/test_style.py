@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 
 from prslib.report import style
-from prslib.report.precision_recall import plot_precision_recall
 from prslib.report.style import COLOURS, LOOKS, MARKERS, in_order
 from prslib.training.methods import METHODS
 
@@ -94,14 +93,6 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
     title = "PRS minus CRS, 95 % intervals over 5 or 10 seeds"
     assert figure.get_suptitle() == title
     plt.close(figure)
-
-
-def test_precision_is_drawn_over_recall_ours_and_the_papers(ax):
-    frame = pd.DataFrame({"method": ["CRS", "CRS"], "metric": ["C-P", "C-R"]})
-    frame = frame.assign(mean=[40.0, 10], published=[38.9, 9.1])
-    assert plot_precision_recall(frame, ax, "C") is ax
-    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
-    assert {(10.0, 40.0), (9.1, 38.9)} <= set(points)
 
 
 def test_joined_panels_share_a_legend_and_the_range_of_a_unit():
