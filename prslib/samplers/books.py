@@ -10,6 +10,8 @@ import numpy as np
 
 from prslib.samplers.compiling import compiled, entry
 
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # numbers, classes, members
+
 
 class State(NamedTuple):
     """A sampler's counts of stream and memory: C classes, m slots."""
@@ -21,6 +23,27 @@ class State(NamedTuple):
     classes: np.ndarray  # int32 (m, L) classes of the sample in each slot, then -1
     members: np.ndarray  # int32, the slots of class 0, then room, those of class 1, ...
     start: np.ndarray  # int64 (C + 1,) where in members each class begins
+
+
+@compiled
+def state_of(arrays):
+    """Return a sampler's counts and lists by their names: views.
+
+    All counts are in one array, since Python takes time to hand each over.
+    """
+    numbers, classes, members = arrays
+    num_classes = (len(numbers) - 3) // 3
+    freq_end = 2 + num_classes
+    counts_end = freq_end + num_classes
+    return State(
+        numbers[:1],
+        numbers[1:2],
+        numbers[2:freq_end],
+        numbers[freq_end:counts_end],
+        classes,
+        members,
+        numbers[counts_end:],
+    )
 
 
 @compiled
@@ -94,7 +117,7 @@ def store(state, classes, slot):
 @entry
 def follow(arrays, classes, slot):
     """Count and store a sample; return False, and change nothing, if it has no room."""
-    state = State(*arrays)
+    state = state_of(arrays)
     if not has_room(state, classes):
         return False
     count(state, classes)
@@ -120,34 +143,25 @@ def rarest(classes, counts, u):
     return -1
 
 
-def empty(size: int, num_classes: int) -> State:
-    """Return the state of a sampler that has seen nothing."""
-    state = State(
-        seen=np.zeros(1, np.int64),
-        filled=np.zeros(1, np.int64),
-        class_freq=np.zeros(num_classes, np.int64),
-        class_counts=np.zeros(num_classes, np.int64),
-        classes=np.full((size, 1), -1, np.int32),
-        members=np.zeros(0, np.int32),
-        start=np.zeros(num_classes + 1, np.int64),
-    )
-    return enlarged(state, 1)
+def empty(size: int, num_classes: int) -> Arrays:
+    """Return the arrays of a sampler that has seen nothing."""
+    numbers = np.zeros(3 * num_classes + 3, np.int64)
+    classes = np.full((size, 1), -1, np.int32)
+    return enlarged((numbers, classes, np.zeros(0, np.int32)), 1)
 
 
-def enlarged(state: State, width: int) -> State:
+def enlarged(arrays: Arrays, width: int) -> Arrays:
     """Make room for ``width`` labels a sample, and for more members of each class."""
+    state = state_of(arrays)
     size, known = state.classes.shape
     room = 2 * state.class_counts + 2 * size // len(state.class_counts) + 8
     start = np.concatenate([[0], room.cumsum()])
     members = np.zeros(start[-1], np.int32)
     for c in range(len(room)):
         members[start[c] : start[c] + state.class_counts[c]] = members_of(state, c)
+    state.start[:] = start
     more = (0, 0), (0, max(width - known, 0))
-    return state._replace(
-        classes=np.pad(state.classes, more, constant_values=-1),
-        members=members,
-        start=start,
-    )
+    return arrays[0], np.pad(state.classes, more, constant_values=-1), members
 
 
 def labels_of(state: State, slots: np.ndarray) -> np.ndarray:

@@ -79,7 +79,7 @@ class CBRS(Sampler):
 @entry
 def place(arrays, begin, labels, uniforms, slots, mine):
     """Write the slots from ``begin`` on; return where a class has no room, else -1."""
-    state = books.State(*arrays)
+    state = books.state_of(arrays)
     slot_class, class_seen, class_slots, is_full = mine
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):

@@ -40,7 +40,7 @@ class CRS(Sampler):
 @entry
 def place(arrays, begin, labels, uniforms, slots):
     """Write the slots from ``begin`` on; return where a class has no room, else -1."""
-    state = books.State(*arrays)
+    state = books.state_of(arrays)
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):
         slots[b] = -1

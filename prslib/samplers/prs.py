@@ -217,7 +217,7 @@ def observe(state, target, classes, rho):
 @entry
 def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
     """Write the slots from ``begin`` on; return where there is no room, else -1."""
-    state = books.State(*arrays)
+    state = books.state_of(arrays)
     scratch = np.empty(labels.shape[1] + 1, np.int64)
     for b in range(begin, len(labels)):  # line 4
         slots[b] = -1

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prslib.checks import expected
-from prslib.samplers.books import State
 
 if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
+
+
+BOOKS = "books.numbers", "books.classes", "books.members"  # arrays of the base
 
 
 def arguments(sampler: Sampler) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def saved(sampler: Sampler) -> dict[str, Any]:
     state = {
         "sampler": type(sampler).__name__,
         "generator": sampler.rng.bit_generator.state,
-        **{f"books.{name}": array for name, array in sampler.state._asdict().items()},
+        **dict(zip(BOOKS, sampler.arrays, strict=True)),
         **arguments(sampler),
         **extras(sampler),
     }
@@ -59,7 +61,7 @@ def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     generator = state["generator"]
     sampler.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
     sampler.rng.bit_generator.state = generator
-    sampler.state = State(*(state[f"books.{name}"] for name in State._fields))
+    sampler.arrays = tuple(state[name] for name in BOOKS)
     vars(sampler).update({name: state[name] for name in extras(sampler)})
 
 
