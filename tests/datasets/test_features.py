@@ -145,7 +145,7 @@ def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):
     models = pytest.importorskip("torchvision").models
     weights = ("--weights", str(root / "resnet18.pth"))
     assert extract("--backbone", "resnet18", *weights) == 1
-    assert "there is no file" in capsys.readouterr().err
+    assert "none or a file, got" in capsys.readouterr().err
     torch.save(models.resnet18().state_dict(), weights[1])
     assert extract("--backbone", "resnet50", *weights) == 1
     assert "tensors of resnet50, but" in capsys.readouterr().err
