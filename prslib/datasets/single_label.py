@@ -18,8 +18,8 @@ from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
 from prslib.paths import PACKAGE, data_dir
 
-# uint8 (N, H, W, channels), and digits int64 (N,)
-Pictures = tuple[np.ndarray | None, np.ndarray]
+# by split: uint8 (N, H, W, channels), or digits int64 (N,)
+BySplit = dict[str, np.ndarray]
 
 CLASSES = 10
 PARTS = ("train", "test")
@@ -31,9 +31,9 @@ MNIST_SHA256 = {  # of pixels and digits, a byte each: torchvision checks archiv
 }
 
 
-def read_mnist(folder: Path, download: bool) -> dict[str, Pictures]:
+def read_mnist(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
     """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
-    keras, pictures = folder / "mnist.npz", {}
+    keras, pictures, labels = folder / "mnist.npz", {}, {}
     for split in PARTS:
         if keras.is_file():
             names = f"x_{split}", f"y_{split}"
@@ -46,22 +46,23 @@ def read_mnist(folder: Path, download: bool) -> dict[str, Pictures]:
         content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
         if hashlib.sha256(content).hexdigest() != MNIST_SHA256[split]:
             raise ValueError(f"its {split} set has other bytes")
-        pictures[split] = pixels.reshape(-1, 28, 28, 1), digits.astype(np.int64)
-    return pictures
+        pictures[split] = pixels.reshape(-1, 28, 28, 1)
+        labels[split] = digits.astype(np.int64)
+    return pictures, labels
 
 
-def read_svhn(folder: Path, download: bool) -> dict[str, Pictures]:
+def read_svhn(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
     """Read SVHN with torchvision, which compares the files with their checksums."""
     from torchvision.datasets import SVHN
 
     if (folder / "SVHN" / "train_32x32.mat").is_file():
         folder = folder / "SVHN"
-    pictures = {}
+    pictures, labels = {}, {}
     for split in PARTS:
         original = SVHN(folder, split, download=download)
-        pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
-        pictures[split] = pixels, original.labels.astype(np.int64)
-    return pictures
+        pictures[split] = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
+        labels[split] = original.labels.astype(np.int64)
+    return pictures, labels
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Source:
     stands_for: str
     original: str  # its name in `torchvision.datasets`
     files: tuple[str, ...]  # one of them is in $PRSLIB_DATA where the data set is
-    read: Callable[[Path, bool], dict[str, Pictures]]  # of a folder, after a download
+    read: Callable[[Path, bool], tuple[BySplit, BySplit]]
     train_freq: tuple[int, ...]  # images of each class in the original
     recipe: Recipe
     # keep the training images that the authors kept, or the first
@@ -98,19 +99,20 @@ class Source:
         return folder
 
 
-PAIRS = {
-    "schedule": tuple(range(CLASSES)),
-    "schedule_drawn": True,
-    "tasks_at_once": 2,
-    "loss": "cross_entropy",
-    "clip_value": 0.5,
-    "norm_penalty": 1e-5,
-    "test_set": "full",
-}
-ON_MLP = Recipe(
-    model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01, **PAIRS
+ON_CONVNET = Recipe(
+    model="convnet",
+    memory_size=500,
+    schedule=tuple(range(CLASSES)),
+    schedule_drawn=True,
+    tasks_at_once=2,
+    loss="cross_entropy",
+    clip_value=0.5,
+    norm_penalty=1e-5,
+    test_set="full",
 )
-ON_CONVNET = Recipe(model="convnet", memory_size=500, **PAIRS)
+ON_MLP = replace(
+    ON_CONVNET, model="mlp", memory_size=300, optimizer="sgd", learning_rate=0.01
+)
 MNIST = Source(
     name="imbal-mnistseq",
     stands_for="Imbal-MNISTseq",
@@ -127,7 +129,7 @@ SVHN = Source(
     files=("train_32x32.mat", "SVHN/train_32x32.mat"),
     read=read_svhn,
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
-    recipe=Recipe(model="resnet18", memory_size=500, learning_rate=2e-4, **PAIRS),
+    recipe=replace(ON_CONVNET, model="resnet18", learning_rate=2e-4),
 )
 FIRST = [replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVHN)]
 SOURCES = {source.name: source for source in (MNIST, SVHN, *FIRST)}
@@ -138,19 +140,23 @@ def load_source(
 ) -> SequentialDataset:
     """Read a downloaded data set and thin its training images; Appendix."""
     folder = source.folder(download)
-    read = partial(read_source, download=download) if images else read_labels
-    (pixels, digits), test = read(source, folder).values()
-    rows = curation.first_of_each_class(digits, source.train_counts)
+    if images:
+        pictures, digits = read_source(source, folder, download)
+    else:
+        pictures, digits = {}, read_digits(source, folder)
+    rows = curation.first_of_each_class(digits["train"], source.train_counts)
     if source.released:
         rows = released_images(source)
-    train = None if pixels is None else pixels[rows], digits[rows]
-    return one_class_a_task(source.name, train, test, source.stands_for)
+    digits = digits | {"train": digits["train"][rows]}
+    if images:
+        pictures["train"] = pictures["train"][rows]
+    return one_class_a_task(source.name, digits, pictures, source.stands_for)
 
 
 def read_source(
     source: Source, folder: Path, download: bool = False
-) -> dict[str, Pictures]:
-    """Read a downloaded data set; ValueError unless it is the original one."""
+) -> tuple[BySplit, BySplit]:
+    """Read pictures and digits; ValueError unless they are the original ones."""
     what = f"the original {source.original} in {folder}"
     advice = "delete its files and download them again"
     with readable(what, advice), naming_extra("training"):
@@ -158,10 +164,9 @@ def read_source(
 
 
 @lru_cache
-def read_labels(source: Source, folder: Path) -> dict[str, Pictures]:
+def read_digits(source: Source, folder: Path) -> BySplit:
     """Read the digits alone, once: the files must be read whole to be compared."""
-    pictures = read_source(source, folder)
-    return {split: (None, digits) for split, (_, digits) in pictures.items()}
+    return read_source(source, folder)[1]
 
 
 def released_images(source: Source) -> np.ndarray:
@@ -184,15 +189,19 @@ def at_hand(names: Sequence[str]) -> list[str]:
 
 
 def one_class_a_task(
-    name: str, train: Pictures, test: Pictures, stands_for: str
+    name: str, digits: BySplit, pictures: BySplit, stands_for: str
 ) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
     one_hot = np.eye(CLASSES, dtype=bool)
-    freq = np.bincount(train[1], minlength=CLASSES)
+    train, test = (
+        Split(pictures.get(split), one_hot[digits[split]], digits[split])
+        for split in PARTS
+    )
+    freq = train.labels.sum(axis=0)
     return SequentialDataset(
         name=name,
-        train=Split(train[0], one_hot[train[1]], train[1]),
-        tests={"full": Split(test[0], one_hot[test[1]], test[1])},
+        train=train,
+        tests={"full": test},
         class_names=tuple(map(str, range(CLASSES))),
         class_task=np.arange(CLASSES),
         # the released code's groups
@@ -211,23 +220,20 @@ STAND_INS = {  # source, how many times smaller, defaults of a run
 
 def load_stand_in(name: str, images: bool) -> SequentialDataset:
     """Make a stand-in of drawn digits."""
-    digits = _digits(name)
-    pixels = deepcopy(_draw_pictures(name)) if images else {}
-    train, test = ((pixels.get(split), digits[split]) for split in PARTS)
-    return one_class_a_task(name, train, test, STAND_INS[name][0].stands_for)
+    pictures = deepcopy(_draw_pictures(name)) if images else {}
+    stands_for = STAND_INS[name][0].stands_for
+    return one_class_a_task(name, _digits(name), pictures, stands_for)
 
 
-def _digits(name: str) -> dict[str, np.ndarray]:
+def _digits(name: str) -> BySplit:
     source, divisor, _ = STAND_INS[name]
-    counts = {"train": source.train_counts, "test": TEST_PER_CLASS}
-    return {
-        split: np.repeat(np.arange(CLASSES), count // divisor)
-        for split, count in counts.items()
-    }
+    train = np.repeat(np.arange(CLASSES), source.train_counts // divisor)
+    test = np.repeat(np.arange(CLASSES), TEST_PER_CLASS // divisor)
+    return {"train": train, "test": test}
 
 
 @lru_cache(maxsize=2)
-def _draw_pictures(name: str) -> dict[str, np.ndarray]:
+def _draw_pictures(name: str) -> BySplit:
     return scenes.draw_pictures(_digits(name), colour=STAND_INS[name][0] is SVHN)
 
 

@@ -114,8 +114,8 @@ def read(root, kind):
         return [single_label.released_images(single_label.SVHN)]
     if kind.startswith(("keras", "idx", "svhn")):
         source = single_label.SVHN if kind.startswith("svhn") else single_label.MNIST
-        splits = single_label.read_source(source, root / kind.partition("/")[0])
-        return [array for split in splits.values() for array in split]
+        pictures, digits = single_label.read_source(source, root / kind.split("/")[0])
+        return [*pictures.values(), *digits.values()]
     return arrays_of(load_dataset("cocoseq"))
 
 
