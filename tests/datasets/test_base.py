@@ -82,75 +82,39 @@ def test_tasks_are_grouped_in_the_order_of_the_schedule():
     assert tasks_together((3, 1, 0, 2, 4), 2) == [(1, 3), (0, 2), (4,)]
 
 
-def without_a_test_image(dataset):
-    split = dataset.tests["balanced"]
-    cut = replace(split, labels=split.labels[1:], task=split.task[1:])
-    return replace(dataset, tests={**dataset.tests, "balanced": cut})
+def each_split(dataset, change, **more):
+    tests = {name: change(split) for name, split in dataset.tests.items()}
+    return replace(dataset, train=change(dataset.train), tests=tests, **more)
 
 
-def other_test_labels(dataset):
-    split = dataset.tests["imbalanced"]
-    first, labels = split.task == 0, split.labels.copy()
-    labels[first] = split.labels[first][::-1]
-    return replace(
-        dataset, tests={**dataset.tests, "imbalanced": replace(split, labels=labels)}
+def without_an_image(dataset):
+    return each_split(
+        dataset, lambda s: replace(s, labels=s.labels[1:], task=s.task[1:])
     )
 
 
-def tasks_renumbered(dataset):
-    def turn(split):
-        return replace(split, task=dataset.num_tasks - 1 - split.task)
-
-    return replace(
-        dataset,
-        train=turn(dataset.train),
-        tests={part: turn(split) for part, split in dataset.tests.items()},
-        class_task=dataset.num_tasks - 1 - dataset.class_task,
+def renumbered(dataset):
+    last = dataset.num_tasks - 1
+    task = last - dataset.class_task
+    return each_split(
+        dataset, lambda s: replace(s, task=last - s.task), class_task=task
     )
 
 
-@pytest.fixture
-def fingerprint_of(monkeypatch):
-    """Return what takes the fingerprint of a set in the place of a known one."""
-
-    def of(made, name="digits70tiny"):
-        monkeypatch.setitem(
-            DATASETS, name, replace(DATASETS[name], load=lambda _images: made)
-        )
-        fingerprint.cache_clear()
-        return fingerprint(name), RunConfig(dataset=name).hash
-
-    yield of
+@pytest.mark.parametrize("change", [without_an_image, renumbered])
+def test_another_making_of_a_set_has_another_fingerprint(monkeypatch, change):
+    name = "digits70tiny"
+    made = change(load_dataset(name, images=False))
+    before = fingerprint(name), RunConfig(dataset=name).hash
     fingerprint.cache_clear()
-
-
-@pytest.mark.parametrize(
-    "change", [without_a_test_image, other_test_labels, tasks_renumbered]
-)
-def test_another_making_of_a_set_has_another_fingerprint(fingerprint_of, change):
-    dataset = load_dataset("digits70tiny", images=False)
-    before, changed = fingerprint_of(dataset), fingerprint_of(change(dataset))
-    assert changed[0] != before[0] and changed[1] != before[1]
-    assert fingerprint_of(dataset) == before
-
-
-def test_fingerprint_tells_the_task_of_a_class_without_images(fingerprint_of):
-    split, groups = (
-        Split(None, np.eye(3, dtype=bool)[:2], np.arange(2)),
-        ("minority",) * 3,
-    )
-    first, second = (
-        SequentialDataset(
-            "three", split, {"full": split}, tuple("abc"), np.array(task), groups
-        )
-        for task in ((0, 1, 0), (0, 1, 1))
-    )
-    assert fingerprint_of(first)[0] != fingerprint_of(second)[0]
+    with monkeypatch.context() as patch:
+        patch.setitem(DATASETS, name, replace(DATASETS[name], load=lambda _: made))
+        after = fingerprint(name), RunConfig(dataset=name).hash
+    fingerprint.cache_clear()
+    assert before[0] != after[0] and before[1] != after[1]
 
 
 def test_unknown_name_lists_the_known():
-    with pytest.raises(
-        ValueError,
-        match="unknown dataset 'x'; known datasets: cocoseq, cocoseq-features, ",
-    ):
+    said = "unknown dataset 'x'; known datasets: cocoseq, cocoseq-features, "
+    with pytest.raises(ValueError, match=said):
         load_dataset("x")
