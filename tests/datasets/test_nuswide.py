@@ -52,19 +52,8 @@ def nus(original, tmp_path, monkeypatch):
 
 
 def prepare(root, *more):
-    return main(
-        [
-            *(
-                "prepare",
-                "nuswideseq",
-                "--annotations",
-                str(root / "nus"),
-                "--workers",
-                "1",
-            ),
-            *("--images", str(root / "nus" / "Flickr"), *more),
-        ]
-    )
+    folders = f"--annotations={root / 'nus'}", f"--images={root / 'nus/Flickr'}"
+    return main(["prepare", "nuswideseq", "--workers", "1", *folders, *more])
 
 
 def test_released_ids_are_rows_of_the_official_lists(nus):
@@ -82,9 +71,6 @@ def test_released_ids_are_rows_of_the_official_lists(nus):
     assert len(dataset.tests["balanced"]) == 3
     assert len(dataset.tests["imbalanced"]) == 4
     assert dataset.stands_for == "NUS-WIDEseq"
-    selection = np.load(nus / "data/nuswideseq/labels.npz")
-    assert selection["files"][:2].tolist() == ["actor/0000_0.jpg", "actor/0004_4.jpg"]
-    assert selection["files"][3] == "zebra/0000_0.jpg"
 
 
 def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
@@ -98,12 +84,9 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
         dataset = load_dataset("nuswideseq")
     assert len(caught) == 1
     assert dataset.num_tasks == 6
-    found = {
-        frozenset(np.array(nuswide.CLASSES)[dataset.class_task == t].tolist())
-        for t in range(6)
-    }
-    assert found == {frozenset(cluster) for cluster in CLUSTERS}
-    assert dataset.class_task[-1] == 0  # the largest task comes first
+    sizes = [len(cluster) for cluster in CLUSTERS]
+    # the largest task, which holds the last classes, comes first
+    assert dataset.class_task.tolist() == np.repeat([1, 2, 3, 4, 5, 0], sizes).tolist()
     assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 49
     assert len(dataset.train) == len(corpus_of("actor")) - 4
     assert dataset.train.images.shape[1:] == (256, 256, 3)
@@ -112,7 +95,6 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
 LABELS = "Groundtruth/TrainTestLabels/Labels_toy_Train.txt"
 LISTED = "ImageList/TestImagelist.txt"
 BAD = {  # file, its content, none where it is missing, message
-    "label file": (LABELS, None, "No such file"),
     "label file cut off": (LABELS, b"0\n" * 50, "50 digits, or others"),
     "no label": (LABELS, b"0\n7\n", "lines of 0 or 1"),
     "image list": (LISTED, None, "TestImagelist.txt"),

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from real_folders import coco_json
 
-from prslib import RunConfig, configs
+from prslib import configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.prepared import PARTS, read_table
+from prslib.paths import project_root
 from prslib.training.replay import without_training
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -96,28 +97,14 @@ def test_released_test_images_are_half_of_each_official_half(corpus):
 def test_derived_split(corpus):
     selection = coco.PREPARED.select(corpus)
     released = coco.PREPARED.select(corpus, IDS)
-    np.testing.assert_array_equal(selection.class_names, released.class_names)
-    np.testing.assert_array_equal(selection.class_task, released.class_task)
-    np.testing.assert_array_equal(selection.class_group, released.class_group)
-    parts = {
-        name: selection.files[selection.part(name)] for name in ("train", "balanced")
-    }
-    assert not set(parts["train"].tolist()) & set(parts["balanced"].tolist())
+    for column in ("class_names", "class_task", "class_group"):
+        expected = getattr(released, column)
+        np.testing.assert_array_equal(getattr(selection, column), expected)
     assert len(np.unique(selection.files)) == len(selection)
     balanced = selection.labels[selection.part("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {100}
-    assert len(parts["train"]) == pytest.approx(35072, rel=0.03)
+    assert selection.bounds[0, 1] == pytest.approx(35072, rel=0.03)
     assert coco.PREPARED.select(corpus).equals(selection)
-
-
-@needs_coco
-def test_labels_load_without_preparation_and_fill_a_memory(monkeypatch):
-    dataset = load_dataset("cocoseq", images=False)
-    assert (len(dataset.train), dataset.train.images) == (35072, None)
-    (config,) = configs(dataset="cocoseq", method="CRS")
-    assert config.resolved["memory_size"] == 2000
-    labels = without_training(config, dataset).sampler.labels
-    assert labels.shape == (2000, 70)
 
 
 @needs_nus
@@ -130,20 +117,17 @@ def test_derived_nuswideseq():
 
 
 @needs_coco
-def test_published_figure_is_of_this_stream():
+def test_labels_load_without_preparation_and_fill_a_memory():
     """The committed numbers of the stream are those of the labels."""
-    file = (
-        Path(__file__).parents[2]
-        / "figures"
-        / "paper"
-        / "memory_distribution_cocoseq.csv"
-    )
-    frame = pd.read_csv(file)
     dataset = load_dataset("cocoseq", images=False)
+    file = project_root() / "figures/paper/memory_distribution_cocoseq.csv"
+    frame = pd.read_csv(file)
     stream = frame[frame["method"] == "Stream"].set_index("class")["share"]
     expected = 100 * dataset.class_freq / dataset.class_freq.sum()
     np.testing.assert_allclose(stream[list(dataset.class_names)], expected, rtol=1e-4)
-    assert RunConfig(dataset="cocoseq").resolved["model"] == "resnet101"
+    (config,) = configs(dataset="cocoseq", method="CRS")
+    labels = without_training(config, dataset).sampler.labels
+    assert labels.shape == (2000, 70)
 
 
 def test_groups_of_nuswideseq():
