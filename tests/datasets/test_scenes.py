@@ -37,10 +37,8 @@ def test_what_is_drawn_does_not_depend_on_the_process(chosen, tmp_path):
     kept = {name: value for name, value in os.environ.items() if name not in CHOICES}
     environment = kept | chosen | {"PRSLIB_CACHE": str(tmp_path)}
     command = [sys.executable, "-c", DIGEST_ALL]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == DIGESTS.split()
+    said = subprocess.check_output(command, env=environment, text=True)
+    assert said.split() == DIGESTS.split()
 
 
 def test_parts_are_drawn_from_their_own_originals(monkeypatch):
@@ -61,10 +59,6 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
     assert len(train) + len(balanced) == 1797
 
 
-def rendered(*scene):
-    return scenes.render_scenes(*scene, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
     ("count", "sizes"), [(1, (9, 14)), (4, (9, 14)), (5, (8, 10)), (9, (8, 10))]
 )
@@ -74,7 +68,9 @@ def test_every_label_is_drawn_once_without_overlap(count, sizes):
     colours = np.array([(50 + 20 * c, 255, 0) for c in range(9)], dtype=np.uint8)
     labels = np.zeros((60, 9), dtype=bool)
     labels[:, :count] = True
-    drawn = rendered(labels, np.zeros(9, dtype=int), colours, (WHITE, np.array([0])))
+    originals, rng = (WHITE, np.array([0])), np.random.default_rng(0)
+    digit = np.zeros(9, dtype=int)
+    drawn = scenes.render_scenes(labels, digit, colours, originals, rng)
     seen = set()
     for scene in drawn:
         for label in range(9):
