@@ -32,8 +32,7 @@ class Settings(Parameters):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List the runs of PRS, each deviation, CRS and the published re-implementations."""
-    every = [*DEVIATIONS, *CONTEST]
-    return deviation_configs(settings.trained, settings.seeds, settings.rho, every)
+    return deviation_configs(settings.trained, settings.seeds, settings.rho, EVERY)
 
 
 # PRS with one step replaced; the first line of each says what it does instead
@@ -158,6 +157,7 @@ class _EmoGrowth(_CountsAhead, _UnderflowingExp, _TiesBySlot):
 
 
 CONTEST = {"CUTER": _Cuter, "Macro-AUC-CL": _MacroAucCl, "EmoGrowth": _EmoGrowth}
+EVERY = DEVIATIONS | CONTEST
 SOURCES = {
     "PRS": "the paper's Algorithm 1",
     "CUTER": "ICML 2025; github.com/wxr99/Cut-Replay, CUTER.zip",
@@ -197,8 +197,8 @@ class DeviationConfig(RunConfig):
     def sampler_for(self, dataset: SequentialDataset, seed: np.random.SeedSequence):
         """Make the sampler that departs."""
         size = self.resolved["memory_size"]
-        make = (DEVIATIONS | CONTEST)[self.deviation]
-        sampler = make(size, dataset.num_classes, seed, rho=self.rho)
+        sampler_class = EVERY[self.deviation]
+        sampler = sampler_class(size, dataset.num_classes, seed, rho=self.rho)
         if isinstance(sampler, _CountsAhead):
             sampler.task, sampler.total = dataset.class_task, dataset.class_freq
         return sampler

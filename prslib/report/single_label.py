@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib import published
 from prslib.checks import expected
-from prslib.datasets import SequentialDataset, load_dataset
 from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.datasets.single_label import at_hand
 from prslib.paths import project_root
@@ -53,13 +51,6 @@ def runs(settings: Settings) -> list[RunConfig]:
     return made
 
 
-def published_row(dataset: SequentialDataset) -> pd.DataFrame:
-    """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
-    cells = published.load(dataset=dataset.stands_for)
-    cells = cells.rename(columns={"value": "published"})
-    return cells[["method", "trained_tasks", "published"]]
-
-
 def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     """Look up accuracies in `count` orders of the classes, the paper's beside them (%).
 
@@ -73,8 +64,9 @@ def order_scores(dataset: str, look: str, count: int) -> pd.DataFrame:
     rows = rows.rename("value").rename_axis([*columns, "trained_tasks"]).reset_index()
     tasks = rows["trained_tasks"].str.removeprefix("task ")
     rows["trained_tasks"] = tasks.astype("int64")
-    theirs = published_row(load_dataset(dataset, images=False))
-    rows = rows.merge(theirs, how="left", on=["method", "trained_tasks"])
+    rows = rows.assign(measure="score", group="overall", metric="accuracy")
+    rows = beside(rows, "mnist", "svhn")
+    rows = rows[[*columns, "trained_tasks", "value", "published"]]
     near = look != "random"
     orders = distances(rows)["schedule"] if near else rows["schedule"].unique()
     if len(orders) < count:

@@ -121,8 +121,8 @@ def test_verdicts_say_what_matters(ax):
 
         return fake_run(config, score)
 
-    every = [*DEVIATIONS, *CONTEST]
-    runs = [made(config) for config in deviation_configs([TINY], range(6), 0.0, every)]
+    asked = deviation_configs([TINY], range(6), 0.0, deviations.EVERY)
+    runs = list(map(made, asked))
     table = deviations.against_prs(runs)
     verdict = table.set_index(["deviation", "group"])["verdict"]
     assert verdict["uniform victim", "overall"] == "costs"

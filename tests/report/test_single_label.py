@@ -10,7 +10,7 @@ from prslib import configs
 from prslib.datasets import load_dataset
 from prslib.datasets.base import schedule_of
 from prslib.paths import project_root
-from prslib.report import single_label
+from prslib.report import single_label, tables
 
 TINY = "imbal-digits-tiny"
 ORDER = "1+2,3+4,5+6,7+8,0+9"
@@ -41,7 +41,7 @@ def test_the_first_orders_of_the_study_stand_beside_the_papers_numbers(trained):
 
 def test_the_search_is_the_one_that_the_paper_profile_shows(monkeypatch):
     tiny = load_dataset(TINY, images=False)  # which stands for the same
-    monkeypatch.setattr(single_label, "load_dataset", lambda *_, **__: tiny)
+    monkeypatch.setattr(tables, "labels_of", lambda _: tiny)
     second, third = (
         single_label.order_scores("imbal-mnistseq", look, count)
         for look, count in (("second", 400), ("third", 10))

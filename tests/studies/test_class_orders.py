@@ -40,7 +40,7 @@ def mnist_labels():
 def test_only_two_pairs_are_large_enough_for_the_first_column(
     study, mnist_labels, monkeypatch
 ):
-    row = single_label.published_row(load_dataset(TINY, images=False))
+    row = study.published_row(load_dataset(TINY, images=False))
     monkeypatch.setattr(study, "published_row", lambda _: row)
     shares = study.pair_shares(mnist_labels)
     assert len(shares) == 45
