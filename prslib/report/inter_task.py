@@ -25,7 +25,7 @@ class Settings(Parameters):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed."""
-    rhos = [settings.rho] * len(settings.dataset)
+    rhos = [settings.rho]
     return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
 
 

@@ -39,8 +39,7 @@ def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
     for name in settings.metrics:
         one_of("metric", name, GROUP_METRICS)
-    rhos = _powers(settings)
-    return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
+    return every_method(settings, settings.rho, list(METHODS), settings.costly_seeds)
 
 
 def every_method(
@@ -49,7 +48,9 @@ def every_method(
     methods: Sequence[str],
     costly_seeds: Sequence[int],
 ) -> list[RunConfig]:
-    """List a run of every method and seed on each data set, which has its own rho."""
+    """List a run of every method and seed on each data set; one rho is that of all."""
+    if len(rhos) == 1:
+        rhos = [*rhos] * len(settings.dataset)
     seeds = settings.seeds, settings.costly, costly_seeds
     made = []
     for pair in paired(dataset=settings.dataset, rho=rhos):
@@ -63,14 +64,8 @@ def thinned_runs(settings: Settings) -> list[RunConfig]:
         dataset=settings.thinned,
         method=["CRS", "PRS"],
         seed=settings.seeds,
-        rho=_powers(settings)[0],
+        rho=settings.rho[0],
     )
-
-
-def _powers(settings: Settings) -> list[float]:
-    """Return rho on each data set; one number is that of all."""
-    one = len(settings.rho) == 1
-    return settings.rho * len(settings.dataset) if one else settings.rho
 
 
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:

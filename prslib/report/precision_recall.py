@@ -28,8 +28,7 @@ class Settings(Parameters):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed on each data set."""
-    rhos = settings.rhos
-    return every_method(settings, rhos, list(METHODS), settings.costly_seeds)
+    return every_method(settings, settings.rhos, list(METHODS), settings.costly_seeds)
 
 
 def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:

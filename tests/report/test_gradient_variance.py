@@ -22,14 +22,10 @@ def test_a_method_without_a_memory_is_refused():
 
 
 def test_some_methods_are_for_single_labels_alone():
-    settings = gradient_variance.Settings(
-        dataset=[ONE_LABEL, "digits70tiny"],
-        method=["GSS", "PRS"],
-        single_label_only=["GSS"],
-        seeds=[0],
-    )
-    made = gradient_variance.runs(settings)
-    runs = [(config.dataset, config.method) for config in made]
+    names, alone = [ONE_LABEL, "digits70tiny"], {"single_label_only": ["GSS"]}
+    some = {"dataset": names, "method": ["GSS", "PRS"], "seeds": [0]}
+    settings = gradient_variance.Settings(**some, **alone)
+    runs = [(c.dataset, c.method) for c in gradient_variance.runs(settings)]
     assert runs == [(ONE_LABEL, "GSS"), (ONE_LABEL, "PRS"), ("digits70tiny", "PRS")]
 
 

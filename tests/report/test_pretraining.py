@@ -34,20 +34,12 @@ def test_no_class_is_a_streams():
         assert not set(CLASS_NAMES) & set(load_dataset(name, images=False).class_names)
 
 
-def test_scenes_show_their_labels_and_all_classes_alike():
-    scenes, labels = draw_scenes("digits", 4000, np.random.default_rng(0))
+def test_scenes_have_one_to_four_labels_and_all_classes_alike():
+    _, labels = draw_scenes("digits", 4000, np.random.default_rng(0))
     shares = np.bincount(labels.sum(axis=1), minlength=5)[1:] / len(labels)
     np.testing.assert_allclose(shares, (0.6, 0.25, 0.1, 0.05), atol=0.025)
     expected = labels.sum() / len(CLASS_NAMES)
     assert (abs(labels.sum(axis=0) - expected) < 5 * np.sqrt(expected)).all()
-    alone = np.flatnonzero(labels.sum(axis=1) == 1)[:50]
-    colours = np.array(list(OTHER_COLOURS.values()))
-    for row in alone:  # the brightest pixel has the class's colour
-        pixels = scenes[row].reshape(-1, 3).astype(int)
-        brightest = pixels[pixels.sum(axis=1).argmax()]
-        nearest = abs(colours - brightest).sum(axis=1).argmin()
-        colour = CLASS_NAMES[labels[row].argmax()].split()[0]
-        assert list(OTHER_COLOURS)[nearest] == colour
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -68,9 +60,7 @@ def test_embedded_weights_know_their_scenes_and_not_the_others(name):
 
 
 def test_stand_ins_for_photographs_begin_with_learned_weights():
-    plain = RunConfig(dataset=TINY)
-    assert plain.resolved["weights"] == "digits"
-    assert plain.hash == RunConfig(dataset=TINY, weights="digits").hash
+    assert RunConfig(dataset=TINY).resolved["weights"] == "digits"
     usual = {"resnet18": NONE, "resnet101": "IMAGENET1K_V1", "mlp": NONE}
     for model, weights in usual.items():
         assert RunConfig(dataset=TINY, model=model).resolved["weights"] == weights
@@ -79,6 +69,8 @@ def test_stand_ins_for_photographs_begin_with_learned_weights():
     for weights, stages in ((None, 3), (NONE, 0)):
         ewc = RunConfig(dataset=TINY, method="EWC", weights=weights)
         assert ewc.resolved["pretrained_stages"] == stages
+    own = [RunConfig(dataset=TINY, seed=seed).identity["weights"] for seed in range(6)]
+    assert len(set(own)) == 5 and own[0] == own[5]  # the hash of a file
 
 
 @pytest.mark.parametrize(
@@ -99,20 +91,6 @@ def test_networks_begin_with_learned_convolutions_and_a_head_of_the_seed(model, 
     assert body <= set(learned)
     for name, value in learned.items():
         assert torch.equal(value, (state if name in body else plain)[name])
-
-
-def test_a_hash_holds_the_weights_content(monkeypatch, tmp_path):
-    config = RunConfig(dataset=TINY, weights="digits")
-    before = config.hash
-    assert before != RunConfig(dataset=TINY, weights="turned_digits").hash
-    own = [RunConfig(dataset=TINY, seed=seed).identity["weights"] for seed in range(6)]
-    assert len(set(own)) == 5 and own[0] == own[5]
-    copy = tmp_path / "copy.pth"
-    copy.write_bytes(EMBEDDED["digits-0"].read_bytes())
-    assert RunConfig(dataset=TINY, weights=str(copy)).hash == before
-    torch.save({}, copy)
-    monkeypatch.setitem(EMBEDDED, "digits-0", copy)
-    assert config.hash != before
 
 
 def test_the_paper_stands_apart():
