@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.checks import one_of
+from prslib.checks import expected, one_of
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report import topics
@@ -80,25 +80,25 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     for name, cells in rows.groupby("table", sort=False):
         run = cells[cells["status"] == "run"]
         scores = run[run["measure"] == "score"]
-        correlations = rank_correlations(scores)
-        row = {"table": name, "cells": len(cells), "run": len(run)}
-        row["stand_ins"] = int((run["data"] == RELATIONS[-1]).sum())
-        row["mean_difference"] = scores["difference"].abs().mean()
-        row["rank_correlation"] = np.mean(correlations) if correlations else np.nan
-        table.append(row | {"columns": len(correlations)})
-    return pd.DataFrame(table)
+        stand_ins = int((run["data"] == RELATIONS[-1]).sum())
+        orders = pd.Series(rank_correlations(scores), dtype=float)
+        means = scores["difference"].abs().mean(), orders.mean()
+        table.append((name, len(cells), len(run), stand_ins, *means, len(orders)))
+    columns = ["table", "cells", "run", "stand_ins", "mean_difference"]
+    return pd.DataFrame(table, columns=[*columns, "rank_correlation", "columns"])
 
 
 def rank_correlations(rows: pd.DataFrame) -> list[float]:
     """Return Spearman's correlation of the methods' order in columns with three or more."""
     by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
     by += ["group", "measure", "metric", "memory_size", "schedule"]
-    correlations = []
-    for _, column in rows.groupby(by, dropna=False, sort=False):
-        if column["method"].nunique() > 2:
-            pair = column[["ours", "theirs"]].corr("spearman")
-            correlations.append(pair.loc["ours", "theirs"])
-    return pd.Series(correlations, dtype=float).dropna().tolist()  # NaN if all tie
+    columns = [column for _, column in rows.groupby(by, dropna=False, sort=False)]
+    correlations = [
+        column[["ours", "theirs"]].corr("spearman").iloc[0, 1]
+        for column in columns
+        if column["method"].nunique() > 2
+    ]
+    return [one for one in correlations if not np.isnan(one)]  # NaN if all tie
 
 
 class Settings(Parameters):
@@ -113,7 +113,7 @@ class Settings(Parameters):
         super().__post_init__()
         one_of("missing", self.missing, ["train", "leave"])
         if not 0 < self.level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {self.level:g}")
+            raise ValueError(expected("level between 0 and 1", self.level))
 
 
 def runs(settings: Settings) -> list[RunConfig]:
@@ -139,23 +139,22 @@ def decide(
     theirs = {name: Scores(rows) for name, rows in printed}
     ours = observations.groupby("dataset", sort=False)
     ours = {name: Scores(rows) for name, rows in ours}
-    none = {"": Scores(observations.iloc[:0])}
+    none = Scores(observations.iloc[:0])
     rows = []
-    for name, claim in claims.items():
+    for claim_name, claim in claims.items():
+        head = {"claim": claim_name} | {word: claim.words[word] for word in SAID}
+        head |= {"unit": claim.unit, "over": claim.over}
         for paper in claim.on:
-            head = {"claim": name} | {word: claim.words[word] for word in SAID}
-            head |= {"unit": claim.unit, "over": claim.over, "stands_for": paper}
             published = claim.decide(theirs[paper])["effect"]
-            head["published"] = claim.words.get("printed", {}).get(paper, published)
+            published = claim.words.get("printed", {}).get(paper, published)
+            head |= {"stands_for": paper, "published": published}
             names = [n for n in in_turn(ours) if labels_of(n).stands_for == paper]
-            decisions = [
-                head
-                | {"dataset": name, "data": relation(name) if name else ""}
-                | claim.decide((ours | none)[name], level)
-                for name in names or [""]
-            ]
-            run = [row for row in decisions if row["alone"] != "not run"]
-            rows += run or decisions[:1]
+            tried = []
+            for name in names or [""]:
+                head |= {"dataset": name, "data": relation(name) if name else ""}
+                tried.append(head | claim.decide(ours.get(name, none), level))
+            run = [row for row in tried if row["alone"] != "not run"]
+            rows += run or tried[:1]
     decided = pd.DataFrame(rows)
     return decided.assign(verdict=corrected(decided, level))
 
@@ -179,9 +178,7 @@ def _describe(row: dict) -> dict:
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
     narrow = {"no difference": f"no difference larger than {largest}"}
-    clear = (
-        f"clearly above in {row['above']} of {row['cells']}, below in {row['below']}"
-    )
+    clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
     effect = _with_interval(row, digits, row["seeds"] > 1)
     words = {
         "claim": row["statement"],
@@ -279,18 +276,15 @@ def _explain(ax: Axes, name: str, linestyle: str = "", **look: str) -> None:
 def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw each effect of `decide`, its interval and verdict; a tick is the paper's."""
     places = np.arange(len(frame))
-    look = {"color": "black", "marker": "|", "linestyle": ""}
-    ax.plot(frame["published"], places, zorder=2, markersize=7, **look)
+    paper = {"color": "black", "marker": "|", "linestyle": ""}
+    ax.plot(frame["published"], places, zorder=2, markersize=7, **paper)
     for y, row in zip(places, frame.itertuples(), strict=True):
-        look = VERDICT_LOOKS[row.verdict]
-        if row.seeds == 1:
-            look = look | OPEN
+        look = VERDICT_LOOKS[row.verdict] | (OPEN if row.seeds == 1 else {})
         ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=2, zorder=3)
         ax.plot(row.effect, y, zorder=4, markersize=5, **look)
-    first = ~frame["claim"].duplicated()
-    for begin in np.flatnonzero(first & (first.cumsum() % 2 == 1)):
-        end = begin + (frame["claim"] == frame["claim"].iloc[begin]).sum()
-        ax.axhspan(begin - 0.5, end - 0.5, color="0.95", zorder=0, linewidth=0)
+    claims = frame.assign(place=places).groupby("claim", sort=False)["place"]
+    for begin, end in zip(claims.min()[::2], claims.max()[::2], strict=True):
+        ax.axhspan(begin - 0.5, end + 0.5, color="0.95", zorder=0, linewidth=0)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.2)
     values = frame[["effect", "low", "high", "published"]].to_numpy(float)
@@ -301,8 +295,8 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ticks = [t for t in (-far, *TICKS, far) if values.min() < t < values.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     ax.minorticks_off()
-    names = frame["statement"].where(first, "") + "   " + frame.apply(_short, axis=1)
-    ax.set_yticks(places, names)
+    names = frame["statement"].mask(frame["claim"].duplicated(), "")
+    ax.set_yticks(places, names + "   " + frame.apply(_short, axis=1))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(
         f"against the claim < 0 < for it\n(mostly points,\nlogarithmic beyond {LINEAR})"
@@ -313,9 +307,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
         _explain(ax, name, "-", **VERDICT_LOOKS[name])
     _explain(ax, "no mark: not run")
     _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
-    ax.plot(
-        [], [], label="paper's own numbers", color="black", marker="|", linestyle=""
-    )
+    ax.plot([], [], label="paper's own numbers", **paper)
     for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
         _explain(ax, f"{_short(row)} {_data(row._asdict())}")
     ax.legend()

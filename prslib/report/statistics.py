@@ -99,17 +99,17 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> In
 def interval(values: np.ndarray, over: str = "mean", level: float = 0.95) -> Interval:
     """Return the effect of some cells: their mean, or with `over` "every" the least.
 
-    `values` are (seeds, 1 + draws, cells): each seed's value, then its values under
+    `values` are (seeds, cells, 1 + draws): each seed's value, then its values under
     resamples of the test images. Seeds without a value of each cell do not enter.
     """
-    values = values[~np.isnan(values[:, 0]).any(axis=1)]
+    values = values[~np.isnan(values[..., 0]).any(axis=1)]
     if over == "mean":
-        values = values.mean(axis=-1, keepdims=True)
-    seeds, count = values[:, 0], len(values)
+        values = values.mean(axis=1, keepdims=True)
+    seeds, count = values[..., 0], len(values)
     effect = float(seeds.mean(axis=0).min()) if count else math.nan
     if count < 2:
         return Interval(effect, math.nan, math.nan, math.nan, count, level)
-    images = values[:, 1:].mean(axis=0)
+    images = values[..., 1:].mean(axis=0).T
     drawn = len(images) and not np.isnan(images).any()
     low, high, p = map(float, ends(seeds, images if drawn else None, level))
     p = p if count >= DECIDING else math.nan
@@ -156,7 +156,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
-        gap = interval(with_draws(seeds)[:, :, None])
+        gap = interval(with_draws(seeds)[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*key, *numbers, WORDS.get(gap.verdict, "")))
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""

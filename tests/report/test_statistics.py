@@ -38,12 +38,12 @@ def test_the_least_of_several_is_tested_cell_by_cell():
     """Its low end is the cells' lowest, its high end that of one at a corrected level."""
     values = np.random.default_rng(1).normal(0.5, 1, (6, 3))
     cells = [column(values[:, k]) for k in range(3)]
-    found = interval(values[:, None], "every")
+    found = interval(values[..., None], "every")
     assert found.low == pytest.approx(min(interval(cell).low for cell in cells))
     wide = [interval(cell, level=1 - 0.05 / 3).high for cell in cells]
     assert found.high == pytest.approx(min(wide))
     assert found.effect == pytest.approx(values.mean(axis=0).min())
-    assert interval(values[:, None]).effect == pytest.approx(values.mean())
+    assert interval(values[..., None]).effect == pytest.approx(values.mean())
 
 
 def test_the_chance_of_the_test_images_is_added():
@@ -51,12 +51,10 @@ def test_the_chance_of_the_test_images_is_added():
     shifts = np.array([-2.0, -1, 0, 1, 2])
     draws = 9 + np.array([-math.sqrt(2), 0, math.sqrt(2)])
     freedom = 2.5**2 / (0.5**2 / 4 + 2**2 / 2)
-    found = interval(np.column_stack([9 + shifts, draws + shifts[:, None]])[..., None])
-    assert found.high == pytest.approx(9 + math.sqrt(2.5) * stats.t.isf(0.025, freedom))
     gaps = pd.DataFrame({"value": 9 + shifts, "dataset": "a"})
     gaps["draws"] = [draws + shift for shift in shifts]
-    (row,) = over_seeds(gaps, ["dataset"]).to_dict("records")
-    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
+    high = over_seeds(gaps, ["dataset"])["high"].item()
+    assert high == pytest.approx(9 + math.sqrt(2.5) * stats.t.isf(0.025, freedom))
     gaps.loc[0, "draws"] = np.nan  # of one seed they are not known
     without = interval(column(9 + shifts))
     assert over_seeds(gaps, ["dataset"])["high"].item() == without.high
@@ -69,13 +67,10 @@ def test_the_chance_of_the_test_images_is_added():
         ([-1.0, -2.0, -3.0, -2.0, -1.5], "does not hold", 5),
         ([-9.0, 5.0, 5.0, 5.0, 5.0], "undecided", 5),
         ([-0.5, 1.0, -1.0, 0.5, 1.0], "no difference", 5),
-        ([2.0] * 5, "holds", 5),
+        ([0.0] * 5, "no difference", 5),  # certain
         ([2.0] * 4, "undecided", 4),
-        ([0.0] * 5, "no difference", 5),
-        ([7.0], "undecided", 1),
-        ([7.0, np.nan, 8.0], "undecided", 2),
+        ([7.0, np.nan, np.nan], "undecided", 1),
         ([np.nan, np.nan], "not run", 0),
-        ([], "not run", 0),
     ],
 )
 def test_verdicts(gaps, verdict, seeds):
@@ -150,9 +145,6 @@ def test_words_say_what_the_interval_says(values, said):
 
 def test_every_difference_has_a_row_in_order_of_appearance():
     gaps = pd.DataFrame({"dataset": [*"bbaa"], "rho": [None, None, 0.5, 0.5]})
-    gaps["value"] = [1.0, 3.0, 2.0, 4.0]
-    found = over_seeds(gaps, ["dataset", "rho"])
+    found = over_seeds(gaps.assign(value=[1.0, 3.0, 2.0, 4.0]), ["dataset", "rho"])
     assert found["dataset"].tolist() == ["b", "a"]
     assert found["difference"].tolist() == [2, 3]
-    columns = over_seeds(gaps.iloc[:0], ["dataset"]).columns.tolist()
-    assert columns[:2] == ["dataset", "difference"]
