@@ -74,7 +74,7 @@ class Sampler:
         self.size = whole("size", size, least=1)
         self.num_classes = whole("num_classes", num_classes, least=1)
         self.rng = generator_of(seed)
-        self.arrays = books.empty(self.size, self.num_classes)
+        self._arrays = books.empty(self.size, self.num_classes)
 
     def choose(self, y: np.ndarray, u: np.ndarray, **row: np.ndarray) -> int:
         """Return the slot of the next sample, -1 to drop it.
@@ -177,13 +177,13 @@ class Sampler:
             raise ValueError(f"{type(self).__name__}: {text}")
         if len(classes) == 0:
             return
-        while not books.follow(self.arrays, classes, slot):
-            self.arrays = books.enlarged(self.arrays, len(classes))
+        while not books.follow(self._arrays, classes, slot):
+            self._arrays = books.enlarged(self._arrays, len(classes))
 
     @property
     def state(self) -> books.State:
         """The counts and lists that the base keeps: views."""
-        return books.state_of(self.arrays)
+        return books.state_of(self._arrays)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
@@ -283,7 +283,7 @@ class Sampler:
     def _run(self, place: Any, labels: np.ndarray, *arguments: Any) -> None:
         """Call a compiled loop over the stream, which stops where there is no room."""
         call = place if place.overloads else partial(first_call, self, place)
-        done = call(self.arrays, 0, labels, *arguments)
+        done = call(self._arrays, 0, labels, *arguments)
         while done >= 0:
-            self.arrays = books.enlarged(self.arrays, int(labels[done].sum()))
-            done = place(self.arrays, done, labels, *arguments)
+            self._arrays = books.enlarged(self._arrays, int(labels[done].sum()))
+            done = place(self._arrays, done, labels, *arguments)

@@ -39,7 +39,7 @@ def saved(sampler: Sampler) -> dict[str, Any]:
     state = {
         "sampler": type(sampler).__name__,
         "generator": sampler.rng.bit_generator.state,
-        **dict(zip(BOOKS, sampler.arrays, strict=True)),
+        **dict(zip(BOOKS, sampler._arrays, strict=True)),
         **arguments(sampler),
         **extras(sampler),
     }
@@ -61,7 +61,7 @@ def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     generator = state["generator"]
     sampler.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
     sampler.rng.bit_generator.state = generator
-    sampler.arrays = tuple(state[name] for name in BOOKS)
+    sampler._arrays = tuple(state[name] for name in BOOKS)
     vars(sampler).update({name: state[name] for name in extras(sampler)})
 
 

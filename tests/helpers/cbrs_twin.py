@@ -2,54 +2,39 @@
 
 import numpy as np
 
-from prslib.checks import generator_of
+from prslib.samplers import Sampler
 
 
-class Twin:
+class Twin(Sampler):
     """A CBRS sampler that recounts everything for every sample; it draws the same numbers."""
 
+    draws = 3  # rarest label, acceptance, slot
+
     def __init__(self, size, num_classes, seed=0):
-        self.size = size
-        self.memory = np.zeros((0, num_classes), bool)
-        self.held = np.zeros(0, int)  # the class that each stored sample counts for
-        self.seen = []  # the class that each sample of the stream counted for
-        self.freq = np.zeros(num_classes, int)
+        super().__init__(size, num_classes, seed)
+        self.held = np.full(size, -1)  # the class that each stored sample counts for
+        self.counted = []  # the class that each sample of the stream counted for
         self.full = set()
-        self.rng = generator_of(seed)
 
-    def place(self, labels):
-        slots = np.full(len(labels), -1)
-        uniforms = self.rng.random((len(labels), 3))
-        for b, label in enumerate(labels):
-            if label.any():
-                slots[b] = self.choose(label, *uniforms[b])
-                self.store(label, slots[b])
-        return slots
+    def choose(self, y, u):
+        classes = np.flatnonzero(y)
+        freq = self.class_freq[classes] + 1
+        rarest = classes[freq == freq.min()]
+        self.counted.append(rarest[int(u[0] * len(rarest))])
+        slot = len(self) if len(self) < self.size else self.overwrite(u)
+        if slot >= 0:
+            self.held[slot] = self.counted[-1]
+        return slot
 
-    def choose(self, label, tie, acceptance, victim):
-        self.freq = self.freq + label
-        own = np.flatnonzero(label)
-        rarest = own[self.freq[own] == self.freq[own].min()]
-        self.seen.append(rarest[int(tie * len(rarest))])
-        if len(self.memory) < self.size:
-            return len(self.memory)
-        largest = self.largest()
+    def overwrite(self, u):
+        """Return the slot of the last sample counted in a full memory, -1 for none."""
+        c = self.counted[-1]
+        classes, counts = np.unique(self.held, return_counts=True)
+        largest = classes[counts == counts.max()]
         self.full |= set(largest)
         candidates = np.flatnonzero(np.isin(self.held, largest))
-        if self.seen[-1] in self.full:
-            candidates = np.flatnonzero(self.held == self.seen[-1])
-            if acceptance >= len(candidates) / self.seen.count(self.seen[-1]):
+        if c in self.full:
+            candidates = np.flatnonzero(self.held == c)
+            if u[1] >= len(candidates) / self.counted.count(c):
                 return -1
-        return candidates[int(victim * len(candidates))]
-
-    def largest(self):
-        """Return every class that has the most samples in memory."""
-        classes, counts = np.unique(self.held, return_counts=True)
-        return classes[counts == counts.max()]
-
-    def store(self, label, slot):
-        if slot == len(self.memory):
-            self.memory = np.vstack([self.memory, label])
-            self.held = np.append(self.held, self.seen[-1])
-        elif slot >= 0:
-            self.memory[slot], self.held[slot] = label, self.seen[-1]
+        return candidates[int(u[2] * len(candidates))]
