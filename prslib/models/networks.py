@@ -3,7 +3,6 @@
 import math
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -43,12 +42,8 @@ class Staged(nn.Module):
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
 
 
-class Backbone(NamedTuple):
-    """The part of a network that an architecture builds upon."""
-
-    stages: list[nn.Module]  # (B, channels, H, W) to (B, width, h, w)
-    pool: nn.Module  # (B, width, h, w) to (B, width)
-    width: int
+# stages, (B, channels, H, W) to (B, width, h, w); pooling to (B, width); and the width
+Backbone = tuple[list[nn.Module], nn.Module, int]
 
 
 class MLP(Staged):
@@ -58,11 +53,10 @@ class MLP(Staged):
     # code's.
     def __init__(self, image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)):
         sizes = [math.prod(image_shape), *widths]
-        first, *others = [
-            nn.Sequential(nn.Linear(before, after), nn.ReLU())
-            for before, after in pairwise(sizes)
+        hidden = [
+            nn.Sequential(nn.Linear(*pair), nn.ReLU()) for pair in pairwise(sizes)
         ]
-        hidden = nn.Sequential(nn.Flatten(), *first), *others
+        hidden[0].insert(0, nn.Flatten())
         super().__init__(*hidden, nn.Linear(sizes[-1], num_classes))
 
 
@@ -75,29 +69,20 @@ class ConvNet(Staged):
     # It learns in one pass over a few thousand small images. Max-pooling over the whole
     # map makes the scores independent of where in a scene a digit stands.
 
-    def __init__(
-        self, image_shape: tuple[int, int, int], num_classes: int, weights: str = NONE
-    ):
+    def __init__(self, image_shape, num_classes: int, weights: str = NONE):
         (*lower, last), pool, width = convnet_backbone(image_shape, weights)
-        super().__init__(
-            *lower, nn.Sequential(*last, *pool), nn.Linear(width, num_classes)
-        )
+        head = nn.Linear(width, num_classes)
+        super().__init__(*lower, nn.Sequential(*last, *pool), head)
 
 
-def convnet_backbone(
-    image_shape: tuple[int, int, int], weights: str = NONE
-) -> Backbone:
+def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Backbone:
     """Return three blocks of one convolution; the map is an eighth of the width."""
-    blocks = [
-        _block(
-            nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2),
-            halved=True,
-        ),
-        _block(nn.Conv2d(16, 32, kernel_size=3, padding=1)),
-        _block(nn.Conv2d(32, 128, kernel_size=3, padding=1), halved=True),
-    ]
+    first = nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2)
+    second = nn.Conv2d(16, 32, kernel_size=3, padding=1)
+    third = nn.Conv2d(32, 128, kernel_size=3, padding=1)
+    blocks = [_block(first, halved=True), _block(second), _block(third, halved=True)]
     load_weights(Staged(*blocks), "convnet", weights, head="stages.3.")
-    return Backbone(blocks, nn.Sequential(nn.AdaptiveMaxPool2d(1), nn.Flatten()), 128)
+    return blocks, nn.Sequential(nn.AdaptiveMaxPool2d(1), nn.Flatten()), 128
 
 
 def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
@@ -114,25 +99,13 @@ class ResNet18(Staged):
     # the released code's. Torchvision's width is fixed at 64, so its blocks are put
     # together here.
 
-    def __init__(
-        self, image_shape: tuple[int, int, int], num_classes: int, width: int = 128
-    ):
-        super().__init__(
-            nn.Sequential(
-                nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(),
-            ),
-            _two_blocks(width, width, 1),
-            _two_blocks(width, 2 * width, 2),
-            _two_blocks(2 * width, 4 * width, 2),
-            nn.Sequential(
-                *_two_blocks(4 * width, 8 * width, 2),
-                nn.AdaptiveAvgPool2d(1),
-                nn.Flatten(),
-            ),
-            nn.Linear(8 * width, num_classes),
-        )
+    def __init__(self, image_shape, num_classes: int, width: int = 128):
+        first = nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False)
+        stem = nn.Sequential(first, nn.BatchNorm2d(width), nn.ReLU())
+        lower = _two_blocks(width, width, 1)
+        *upper, last = (_two_blocks(n * width, 2 * n * width, 2) for n in (1, 2, 4))
+        pooled = nn.Sequential(*last, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        super().__init__(stem, lower, *upper, pooled, nn.Linear(8 * width, num_classes))
 
 
 def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
@@ -154,18 +127,13 @@ def resnet_backbone(
         raise ValueError(expected(what, image_shape[2], "choose another model"))
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
-    network = get_model(name, weights=None)
-    load_weights(network, name, weights)
-    stem = nn.Sequential(
-        Normalise(IMAGENET_MEAN, IMAGENET_STD),
-        network.conv1,
-        network.bn1,
-        network.relu,
-        network.maxpool,
-    )
-    blocks = [network.layer1, network.layer2, network.layer3, network.layer4]
+    net = get_model(name, weights=None)
+    load_weights(net, name, weights)
+    normalise = Normalise(IMAGENET_MEAN, IMAGENET_STD)
+    stem = nn.Sequential(normalise, net.conv1, net.bn1, net.relu, net.maxpool)
+    stages = [stem, net.layer1, net.layer2, net.layer3, net.layer4]
     pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return Backbone([stem, *blocks], pool, network.fc.in_features)
+    return stages, pool, net.fc.in_features
 
 
 def torchvision_resnet(
@@ -186,10 +154,9 @@ class Normalise(nn.Module):
 
     def __init__(self, mean: tuple[float, ...], std: tuple[float, ...]):
         super().__init__()
-        self.register_buffer(
-            "mean", torch.tensor(mean)[:, None, None], persistent=False
-        )
-        self.register_buffer("std", torch.tensor(std)[:, None, None], persistent=False)
+        for name, values in {"mean": mean, "std": std}.items():
+            value = torch.tensor(values)[:, None, None]
+            self.register_buffer(name, value, persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return (B, channels, H, W) of the same shape."""
@@ -245,10 +212,9 @@ def make_model(
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
     row, options = MODELS[name], {}
     if row.published_weights:
-        options["weights"] = (
-            row.default_weights if weights is None else of_seed(weights, seed)
-        )
-        check_weights(name, options["weights"], row.published_weights)
+        weights = row.default_weights if weights is None else of_seed(weights, seed)
+        check_weights(name, weights, row.published_weights)
+        options["weights"] = weights
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return row.factory(image_shape, num_classes, **options)

@@ -24,7 +24,7 @@ from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 
-from prslib.checks import naming_extra
+from prslib.checks import expected, naming_extra, one_of
 
 with naming_extra("data"):
     import pandas as pd
@@ -47,8 +47,6 @@ TABLES = {
     "coco_progression": "COCOseq overall after each task",
     "nus_progression": "NUS-WIDEseq overall after each task",
 }
-
-_CELL = ["stands_for", "method", "measure", "group", "metric"]
 
 
 def load(table: str | None = None, **filters: object) -> pd.DataFrame:
@@ -77,20 +75,15 @@ def load(table: str | None = None, **filters: object) -> pd.DataFrame:
     >>> load("main", dataset="COCOseq", method="PRS", group="overall", metric="mAP").value.tolist()
     [55.3, 10.2]
     """
-    if table is not None and table not in TABLES:
-        raise ValueError(f"unknown table {table!r}; known tables: {', '.join(TABLES)}")
-    names = TABLES if table is None else [table]
+    names = TABLES if table is None else [one_of("table", table, TABLES)]
     cells = pd.concat([_read(name) for name in names], ignore_index=True)
     for column, value in filters.items():
-        if column not in cells:
-            raise ValueError(
-                f"unknown column {column!r}; known columns: {', '.join(cells)}"
-            )
-        several = isinstance(value, Collection) and not isinstance(value, str)
-        kept = cells[cells[column].isin(list(value) if several else [value])]
+        one_of("column", column, cells)
+        values = list(value) if pd.api.types.is_list_like(value) else [value]
+        kept = cells[cells[column].isin(values)]
         if kept.empty:
-            values = cells[column].dropna().unique().tolist()
-            raise ValueError(f"no cell with {column} {value!r}; there are: {values}")
+            printed = cells[column].dropna().unique().tolist()
+            raise ValueError(expected(f"{column} among {printed}", values))
         cells = kept
     return cells.reset_index(drop=True)
 
@@ -120,8 +113,7 @@ def beside(
     Raises
     ------
     ValueError
-        As in `load`, if a column is missing, or if the paper has several values for a
-        cell.
+        As in `load`, or if the paper has several values for a cell.
 
     Examples
     --------
@@ -130,18 +122,14 @@ def beside(
     >>> beside(ours, "main")["published"].tolist()
     [50.2]
     """
-    on = [*_CELL, *also]
-    if missing := [column for column in on if column not in rows]:
-        raise ValueError(f"expected the columns {on} in the rows, {missing} missing")
+    on = ["stands_for", "method", "measure", "group", "metric", *also]
     on += ["trained_tasks"] if "trained_tasks" in rows else []
     cells = pd.concat([load(table) for table in tables])
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()
     if cells.duplicated(on).any():
-        raise ValueError(
-            f"expected one value a cell, the tables {', '.join(tables)} have several; name tables "
-            "of one setting"
-        )
+        what = f"one value a cell of {', '.join(tables)}"
+        raise ValueError(expected(what, "several", "name tables of one setting"))
     return rows.merge(cells, how="left", on=on)
 
 
