@@ -61,10 +61,8 @@ def test_names_that_are_taken_and_other_things_are_refused(name, thing, error, m
 
 def test_the_example_trains_a_class_of_a_script_in_worker_processes(tmp_path):
     command = [sys.executable, EXAMPLES / "own_sampler.py", tmp_path / "newest.png"]
-    told = subprocess.check_output(command, text=True)
-    overall = {
-        line.split()[0]: float(line.split()[-1]) for line in told.splitlines()[2:]
-    }
+    told = subprocess.check_output(command, text=True).splitlines()[2:]
+    overall = {line.split()[0]: float(line.split()[-1]) for line in told}
     assert overall["Newest"] < overall["CRS"] < overall["PRS"]
     assert (tmp_path / "newest.png").stat().st_size > 10_000
 

@@ -8,13 +8,7 @@ from prslib.memory import Memory
 from prslib.samplers import make_sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import (
-    Replay,
-    make_replay,
-    seeds_of,
-    stream,
-    without_training,
-)
+from prslib.training.replay import Replay, make_replay, stream, without_training
 
 TINY = "digits70tiny"
 
@@ -56,12 +50,6 @@ def test_methods_of_one_seed_see_the_same_stream(dataset, seed):
             np.testing.assert_array_equal(one.batches, two.batches)
     again = stream(RunConfig(TINY, "PRS", seed + 1), dataset)
     assert not np.array_equal(first[0].batches, again[0].batches)
-
-
-def test_generators_of_a_run_differ_from_each_other():
-    seeds = seeds_of(RunConfig(TINY))
-    assert list(seeds) == ["stream", "sampler", "replay", "model"]
-    assert len({tuple(seed.generate_state(4)) for seed in seeds.values()}) == 4
 
 
 def test_a_memory_without_training_is_that_of_its_labels(dataset):
