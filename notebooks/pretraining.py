@@ -64,7 +64,15 @@ from prslib.training.grids import seeds_told
 
 plt.style.use(STYLE)
 runs, count = run_all(configs, device=settings.device), seeds_told(settings.seeds)
-rows = pretraining.rows_of(runs)
+
+# %%
+import pandas as pd
+
+from prslib.report.tables import beside, final, scores_of
+
+begun = [(run, pretraining.beginning(run.config)) for run in runs]
+frames = [scores_of([run]).assign(weights=weights) for run, weights in begun]
+rows = beside(final(pd.concat(frames, ignore_index=True)), "main")
 rows.drop(columns=["rho", "memory_size"]).head(3).round(1)
 
 # %% [markdown]
@@ -93,7 +101,7 @@ settings.save(figure, frame, "scenes")
 # networks always start from ImageNet's weights.
 
 # %%
-from prslib.report.tables import average, beside, main_tables
+from prslib.report.tables import average, main_tables
 
 cells = beside(average(rows.drop(columns=["stands_for", "published"])), "main")
 settings.save(None, cells, "table")
@@ -132,8 +140,6 @@ display(Markdown(in_short(differences)))
 # The next cell compares this difference between starting weights, seed by seed.
 
 # %%
-import pandas as pd
-
 first, *others = gaps["weights"].unique()
 by_weights = gaps.assign(method=gaps["weights"], published=float("nan"))
 pairs = [contrasts(by_weights, name, first, where).assign(weights=name) for name in others]
@@ -149,9 +155,14 @@ display(Markdown(in_short(moved)))
 # the methods can be compared.
 
 # %%
+ours = rows.query("group == 'overall' and measure == 'score'")
+theirs = ours.dropna(subset="published").drop_duplicates(["dataset", "method", "metric"])
+theirs = theirs.assign(weights="ImageNet [paper]", value=float("nan"))
+overall = pd.concat([ours.assign(published=float("nan")), theirs], ignore_index=True)
+
+# %%
 from prslib.report.style import plot_variations
 
-overall = pretraining.with_paper(rows.query("group == 'overall' and measure == 'score'"))
 figure, axes = plt.subplots(2, len(settings.dataset), figsize=(11, 6.6), squeeze=False)
 for column, name in zip(axes.T, settings.dataset, strict=True):
     for ax, metric in zip(column, ["C-F1", "mAP"], strict=True):

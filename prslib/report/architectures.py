@@ -41,20 +41,23 @@ def runs(settings: Settings) -> list[RunConfig]:
         frozen_stages=settings.frozen_stages,
         learning_rate=settings.learning_rates,
     )
-    fixed = {"dataset": settings.dataset, "weights": settings.weights}
-    fixed["seed"] = settings.seeds
+    fixed = {
+        "dataset": settings.dataset,
+        "weights": settings.weights,
+        "seed": settings.seeds,
+        "rho": settings.rho,
+    }
     plain, *others = networks
     # the tables of methods have the plain network not frozen, that of networks frozen
     also = [OFFLINE] if plain["frozen_stages"] else []
-    fixed |= {"rho": settings.rho}
     thawed = plain | {"frozen_stages": 0}
     made = configs(method=[*settings.method, *also], **thawed, **fixed)
     for network in others:
         made += configs(method=settings.method, **network, **fixed)
     for epochs in sorted(settings.epochs, reverse=True):
-        few = epochs == min(settings.epochs)
+        fewest = epochs == min(settings.epochs)
         for test_set, network in product(["balanced", "imbalanced"], networks):
-            if few or network["model"] not in settings.costly_models:
+            if fewest or network["model"] not in settings.costly_models:
                 fields = {"epochs": epochs, "test_set": test_set} | network
                 made += configs(method=OFFLINE, **fields, **fixed)
     return made

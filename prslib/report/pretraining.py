@@ -12,7 +12,6 @@ from prslib.models.weights import NONE
 from prslib.report import ledger
 from prslib.report.notebook import Parameters, several
 from prslib.report.observations import observe
-from prslib.report.tables import beside, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
@@ -48,20 +47,6 @@ def beginning(config: RunConfig) -> str:
     name = settings["weights"].replace("_", " ")
     frozen = ", frozen" if settings["frozen_stages"] else ""
     return ("random" if name == NONE else name) + frozen
-
-
-def rows_of(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return final scores by weights, beside the paper's, which starts from ImageNet (Table 1)."""
-    frames = [scores_of([run]).assign(weights=beginning(run.config)) for run in runs]
-    return beside(final(pd.concat(frames, ignore_index=True)), "main")
-
-
-def with_paper(rows: pd.DataFrame) -> pd.DataFrame:
-    """Move the paper's numbers into rows of their own, with the weights "ImageNet [paper]"."""
-    cells = ["dataset", "method", "measure", "group", "metric"]
-    theirs = rows.dropna(subset="published").drop_duplicates(cells)
-    theirs = theirs.assign(weights="ImageNet [paper]", value=np.nan)
-    return pd.concat([rows.assign(published=np.nan), theirs], ignore_index=True)
 
 
 def decide(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from fake_runs import fake_run
@@ -93,17 +92,6 @@ def test_networks_begin_with_learned_convolutions_and_a_head_of_the_seed(model, 
         assert torch.equal(value, (state if name in body else plain)[name])
 
 
-def test_the_paper_stands_apart():
-    ours = pd.DataFrame({"method": ["CRS", "PRS"] * 2, "published": [50.2, 55.3] * 2})
-    ours = ours.assign(weights=["none"] * 2 + ["digits"] * 2, value=[50, 44, 70, 69])
-    ours = ours.assign(dataset=TINY, measure="score", group="overall", metric="mAP")
-    frame = pretraining.with_paper(ours)
-    apart = frame[frame["weights"] == "ImageNet [paper]"]
-    assert apart["published"].tolist() == [50.2, 55.3] and apart["value"].isna().all()
-    assert frame["published"].count() == 2
-    assert frame["weights"].iloc[-1] == "ImageNet [paper]"
-
-
 def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     """From random weights PRS is below CRS, from learned ones above, and both forget alike."""
     fixed = {"dataset": TINY, "method": ["CRS", "PRS"], "seed": list(range(5))}
@@ -134,11 +122,10 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     assert same.any() and not set(cells.index) & set(same[same].index)
 
 
-def test_rows_tell_weights_apart_and_examples_their_labels():
+def test_names_tell_weights_apart_and_examples_their_labels():
     asked = configs(dataset=TINY, weights=[NONE, "digits"], frozen_stages=[0, 3])
-    rows = pretraining.rows_of([fake_run(config, 0.5) for config in asked])
     names = ["random", "random, frozen", "digits", "digits, frozen"]
-    assert rows["weights"].unique().tolist() == names
+    assert list(map(pretraining.beginning, asked)) == names
     frame, images = pretraining.example_scenes([NONE, "digits"], TINY, 3)
     assert frame["source"].tolist() == [TINY] * 3 + ["digits"] * 3
     assert all(image.shape == SHAPE for image in images)
