@@ -105,13 +105,12 @@ def test_evaluate_joins_groups_and_classes_in_order():
     probabilities, labels, class_group = random_case(0)
     names = [f"class {c}" for c in range(9)]
     frame = evaluate(probabilities, labels, names, class_group)
-    assert list(frame.columns) == ["group", "metric", "value"]
-    assert len(frame) == 4 * 7 + 9 * 4
     rows = list(frame.itertuples(index=False, name=None))
     assert rows[:28] == score(probabilities, labels, class_group)
-    wide = frame[28:].pivot(index="group", columns="metric", values="value").loc[names]
-    for metric, values in class_scores(probabilities, labels).items():
-        np.testing.assert_array_equal(wide[metric], values)
+    per_class = class_scores(probabilities, labels)
+    assert rows[28:] == [
+        (n, m, per_class[m][c]) for c, n in enumerate(names) for m in per_class
+    ]
 
 
 @pytest.mark.parametrize(
@@ -174,8 +173,7 @@ def test_forgetting_of_a_worked_example():
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ([0, 0, 0], [0.5, 0.2], 0.6),  # never learned: left out
-        ([0, 0, 0.3], [0.5, 0.2], 0.6),
+        ([0, 0, 0.3], [0.5, 0.2], 0.6),  # learned by others' training: left out
         ([0, 0, 0], [0, 0], NAN),
         ([NAN, NAN, NAN], [0.5, 0.2], 0.6),  # the group is absent from one task
         ([0.5, 0.5, 0], [0.5, 0], 1.0),
@@ -194,18 +192,9 @@ def test_runs_groups_and_metrics_are_kept_apart_and_nan_rho_keeps_its_rows():
     frames += [frame(cells), frame(other, group="minority")]
     frames += [frame(cells, metric="O-F1")]
     result = forgetting(pd.concat(frames).sample(frac=1, random_state=0))
-    columns = {"method", "rho", "schedule", "seed", "group", "metric", "value"}
-    assert set(result) == columns | {"unlearned"}
-    values = result.set_index(["method", "seed", "group", "metric"])["value"].to_dict()
-    expected = {
-        ("PRS", 0, "overall", "mAP"): 0.5,
-        ("CRS", 0, "overall", "mAP"): 0.75,
-        ("CRS", 1, "overall", "mAP"): 0.75,
-        ("PRS", 0, "minority", "mAP"): 0.75,
-        ("PRS", 0, "overall", "O-F1"): 0.5,
-    }
-    assert values == pytest.approx(expected)
-    assert result.loc[result["method"] == "CRS", "rho"].isna().all()
+    result = result.sort_values(["method", "seed", "group", "metric"])
+    assert result["value"].tolist() == pytest.approx([0.75, 0.75, 0.75, 0.5, 0.5])
+    assert result["rho"].isna().tolist() == [True, True, False, False, False]
 
 
 def test_a_run_evaluated_once_has_no_forgetting():
@@ -223,10 +212,9 @@ def test_bad_frames_are_refused():
 
 def test_what_was_never_learned_is_left_out_of_the_share_and_counted():
     scores = frame(three_tasks([0, 0, 0], [0.5, 0.2]))
-    (share,) = forgetting(scores).itertuples()
-    assert (share.value, share.unlearned) == (pytest.approx(0.6), 0.5)
-    (plain,) = forgetting(scores, normalised=False).itertuples()
-    assert plain.value == pytest.approx((0 + 0.3) / 2)
+    assert only(forgetting(scores)) == pytest.approx(0.6)
+    assert forgetting(scores)["unlearned"].tolist() == [0.5]
+    assert only(forgetting(scores, normalised=False)) == pytest.approx(0.3 / 2)
 
 
 def test_forgetting_is_measured_under_every_resample():

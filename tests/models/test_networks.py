@@ -64,16 +64,11 @@ def test_resnet101_is_the_papers():
     model = make_model("resnet101", (64, 64, 3), 70, seed=0, weights="none").eval()
     size = sum(p.numel() for p in model.stages[:-1].parameters())
     assert size == 42_500_160  # torchvision's 44549160 without its head of 1000 x 2049
-    widths = [64, 256, 512, 1024, 2048]
     maps = images(1, 64)
-    for number, (stage, width) in enumerate(zip(model.stages, widths, strict=False)):
+    for stage, width in zip(model.stages, [64, 256, 512, 1024, 2048], strict=False):
         maps = stage(maps)
-        assert maps.shape == (
-            1,
-            width,
-            16 >> max(number - 1, 0),
-            16 >> max(number - 1, 0),
-        )
+        assert maps.shape[1] == width
+    assert maps.shape[2:] == (2, 2)
     assert isinstance(model.head, nn.Linear) and model.head.in_features == 2048
 
 
@@ -130,14 +125,15 @@ def test_single_samples_have_gradients_in_a_resnet(resnet):
     _, upper = split(resnet.eval(), 0)
     given, targets = images(3), torch.eye(5)[[0, 2, 4]]
     found = squared_gradients(upper, F.multilabel_soft_margin_loss, given, targets)
-    expected = {name: torch.zeros_like(p) for name, p in upper.named_parameters()}
-    for x, y in zip(given, targets, strict=True):
-        loss = F.multilabel_soft_margin_loss(upper(x[None]), y[None])
-        grads = torch.autograd.grad(loss, list(upper.parameters()))
-        for name, gradient in zip(expected, grads, strict=True):
-            expected[name] += gradient.square() / 3
-    for name, square in expected.items():
-        torch.testing.assert_close(found[name], square, rtol=1e-3, atol=1e-9)
+    for number, (name, parameter) in enumerate(upper.named_parameters()):
+        if number % 10 == 0:
+            losses = (
+                F.multilabel_soft_margin_loss(upper(x[None]), y[None])
+                for x, y in zip(given, targets, strict=True)
+            )
+            rows = [torch.autograd.grad(loss, parameter)[0] for loss in losses]
+            mean = torch.stack(rows).square().mean(0)
+            torch.testing.assert_close(found[name], mean, rtol=1e-3, atol=1e-9)
 
 
 # weights
@@ -208,7 +204,7 @@ def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
     monkeypatch.setitem(sys.modules, "torchvision.models", None)
     make_model("convnet", (32, 32, 3), 5, seed=0)
     with pytest.raises(ImportError, match="which is not installed"):
-        make_model(SMALL, (32, 32, 3), 5, seed=0, weights="none")
+        build_small(weights="none")
     with pytest.raises(ValueError, match="images with 3 channels for resnet18, got 1"):
         resnet18((28, 28, 1), 10, weights="none")
 

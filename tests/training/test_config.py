@@ -69,17 +69,10 @@ def test_batches_fill_the_smallest_part_of_the_stream():
 
 
 def test_equal_numbers_of_any_type_are_one_configuration():
-    fields = {
-        "memory_size": 50,
-        "batch_size": 10,
-        "frozen_stages": 1,
-        "variance_points": 2,
-    }
-    plain = RunConfig(dataset=TINY, seed=3, learning_rate=1.0, rho=0.5, **fields)
+    fields = {"seed": 3, "memory_size": 50, "frozen_stages": 1, "variance_points": 2}
+    plain = RunConfig(TINY, learning_rate=1.0, rho=0.5, **fields)
     arrays = {name: np.int64(value) for name, value in fields.items()}
-    other = RunConfig(
-        dataset=TINY, seed=np.int64(3), learning_rate=1, rho=np.float32(0.5), **arrays
-    )
+    other = RunConfig(TINY, learning_rate=1, rho=np.float32(0.5), **arrays)
     assert other == plain
     assert other.hash == plain.hash
     types = {type(value) for value in vars(other).values()}
@@ -87,26 +80,13 @@ def test_equal_numbers_of_any_type_are_one_configuration():
 
 
 def test_hash_covers_what_changes_the_result_and_nothing_else():
-    base = RunConfig(dataset=TINY)
-    assert (
-        RunConfig(dataset=TINY, memory_size=50, schedule=[0, 3, 1, 2]).hash == base.hash
-    )
-    assert RunConfig(dataset=TINY, rho=0).hash == RunConfig(dataset=TINY, rho=-0.0).hash
-    assert RunConfig(dataset=TINY, epochs=3).hash == base.hash  # PRS knows no epochs
-    other = {
-        "rho": 0.1,
-        "variant": "authors",
-        "memory_size": 51,
-        "schedule": (3, 0, 1, 2),
-        "seed": 1,
-        "test_set": "imbalanced",
-        "learning_rate": 0.1,
-        "batch_size": 5,
-        "dataset": "digits70seq",
-        "method": "CRS",
-        "replay_batch_size": 5,
-        "precision": "bf16",
-    }
+    base = RunConfig(TINY)
+    same = [{"memory_size": 50, "schedule": [0, 3, 1, 2]}, {"rho": -0.0}, {"epochs": 3}]
+    assert {RunConfig(TINY, **fields).hash for fields in same} == {base.hash}
+    other = {"rho": 0.1, "variant": "authors", "memory_size": 51, "seed": 1}
+    other |= {"schedule": (3, 0, 1, 2), "test_set": "imbalanced", "learning_rate": 0.1}
+    other |= {"batch_size": 5, "replay_batch_size": 5, "precision": "bf16"}
+    other |= {"dataset": "digits70seq", "method": "CRS"}
     hashes = {dataclasses.replace(base, **{k: v}).hash for k, v in other.items()}
     assert len(hashes | {base.hash}) == len(other) + 1
     # a run in float32 keeps the hash it had before there was a choice
@@ -173,16 +153,11 @@ def test_recipes_make_valid_configurations(name):
 
 def test_options_of_the_sampler_are_part_of_the_identity_where_given():
     plain = RunConfig(TINY, "GSS")
-    fewer = RunConfig(TINY, "GSS", options={"subset_size": 5, "subsets": 4})
+    fewer = RunConfig(TINY, "GSS", options={"subset_size": 5, "subsets": np.int64(4)})
     assert hash(fewer) and fewer.options == (("subset_size", 5), ("subsets", 4))
-    assert fewer == RunConfig(
-        TINY, "GSS", options={"subsets": np.int64(4)} | {"subset_size": 5}
-    )
     assert dataclasses.replace(fewer, seed=1).options == fewer.options
     assert RunConfig(TINY, "GSS", options={}).hash == plain.hash
-    assert "options" not in plain.identity
     assert fewer.identity == plain.identity | {"options": dict(fewer.options)}
     assert fewer.hash != plain.hash and fewer.training != plain.training
     sampler = fewer.sampler_for(load_dataset(TINY, images=False), 0)
     assert (sampler.subsets, sampler.subset_size) == (4, 5)
-    assert len(configs(dataset=TINY, method="GSS", options=[{}, {"subsets": 2}])) == 2

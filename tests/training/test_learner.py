@@ -17,11 +17,8 @@ from prslib.training.replay import Replay
 from prslib.training.run import make_learner
 
 TINY = "digits70tiny"
-TRAINING = {
-    "optimizer": "adam",
-    "learning_rate": 0.01,
-    "loss": "multilabel_soft_margin",
-}
+TRAINING = {"optimizer": "adam", "learning_rate": 0.01}
+TRAINING |= {"loss": "multilabel_soft_margin"}
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
