@@ -1,7 +1,6 @@
 """The frames and pictures of the notebook `datasets`."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from prslib.datasets import SequentialDataset, Split
@@ -18,13 +17,10 @@ STREAM = LABELS[:5]
 @pytest.fixture
 def dataset():
     task = np.array([1, 1, 1, 1, 0])
-    pixels = np.broadcast_to(np.arange(5)[:, None, None, None], (5, 2, 2, 3))
-    pixels = pixels.astype(np.uint8)
+    pixels = np.arange(5, dtype=np.uint8).repeat(12).reshape(5, 2, 2, 3)
     split = Split(pixels, STREAM, task)
-    groups = ("majority", "moderate", "minority")
-    return SequentialDataset(
-        "x", split, {"balanced": split}, ("a", "b", "c"), np.array([1, 1, 0]), groups
-    )
+    classes = ("a", "b", "c"), np.array([1, 1, 0]), datasets.GROUPS
+    return SequentialDataset("x", split, {"balanced": split}, *classes)
 
 
 @pytest.fixture
@@ -63,8 +59,7 @@ def test_cooccurrence_counts_dropped_images_too(dataset, clustering, ax):
     frames = [(frame.get_xy(), frame.get_width()) for frame in ax.patches]
     assert frames == [((-0.5, -0.5), 1), ((0.5, 0.5), 2)]
     shown = ax.images[0].get_array()
-    assert shown[1, 2] == 3
-    assert np.ma.getmaskarray(shown)[0, 0] or np.isnan(shown[0, 0])
+    assert shown[1, 2] == 3 and np.ma.getmaskarray(shown)[0, 0]
 
 
 def test_clustering_steps_count_what_is_kept(clustering, ax):
@@ -75,17 +70,14 @@ def test_clustering_steps_count_what_is_kept(clustering, ax):
     assert row["kept"] == pytest.approx(100 * 5 / 7)
     datasets.plot_clustering_steps(frame, ax)
     assert ax.texts[0].get_text() == "2 tasks keep 71 %"
-    assert ax.get_ylim()[1] > row["kept"]
 
 
 def test_samples_are_of_their_task_and_named(dataset, ax):
     frame = datasets.sample_images(dataset, 2, seed=0)
     assert frame["task"].tolist() == [0, 1, 1]
-    for row in frame.itertuples():
-        names = [name for name, has in zip("abc", STREAM[row.row], strict=True) if has]
-        assert row.labels == ", ".join(names)
-        assert dataset.train.task[row.row] == row.task
-    pd.testing.assert_frame_equal(frame, datasets.sample_images(dataset, 2, seed=0))
+    assert (dataset.train.task[frame["row"]] == frame["task"]).all()
+    labels = ["a", "a, b", "a, b", "b", "c"]  # of the stream
+    assert frame["labels"].tolist() == [labels[row] for row in frame["row"]]
     datasets.plot_sample(dataset.train.images[3], "a long list of labels, and more", ax)
     assert ax.images[0].get_array().max() == 3
     assert "\n" in ax.get_xlabel()
