@@ -23,12 +23,16 @@ from prslib.checks import expected, readable
 from prslib.paths import ending_with_us, replacing
 
 SUM = np.dtype("<u8")  # of a checksum
-SAMPLE = 1 << 30  # bytes of a large array that are compared when it is opened
-CHUNK = 512  # rows that are made before they are written; a kill loses no more
+# bytes of a large array that are compared when it is opened
+SAMPLE = 1 << 30
+# rows that are made before they are written; a kill loses no more
+CHUNK = 512
 # rows that a process makes at once: of more, a network's maps leave the cache
 BATCH = 8
-RESOLUTION = 256  # pixels of each side of a prepared image; the released code's size
-PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))  # a row of images.bin
+# pixels of each side of a prepared image; the released code's size
+RESOLUTION = 256
+# a row of images.bin
+PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))
 
 
 def read_arrays(file: Path, names: Iterable[str], advice: str) -> dict[str, np.ndarray]:
@@ -64,10 +68,12 @@ def open_rows(file: Path, count: int, row: np.dtype, whole: bool = False) -> np.
     with readable(f"{count} rows in {file} as they were written", advice):
         sums = read_sums(file)
         sums = sums[sums > 0]
-        array = np.memmap(file, row, "c")  # torch warns of arrays that are read-only
+        # torch warns of arrays that are read-only
+        array = np.memmap(file, row, "c")
         if not len(array) == len(sums) == count:
             raise ValueError(f"{len(array)} rows and {len(sums)} checksums")
-        rows = np.random.default_rng().permutation(count)  # others at each opening
+        # others at each opening
+        rows = np.random.default_rng().permutation(count)
         rows = rows if whole else rows[: SAMPLE // row.itemsize]
         for number in rows.tolist():
             if checksum(array[number]) != sums[number]:
@@ -91,7 +97,8 @@ def fill_rows(
     # cut off when work goes on. A row that failed has the checksum 0 and takes no
     # place. At last X.part becomes X.bin. Only this process, which has the lock,
     # writes.
-    from joblib import Parallel, cpu_count, delayed  # loading labels needs neither
+    # loading labels needs neither
+    from joblib import Parallel, cpu_count, delayed
     from tqdm import tqdm
 
     if file.is_file():

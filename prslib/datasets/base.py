@@ -241,7 +241,8 @@ class Clustering:
 
     # bool (N, C), also of images that the split drops; each has a label
     labels: np.ndarray
-    class_names: tuple[str, ...]  # also of classes that are dropped later
+    # also of classes that are dropped later
+    class_names: tuple[str, ...]
     n_groups: int
     beta: float
     min_classes: int = 1
@@ -251,7 +252,8 @@ class Clustering:
 class Entry:
     """One line of `prslib.datasets.DATASETS`."""
 
-    load: Callable[[bool], SequentialDataset]  # without images where it is given False
+    # without images where it is given False
+    load: Callable[[bool], SequentialDataset]
     recipe: Recipe
     # None where tasks are not clustered
     clustering: Callable[[], Clustering] | None = None
@@ -260,12 +262,14 @@ class Entry:
     identity: Callable[[], str] = str
     # the embedded weights have learned some of its test images
     tests_on_pretrained: bool = False
-    relation: Relation = "stand-in"  # to the paper's data set that it stands for
+    # to the paper's data set that it stands for
+    relation: Relation = "stand-in"
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
-    tasks = tuple(map(operator.index, schedule))  # TypeError for what is no integer
+    # TypeError for what is no integer
+    tasks = tuple(map(operator.index, schedule))
     if sorted(tasks) != list(range(num_tasks)):
         what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
         raise ValueError(expected(what, tasks))

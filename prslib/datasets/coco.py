@@ -10,7 +10,8 @@ import numpy as np
 from prslib.checks import readable
 from prslib.datasets.prepared import Half, PreparedSet
 
-DROPPED = (  # clustered with the others, but no classes of the data set
+# clustered with the others, but no classes of the data set
+DROPPED = (
     *("cell phone", "hair drier", "mouse", "keyboard", "wine glass"),
     *("cup", "knife", "microwave", "toaster"),
 )

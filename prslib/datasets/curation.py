@@ -15,10 +15,12 @@ FEWER = "ask for fewer groups, lower min_classes, or leave rare classes out"
 class Merge(NamedTuple):
     """One step of the clustering; Appendix, Algorithm 2, line 26."""
 
-    first: tuple[int, ...]  # classes of the two groups that are joined
+    # classes of the two groups that are joined
+    first: tuple[int, ...]
     second: tuple[int, ...]
     together: int  # images that only the joined group holds (co)
-    apart: int  # images that one of the two holds alone (elem of both)
+    # images that one of the two holds alone (elem of both)
+    apart: int
     score: float  # Eq. (9)
 
 
@@ -26,7 +28,8 @@ def cluster_classes(source: Clustering) -> np.ndarray:
     """Join classes into groups, int64 (C,), that cut few images apart; Algorithm 2."""
     group_of_class = np.arange(source.labels.shape[1])
     for merge in class_merges(source):
-        group_of_class[list(merge.second)] = merge.first[0]  # the lowest class of both
+        # the lowest class of both
+        group_of_class[list(merge.second)] = merge.first[0]
     return np.unique(group_of_class, return_inverse=True)[1].astype(np.int64)
 
 
@@ -50,7 +53,8 @@ def class_merges(source: Clustering) -> list[Merge]:
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
     touched = labels[first]
-    groups = [(c,) for c in range(num_classes)]  # stays sorted by lowest class index
+    # stays sorted by lowest class index
+    groups = [(c,) for c in range(num_classes)]
     merges = []
     while len(groups) > n_groups:
         score, together, apart = _merge_scores(touched, images, source.beta)
@@ -87,7 +91,8 @@ def _merge_scores(
     # two.
     low = pair.argmax(axis=1)
     high = num_groups - 1 - pair[:, ::-1].argmax(axis=1)
-    co = np.zeros((num_groups, num_groups), dtype=np.int64)  # upper triangle
+    # upper triangle
+    co = np.zeros((num_groups, num_groups), dtype=np.int64)
     np.add.at(co, (low, high), images[spread == 2])
     score = np.full(co.shape, -np.inf)
     met = co > 0
@@ -109,7 +114,8 @@ def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarra
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     """Find the task of all labels of an image, -1 where they span tasks; Appendix."""
     check_labels(labels)
-    task = class_task[labels.argmax(axis=1)].astype(np.int64)  # of the first label
+    # of the first label
+    task = class_task[labels.argmax(axis=1)].astype(np.int64)
     foreign = labels & (class_task[None, :] != task[:, None])  # (N, C)
     task[foreign.any(axis=1)] = -1
     return task
@@ -141,7 +147,8 @@ def balanced_test(
     check_labels(labels)
     order = rng.permutation(len(labels))
     if reserve is not None:
-        order = order[np.argsort(reserve[order], kind="stable")]  # the reserve last
+        # the reserve last
+        order = order[np.argsort(reserve[order], kind="stable")]
     counts = np.zeros(labels.shape[1], dtype=np.int64)
     drawn = []
     for c in np.argsort(labels.sum(axis=0), kind="stable"):
@@ -190,5 +197,6 @@ def feature_rows(test: Split, per_class: int) -> np.ndarray:
     if not len(alone):
         what = "test images with a single label for features_per_class"
         raise ValueError(expected(what, "none", "set it to 0"))
-    number = test.labels[alone].cumsum(axis=0)  # (N, C), counted within each class
+    # (N, C), counted within each class
+    number = test.labels[alone].cumsum(axis=0)
     return alone[(test.labels[alone] & (number <= per_class)).any(axis=1)]

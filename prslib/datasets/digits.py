@@ -9,21 +9,25 @@ import numpy as np
 from prslib.datasets import curation, scenes
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 
-BRIDGE_SHARE = 0.15  # images of the corpus across tasks, as a share of the stream
+# images of the corpus across tasks, as a share of the stream
+BRIDGE_SHARE = 0.15
 
 
 @dataclass(frozen=True)
 class TaskProfile:
     """Class frequencies and labels per image of one task's stream; Sec. 5."""
 
-    class_freq: tuple[int, ...]  # images of each class, in descending order
-    labels_per_image: tuple[int, ...]  # images with 1, 2, 3, ... labels
+    # images of each class, in descending order
+    class_freq: tuple[int, ...]
+    # images with 1, 2, 3, ... labels
+    labels_per_image: tuple[int, ...]
 
     def scaled(self, divisor: int) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a stream that is `divisor` times smaller."""
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
-        return class_freq, (2 * counts + divisor) // (2 * divisor)  # halves upwards
+        # halves upwards
+        return class_freq, (2 * counts + divisor) // (2 * divisor)
 
     def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
         """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
@@ -70,7 +74,8 @@ class Plan:
     divisor: int  # how many times smaller the stream is
     beta: float  # balance of the clustering, in 1 / images squared
     min_classes: int  # least number of classes a task
-    test_per_class: int  # images of every class in the balanced test set
+    # images of every class in the balanced test set
+    test_per_class: int
     memory_size: int
 
     @property
@@ -102,7 +107,8 @@ def draw_labels(
     labels = np.zeros((class_freq.sum() - (several - 1).sum(), len(class_freq)), bool)
     for row, edge in zip(labels, edges, strict=False):
         row[edge] = True
-    shortage = class_freq - labels.sum(axis=0)  # (C,) images that each class lacks
+    # (C,) images that each class lacks
+    shortage = class_freq - labels.sum(axis=0)
     sizes = several[: len(several) - len(edges)].tolist()
     for row, size in zip(labels[len(edges) :], sizes, strict=False):
         classes = _draw_classes(shortage, size, rng)
@@ -119,10 +125,8 @@ def _draw_classes(
     """Draw distinct classes, weighted by the images that each still lacks."""
     # The smallest of exponential times with rates `shortage` are a weighted draw without
     # replacement.
-    times = np.full(len(shortage), np.inf)
-    np.divide(
-        rng.standard_exponential(len(shortage)), shortage, out=times, where=shortage > 0
-    )
+    with np.errstate(divide="ignore"):
+        times = rng.standard_exponential(len(shortage)) / shortage
     return np.argpartition(times, size - 1)[:size]
 
 

@@ -37,9 +37,11 @@ DEFAULT = "efficientnet_lite0"
 SIZE = 224  # pixels of each side that a network sees
 EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
 REINSTALL = "install prslib again"
-RECORD = "features.json"  # says which features of a prepared set are loaded
+# says which features of a prepared set are loaded
+RECORD = "features.json"
 SEED = 20200826  # of the thinned streams, not of a run
-STANDARDISED = "standardised"  # part of the fingerprint: raw features had another
+# part of the fingerprint: raw features had another
+STANDARDISED = "standardised"
 
 
 def embed(
@@ -60,7 +62,8 @@ def embed(
         for image in images
     ]
     pixels = torch.from_numpy(np.stack([np.asarray(image) for image in seen]))
-    torch.set_num_threads(1)  # processes share the cores, and sums keep their order
+    # processes share the cores, and sums keep their order
+    torch.set_num_threads(1)
     with torch.inference_mode():  # channels stay last in memory
         return network(pixels.permute(0, 3, 1, 2).float()).flatten(1).numpy()
 

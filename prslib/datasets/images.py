@@ -15,7 +15,8 @@ def read_image(root: Path, name: str) -> np.ndarray:
     zero Pillow notices 3 %, and a strict decoder half: check a download with
     ``unzip -t``, which compares all bytes.
     """
-    from PIL import Image  # here, as loading features needs no pillow
+    # here, as loading features needs no pillow
+    from PIL import Image
 
     file = root / name
     with (

@@ -20,8 +20,14 @@ from prslib.datasets.prepared import PreparedSet, Selection, not_prepared
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-MOST_LOST = 0.01  # share of the images that may be left out without --allow-missing
+# share of the images that may be left out without --allow-missing
+MOST_LOST = 0.01
 TIMEOUT = 60  # seconds
+# a fixed state of the authors' repository, github.com/cdjkim/PRS
+ID_ADDRESS = (
+    "https://raw.githubusercontent.com/cdjkim/PRS/"
+    "a29a99567663365116d5dd58ae7414b6cfe9d94a/dataset/data_source"
+)
 FOLDERS = "--images DIR --annotations DIR"
 DESCRIPTION = """Choose a set's images, decode them once to 256 x 256 pixels and keep
 them in $PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped.
@@ -73,7 +79,8 @@ def add_command(commands: argparse._SubParsersAction) -> None:
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
-    from filelock import FileLock  # the command line names what is missing
+    # the command line names what is missing
+    from filelock import FileLock
 
     root, ids, allowed = options.images, options.ids, options.allow_missing
     folder = data_dir() / prepared.name
@@ -139,8 +146,7 @@ def refuse_lost(lost: np.ndarray, root: Path, files: np.ndarray, allowed: bool) 
     if lost.all() or (lost.mean() > MOST_LOST and not allowed):
         what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
         got = f"{lost.sum()}, such as {root / files[lost][0]}"
-        advice = "--images names the folder that such paths begin in; put the images "
-        advice += "there or pass --allow-missing"
+        advice = "put them there, name another --images or pass --allow-missing"
         raise ValueError(expected(what, got, advice))
 
 
@@ -149,7 +155,7 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     digest = hashlib.sha256()
     for file in chain(*prepared.id_files(folder)):
         if not file.is_file():
-            address = f"{prepared.id_address}/{file.name}"
+            address = f"{ID_ADDRESS}/{prepared.stands_for}/ids/{file.name}"
             with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
                 content = answer.read()
             with replacing(file) as stream:

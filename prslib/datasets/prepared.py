@@ -17,11 +17,8 @@ from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, S
 from prslib.paths import data_dir
 
 PARTS = ("train", "balanced", "imbalanced")
-ID_FILES = ("train", "test", "teorg")  # of each of `PARTS`, a name begins so
-ID_ADDRESS = (  # a fixed state of the authors' repository, github.com/cdjkim/PRS
-    "https://raw.githubusercontent.com/cdjkim/PRS/"
-    "a29a99567663365116d5dd58ae7414b6cfe9d94a/dataset/data_source"
-)
+# of each of `PARTS`, a name begins so
+ID_FILES = ("train", "test", "teorg")
 AGAIN = "delete it, and download it or prepare the set again"
 
 
@@ -33,8 +30,10 @@ Half = tuple[list[int], list[str], np.ndarray, tuple[str, ...]]
 class Corpus:
     """Labels of all images of a multi-label data set, before any split."""
 
-    key: np.ndarray  # int64 (N,), what id files call an image; unique within its half
-    is_test: np.ndarray  # bool (N,), of the official test or validation half
+    # int64 (N,), what id files call an image; unique within its half
+    key: np.ndarray
+    # bool (N,), of the official test or validation half
+    is_test: np.ndarray
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
     names: tuple[str, ...]  # of the C classes
@@ -67,11 +66,13 @@ class Selection:
     # The test sets share images. Rows are ordered: training, balanced only, both,
     # imbalanced only. So each split is one stretch of rows, and no image is stored
     # twice.
-    origin: str  # "released" for the published split, "derived" for our own
+    # "released" for the published split, "derived" for our own
+    origin: str
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
     task: np.ndarray  # int64 (N,)
-    bounds: np.ndarray  # int64 (3, 2), first row and end of each of `PARTS`
+    # int64 (3, 2), first row and end of each of `PARTS`
+    bounds: np.ndarray
     class_names: np.ndarray  # str (C,)
     class_task: np.ndarray  # int64 (C,)
     class_group: np.ndarray  # str (C,)
@@ -151,7 +152,8 @@ class PreparedSet:
     read_half: Callable[[Path, bool], Half]
     annotations: str  # files in that folder, in words
     images: str  # what the folder of images holds
-    table: str  # file in $PRSLIB_DATA with all labels, in place of the annotations
+    # file in $PRSLIB_DATA with all labels, in place of the annotations
+    table: str
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
@@ -160,11 +162,16 @@ class PreparedSet:
     # training half only where too few
     balanced_halves: bool = False
     min_classes: int = 1  # of a task
-    group_of: dict[str, str] = field(default_factory=dict)  # else by class frequency
-    ignored: tuple[str, ...] = ()  # no classes at all, where `group_of` names none
-    dropped: tuple[str, ...] = ()  # clustered with the others, but not in the data set
-    ids_are_rows: bool = False  # ids number the rows of the official lists
-    id_digest: str = ""  # SHA-256 of the released id files, one after another
+    # else by class frequency
+    group_of: dict[str, str] = field(default_factory=dict)
+    # no classes at all, where `group_of` names none
+    ignored: tuple[str, ...] = ()
+    # clustered with the others, but not in the data set
+    dropped: tuple[str, ...] = ()
+    # ids number the rows of the official lists
+    ids_are_rows: bool = False
+    # SHA-256 of the released id files, one after another
+    id_digest: str = ""
     # a derived split is made of the images that are there
     some_images_lost: bool = False
 
@@ -183,11 +190,8 @@ class PreparedSet:
         else:
             selection = self.select(self.corpus(), ids if ids.is_dir() else None)
         if selection.origin == "derived":
-            warnings.warn(
-                f"{self.stands_for} is our own derivation of the split, not the "
-                f"released one: neither --ids nor {ids} brought the released id files",
-                stacklevel=3,
-            )
+            text = "is our own derivation of the split, without the released id files"
+            warnings.warn(f"{self.stands_for} {text}", stacklevel=3)
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
     def corpus(self, annotations: Path | None = None) -> Corpus:
@@ -221,7 +225,8 @@ class PreparedSet:
             memory_size=2000,
             schedule=schedule,
             learning_rate=1e-4,
-            precision="bf16",  # the paper does not say what its runs computed in
+            # the paper does not say what its runs computed in
+            precision="bf16",
         )
         return Entry(self.load, recipe, self.load_clustering, relation="paper's")
 
@@ -253,9 +258,9 @@ class PreparedSet:
         end = len(train) + len(balanced)
         bounds = [[0, len(train)], [len(train), end], [end - shared.sum(), len(order)]]
         names = np.array(corpus.names)[stays]
-        groups = [self.group_of.get(name) for name in names.tolist()]
-        if not self.group_of:
-            groups = curation.class_groups(labels[train].sum(axis=0))
+        groups = curation.class_groups(labels[train].sum(axis=0))
+        if self.group_of:
+            groups = [self.group_of[name] for name in names.tolist()]
         return Selection(
             origin="derived" if ids is None else "released",
             files=corpus.files[order],
@@ -299,7 +304,8 @@ class PreparedSet:
             dict(zip(corpus.key[half].tolist(), half.tolist(), strict=True))
             for half in map(np.flatnonzero, (~corpus.is_test, corpus.is_test))
         )
-        halves = train, train | test, test  # that the ids of each split are of
+        # that the ids of each split are of
+        halves = train, train | test, test
         rows = []
         for row_of, files in zip(halves, self.id_files(ids), strict=True):
             of_tasks = []
@@ -314,11 +320,6 @@ class PreparedSet:
         counts = [labels[images].sum(axis=0) for images in rows[0]]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
         return class_task, [np.concatenate(of_tasks) for of_tasks in rows]
-
-    @property
-    def id_address(self) -> str:
-        """Where the released id files can be fetched."""
-        return f"{ID_ADDRESS}/{self.stands_for.replace('-', '')}/ids"
 
     def id_files(self, folder: Path) -> list[list[Path]]:
         """Return the id files in a folder: those of each of `PARTS`, task by task."""

@@ -36,13 +36,16 @@ NOISE = 32  # background pixels are below this, of 255
 # offset and width of the cells, smallest and largest digit.
 GRIDS = np.array([(0,) * 4, (0,) * 4, (16, 16, 9, 14), (11, 10, 8, 10)])
 
-PICTURE_SEED = 20200824  # of the pictures of single digits, not of a run
+# of the pictures of single digits, not of a run
+PICTURE_SEED = 20200824
 SHEAR = 250  # largest slant, pixels sideways in a thousand of height
 # by side of a picture: smallest and largest digit, largest shift from the middle, in
 # pixels
 DIGITS_IN = {28: (18, 22, 2), 32: (20, 26, 3)}
-CONTRAST = 60  # least difference of mean brightness between ink and ground, of 255
-PICTURE_NOISE = 16  # largest change of a pixel in a coloured picture, of 255
+# least difference of mean brightness between ink and ground, of 255
+CONTRAST = 60
+# largest change of a pixel in a coloured picture, of 255
+PICTURE_NOISE = 16
 
 FULL = 16  # the brightest pixel of an original
 # int64 pictures (M, 8, 8), 0 to 16, and digits (M,)
@@ -58,10 +61,10 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
     for digit in range(10):
         members = rng.permutation(np.flatnonzero(data.target == digit))
         train[members[: 2 * len(members) // 3]] = True
-    splits = {"train": train, "test": ~train}.items()
+    pictures = data.images.astype(np.int64)
     return {
-        name: (data.images[use].astype(np.int64), data.target[use])
-        for name, use in splits
+        "train": (pictures[train], data.target[train]),
+        "test": (pictures[~train], data.target[~train]),
     }
 
 
@@ -117,8 +120,10 @@ def _place(
     grid = np.where(per_image <= 4, 2, 3)  # (N,)
     keys = rng.random((len(per_image), 9))
     keys[np.arange(9) >= grid[:, None] ** 2] = np.inf
-    cells = keys.argsort(axis=1)  # (N, 9) random order of the scene's cells
-    first = np.cumsum(per_image) - per_image  # (N,) entry of each scene
+    # (N, 9) random order of the scene's cells
+    cells = keys.argsort(axis=1)
+    # (N,) entry of each scene
+    first = np.cumsum(per_image) - per_image
     turn = np.arange(len(image)) - np.repeat(first, per_image)
     cell, grid = cells[image, turn], grid[image]  # (L,)
     step, width, smallest, largest = GRIDS[grid].T
@@ -148,11 +153,13 @@ def _square(
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     """Resize pictures (M, S, S) bilinearly; return integers and the brightest."""
-    side, unit = originals.shape[1], 2 * size  # positions are in pixels / unit
+    # positions are in pixels / unit
+    side, unit = originals.shape[1], 2 * size
     centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
     low = np.minimum(centre // unit, side - 2)
     weight = centre - unit * low  # (size,)
-    above, below = originals[:, low], originals[:, low + 1]  # (M, size, S)
+    # (M, size, S)
+    above, below = originals[:, low], originals[:, low + 1]
     rows = (unit - weight)[:, None] * above + weight[:, None] * below
     ink = (unit - weight) * rows[..., low] + weight * rows[..., low + 1]
     return ink, FULL * unit**2
@@ -181,7 +188,8 @@ def _draw_ink(
         now = np.flatnonzero(sizes == size)
         where = (now[:, None, None], *_square(top[now], left[now], size))
         large, full = resize(originals[0], size)
-        ink[where] = ((510 * large + full) // (2 * full))[original[now]]  # rounded
+        # rounded
+        ink[where] = ((510 * large + full) // (2 * full))[original[now]]
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
     # (N, side), rounded
     sideways = (slant * (2 * np.arange(side) - side) + 1000) // 2000
@@ -197,7 +205,8 @@ def _colour_ink(ink: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     while (close := abs(np.diff(pair.sum(axis=2), axis=0)[0]) < 3 * CONTRAST).any():
         pair[:, close] = rng.integers(0, 256, (2, int(close.sum()), 3))
     pictures = np.empty((*ink.shape, 3), np.uint8)
-    for start in range(0, len(ink), 1000):  # a thousand at a time, to spare memory
+    # a thousand at a time, to spare memory
+    for start in range(0, len(ink), 1000):
         rows = slice(start, start + 1000)
         ground, top = pair[:, rows, None, None, :]
         share = ink[rows, ..., None].astype(np.int64)

@@ -25,7 +25,8 @@ CLASSES = 10
 PARTS = ("train", "test")
 RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
-MNIST_SHA256 = {  # of pixels and digits, a byte each: torchvision checks archives alone
+# of pixels and digits, a byte each: torchvision checks archives alone
+MNIST_SHA256 = {
     "train": "edc0d1098aa497be14ace79ddd5171e5a3dcf9c4d196c015389203eb3ba1f59b",
     "test": "c3f9adf9c66efb572b1f9326c3a511b45910c7173b97be66ceceeeeaef6b802b",
 }
@@ -72,9 +73,11 @@ class Source:
     name: str  # of the thinned data set
     stands_for: str
     original: str  # its name in `torchvision.datasets`
-    files: tuple[str, ...]  # one of them is in $PRSLIB_DATA where the data set is
+    # one of them is in $PRSLIB_DATA where the data set is
+    files: tuple[str, ...]
     read: Callable[[Path, bool], tuple[BySplit, BySplit]]
-    train_freq: tuple[int, ...]  # images of each class in the original
+    # images of each class in the original
+    train_freq: tuple[int, ...]
     recipe: Recipe
     # keep the training images that the authors kept, or the first
     released: bool = True

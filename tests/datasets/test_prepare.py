@@ -140,7 +140,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     assert prepare(coco) == 1
     said = capsys.readouterr().err
     assert "at most 1% of 11 images missing or broken, got 1, such as" in said
-    assert "COCO_train2014_000000000001.jpg; --images names" in said
+    assert "COCO_train2014_000000000001.jpg; put them there" in said
     assert not (coco / "data/cocoseq").exists()
     broken = picture(coco, "val2014", 12)
     broken.write_bytes(broken.read_bytes()[:300])
@@ -247,7 +247,10 @@ def remove(name):
 
 
 BAD = {
-    "coco/val2014": (remove, r"broken, got 5, such as .*/val2014/COCO_val2014_0.*--im"),
+    "coco/val2014": (
+        remove,
+        r"broken, got 5, such as .*/val2014/COCO_val2014_0.*--allow",
+    ),
     "coco/annotations/instances_train2014.json": (remove, "No such .*train2014.json"),
     "ids/train_task1_id_coco.json": (remove, "No such file .*train_task1_id_coco"),
     "coco/annotations/instances_val2014.json": (
@@ -303,7 +306,7 @@ def web(coco, monkeypatch):
     """The id files in a folder that takes the place of the web."""
     folder = coco / "web/COCOseq/ids"
     write_ids(folder, IDS, "coco")
-    monkeypatch.setattr("prslib.datasets.prepared.ID_ADDRESS", (coco / "web").as_uri())
+    monkeypatch.setattr("prslib.datasets.prepare.ID_ADDRESS", (coco / "web").as_uri())
     return folder
 
 
