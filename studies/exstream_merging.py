@@ -40,9 +40,7 @@ class Unmerged(ExStream):
         merged = (self.prototypes != before).any(axis=1) if before.size else []
         merged = [i for i in np.flatnonzero(merged) if (self.prototypes[i] != x).any()]
         if merged:
-            state = self.state_dict()
-            state["prototypes"][merged] = before[merged]
-            self.load_state_dict(state)
+            self.prototypes[merged] = before[merged]
         return slot
 
 

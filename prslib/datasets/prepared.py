@@ -196,7 +196,6 @@ class PreparedSet:
 
     def corpus(self, annotations: Path | None = None) -> Corpus:
         """Read the labels of all images from the annotations, or else from a table."""
-        folder = data_dir() / self.name
         if annotations:
             halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
             keys, files, labels, names = zip(*halves, strict=True)
@@ -207,12 +206,12 @@ class PreparedSet:
                 labels=np.concatenate(labels),
                 names=names[0],
             )
-        elif (folder / "corpus.npz").is_file():
-            corpus = read_table(folder / "corpus.npz", has_ids=True)
+        elif (table := data_dir() / self.name / "corpus.npz").is_file():
+            corpus = read_table(table, has_ids=True)
         elif (data_dir() / self.table).is_file():
             corpus = read_table(data_dir() / self.table, not self.ids_are_rows)
         else:
-            raise not_prepared(folder)
+            raise not_prepared(data_dir() / self.name)
         kept = self.group_of or [n for n in corpus.names if n not in self.ignored]
         names = tuple(kept)
         columns = [corpus.names.index(name) for name in names]
