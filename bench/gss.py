@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from shared import parser, write
+from shared import parser, show, write
 
 from prslib import RunConfig, make_model
 from prslib.memory import Memory
@@ -69,14 +69,6 @@ def contest(dataset: str) -> pd.DataFrame:
     multi_hot = np.eye(classes, dtype=bool)[rng.integers(classes, size=count)]
     inputs, labels = Inputs(pixels), Inputs(multi_hot.astype(np.float32))
 
-    def take_steps(learner, replay, batches, context_of):
-        for batch in batches:
-            slots = replay.draw()
-            learner.step(*learner.join(inputs, labels, batch, slots, replay))
-            context = context_of(replay, learner, inputs, labels, batch)
-            context = {need: context[need] for need in replay.sampler.needs}
-            replay.place(batch, multi_hot[batch], **context)
-
     runs = {}
     for contestant, sampler in CONTESTANTS.items():
         learner = Learner(make_model(name, shape, classes, 0), **training)
@@ -95,10 +87,14 @@ def contest(dataset: str) -> pd.DataFrame:
         for contestant, (learner, replay, batches, way) in runs.items():
             steps = list(islice(batches, STEPS[name]))
             start = time.process_time()
-            take_steps(learner, replay, steps, way)
-            seconds = time.process_time() - start
+            for batch in steps:
+                slots = replay.draw()
+                learner.step(*learner.join(inputs, labels, batch, slots, replay))
+                context = way(replay, learner, inputs, labels, batch)
+                context = {need: context[need] for need in replay.sampler.needs}
+                replay.place(batch, multi_hot[batch], **context)
+            ms = 1000 * (time.process_time() - start) / STEPS[name]
             if repetition >= 0:
-                ms = 1000 * seconds / STEPS[name]
                 rows.append((name, contestant, repetition, ms))
     return pd.DataFrame(rows, columns=["model", "contestant", "repetition", "ms"])
 
@@ -118,14 +114,10 @@ def main() -> None:
         highest=("crs_steps", "max"),
     )
     table["at_most"] = [MOST if "GSS" in name else 1 for _, name in table.index]
-    table["target"] = [
-        TARGETS[model] if name == "GSS" else np.nan for model, name in table.index
-    ]
-    table = table.round(2).reset_index()
-    print(
-        f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions"
-    )
-    print(table.to_string(index=False))
+    table = table.reset_index()
+    table["target"] = table["model"].map(TARGETS).where(table["contestant"] == "GSS")
+    table = table.round(2)
+    show(table, REPETITIONS)
     write(table, "gss", partial(draw, table), (9, 2.9))
 
 

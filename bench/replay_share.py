@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import torch
-from shared import parser, write
+from shared import parser, show, write
 
 from prslib import METHODS, RunConfig, load_dataset
 from prslib.datasets import SequentialDataset
@@ -78,10 +78,7 @@ def main() -> None:
     table = table.median().round(3)
     looking = [METHODS[method].looks_at_model for method in table.index]
     table["target_percent"] = np.where(looking, np.nan, TARGET)
-    print(
-        f"PyTorch {torch.__version__}, one thread, medians of {REPETITIONS} repetitions"
-    )
-    print(table.to_string())
+    show(table, REPETITIONS)
     write(table.reset_index(), "replay_share")
 
 

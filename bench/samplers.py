@@ -264,22 +264,20 @@ def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
         for seed in range(REPETITIONS)
     )
 
-    def times(name: str, peer: str) -> float:
-        return (rates[name] / rates[peer]).median() if peer in rates else np.nan
-
-    return pd.DataFrame(
-        {
-            "contestant": name,
-            "kind": kind,
-            "method": method,
-            "samples_per_s": rates[name].median(),
-            "lowest": rates[name].min(),
-            "highest": rates[name].max(),
-            "times_plain": times(name, f"{method} in plain numpy"),
-            "times_avalanche": times(name, "Avalanche reservoir"),
+    rows = []
+    for name, method, kind, *_ in taking_part:
+        own = rates[name]
+        row = {"contestant": name, "kind": kind, "method": method}
+        row |= {
+            "samples_per_s": own.median(),
+            "lowest": own.min(),
+            "highest": own.max(),
         }
-        for name, method, kind, *_ in taking_part
-    )
+        plain, peer = f"{method} in plain numpy", "Avalanche reservoir"
+        row["times_plain"] = (own / rates.get(plain, np.nan)).median()
+        row["times_avalanche"] = (own / rates.get(peer, np.nan)).median()
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def draw(table: pd.DataFrame, figure: plt.Figure) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import matplotlib.pyplot as plt
 import pandas as pd
+import torch
 
 from prslib.paths import figures_dir
 from prslib.report.style import STYLE
@@ -13,6 +14,13 @@ from prslib.report.style import STYLE
 def parser(text: str) -> argparse.ArgumentParser:
     """Return a parser of arguments that shows the first line of a benchmark's text."""
     return argparse.ArgumentParser(description=text.splitlines()[0])
+
+
+def show(table: pd.DataFrame, repetitions: int) -> None:
+    """Print a table of medians."""
+    version = f"PyTorch {torch.__version__}, one thread"
+    print(f"{version}, medians of {repetitions} repetitions")
+    print(table.to_string())
 
 
 def write(

@@ -29,8 +29,8 @@ class Twin(Sampler):
     def overwrite(self, u):
         """Return the slot of the last sample counted in a full memory, -1 for none."""
         c = self.counted[-1]
-        classes, counts = np.unique(self.held, return_counts=True)
-        largest = classes[counts == counts.max()]
+        counts = np.bincount(self.held)
+        largest = np.flatnonzero(counts == counts.max())
         self.full |= set(largest)
         candidates = np.flatnonzero(np.isin(self.held, largest))
         if c in self.full:
