@@ -20,8 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm
 
 from prslib.datasets import coco, features
-from prslib.datasets.arrays import BATCH
-from prslib.datasets.images import read_image
+from prslib.datasets.arrays import BATCH, read_image
 from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # in place of zero where a column has one value

@@ -14,8 +14,7 @@ import numpy as np
 
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
-from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_sums
-from prslib.datasets.images import read_image
+from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_image, read_sums
 from prslib.datasets.prepared import PreparedSet, Selection, not_prepared
 from prslib.paths import data_dir, replacing
 
@@ -100,8 +99,10 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "prepare.lock", timeout=0):
         stored = Selection.load(labels) if labels.is_file() else selection
-        made = np.isin(selection.files, stored.files) | (not file.is_file())
-        if not stored.equals(selection.keep(made)):
+        files = selection.files
+        if file.is_file():
+            files = files[np.isin(files, stored.files)]
+        if not np.array_equal(stored.files, files):
             advice = "other ids or annotations; move it away or delete it"
             what = f"these images in {folder}"
             raise ValueError(expected(what, "those of another selection", advice))

@@ -96,11 +96,6 @@ class Selection:
             bounds=before[self.bounds],
         )
 
-    def equals(self, other: Selection) -> bool:
-        """Tell whether another selection has the same rows."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return all(np.array_equal(*pair) for pair in pairs)
-
     def save(self, file: Path, **more: np.ndarray) -> None:
         """Write an npz file, which `load` reads, with more arrays in it."""
         write_arrays(file, **vars(self), **more)

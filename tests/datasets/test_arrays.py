@@ -1,10 +1,17 @@
-"""Rows are resumed wherever work was killed, and read only as they were written."""
+"""Rows go on wherever work was killed, and files are read only as they were written."""
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from prslib.datasets import arrays
-from prslib.datasets.arrays import fill_rows, open_rows, read_arrays, read_sums
+from prslib.datasets.arrays import (
+    fill_rows,
+    open_rows,
+    read_arrays,
+    read_image,
+    read_sums,
+)
 
 ROW = np.dtype((np.uint8, (3,)))
 ITEMS = range(7)
@@ -91,3 +98,33 @@ def test_a_table_that_is_damaged_is_named(tmp_path, damage):
     file.write_bytes(content[:-40] if damage == "cut" else changed)
     with pytest.raises(ValueError, match=rf"{file}, but .*; delete it"):
         read_arrays(file, ["value"], "delete it")
+
+
+NAME = "noise.jpg"
+
+
+@pytest.fixture
+def photograph(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 400, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / NAME)
+    return tmp_path / NAME
+
+
+def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(photograph):
+    with Image.open(photograph) as image:
+        bicubic = image.resize((256, 256), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(
+        read_image(photograph.parent, NAME), np.asarray(bicubic)
+    )
+
+
+@pytest.mark.parametrize("kind", ["PNG", "GIF", "cut", "rubbish"])
+def test_what_is_no_whole_jpeg_is_refused_by_name(photograph, kind):
+    if kind == "cut":
+        photograph.write_bytes(photograph.read_bytes()[:5000])
+    elif kind == "rubbish":
+        photograph.write_bytes(b"no image")
+    else:
+        Image.new("RGB", (40, 40)).save(photograph, format=kind)
+    with pytest.raises(ValueError, match=f"image in {photograph}, but"):
+        read_image(photograph.parent, NAME)

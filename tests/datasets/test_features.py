@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from real_folders import write_coco, write_ids
+from torchvision.models import resnet18
 
 from prslib.cli import main
 from prslib.datasets import GROUPS, arrays, features, fingerprint, load_dataset
@@ -87,16 +89,11 @@ def test_the_embedded_set_and_its_parts():
 )
 def test_inputs_are_standardised_by_two_scalars_of_the_training_set(name, share):
     made, before = load_dataset(name), raw(name, share)
-    train = made.train.images
-    assert train.dtype == np.float32
-    assert train.mean(dtype=np.float64) == pytest.approx(0, abs=1e-4)
-    assert train.std(dtype=np.float64) == pytest.approx(1, abs=1e-4)
     values = before.train.images.astype(np.float64)
     for split, split_before in zip(splits(made), splits(before), strict=True):
         by_hand = (split_before.images - values.mean()) / values.std()
+        assert split.images.dtype == np.float32
         np.testing.assert_allclose(split.images, by_hand, rtol=1e-5, atol=1e-5)
-    identity = features.ENTRIES[name].identity()
-    assert identity == features.mini_identity()
 
 
 def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
@@ -141,12 +138,10 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
 
 
 def test_other_networks_and_wrong_weights(root, capsys, monkeypatch):
-    torch = pytest.importorskip("torch")
-    models = pytest.importorskip("torchvision").models
     weights = ("--weights", str(root / "resnet18.pth"))
     assert extract("--backbone", "resnet18", *weights) == 1
     assert "none or a file, got" in capsys.readouterr().err
-    torch.save(models.resnet18().state_dict(), weights[1])
+    torch.save(resnet18().state_dict(), weights[1])
     assert extract("--backbone", "resnet50", *weights) == 1
     assert "expected weights of resnet50 in" in capsys.readouterr().err
     resnet = "--backbone", "resnet18", *weights

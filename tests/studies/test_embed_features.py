@@ -9,7 +9,7 @@ import pytest
 from real_folders import write_coco
 
 from prslib.datasets import features
-from prslib.datasets.images import read_image
+from prslib.datasets.arrays import read_image
 from prslib.datasets.prepared import Selection
 from prslib.paths import project_root
 
