@@ -176,14 +176,6 @@ def test_both_implementations_decide_what_the_file_says(vectors, tmp_path):
         assert slots.tolist() == [step["slot"] for step in recorded]
 
 
-def test_the_streams_have_what_they_are_there_for(vectors):
-    stream, recorded = vectors["COCOseq"]
-    assert stream.labels.shape == (3000, 70) and stream.rho == -0.03
-    assert vectors["counts above 746"][0].labels.sum(axis=0).max() > 1000
-    assert not vectors["a class that comes late"][0].labels[:300, 3].any()
-    assert sum(len(step.get("leaving", ())) > 1 for step in recorded) > 100
-
-
 def test_the_command_says_one_line_first(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.py").write_text(
         "from prslib.samplers import CRS\n"

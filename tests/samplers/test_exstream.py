@@ -93,16 +93,6 @@ def test_several_labels_count_for_the_rarest_in_memory():
     assert sampler.class_freq.tolist() == [5, 3, 2]
 
 
-def test_of_equally_rare_labels_chance_decides():
-    rows = np.ones((1, 4), bool)
-    chosen = [0] * 4
-    for seed in range(400):
-        sampler = make_sampler("exstream", 4, 4, seed)
-        sampler.place(rows, features=np.zeros((1, 1), np.float32))
-        chosen[int(sampler.labels[0].argmax())] += 1
-    assert min(chosen) > 60
-
-
 def test_the_memory_is_parted_equally():
     quota = sum(make_sampler("exstream", 23, 7, seed).quota for seed in range(100))
     sampler = make_sampler("exstream", 23, 7, seed=0)

@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from prslib.samplers import make_sampler
 
@@ -106,16 +105,6 @@ def test_two_subsets_may_decide_and_who_enters_brings_labels_and_score():
             assert player.sampler.scores[slot] == pytest.approx(1 - 7 / 25)
             assert player.sampler.labels[slot].tolist() == [False, True]
     assert player.sampler.class_freq.tolist() == [5, 1]
-
-
-def test_every_filled_slot_comes_into_the_subsets_alike():
-    asked = []
-    for seed in range(400):
-        player = Player(6, seed, subsets=1, subset_size=2)
-        player.place([0] * 6, [E0] * 6)
-        player.place([0], [E0])
-        asked += player.asked[-1].ravel().tolist()
-    assert chisquare(np.bincount(asked, minlength=6)).pvalue > 1e-4
 
 
 def test_a_zero_gradient_resembles_nothing():

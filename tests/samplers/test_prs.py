@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from prs_examples import A, B, C, D, decide, filled, long_tailed, rows
+from prs_examples import A, B, C, D, decide, filled, long_tailed
 from released_prs import ReleasedPRS
 
 from prslib.samplers import make_sampler
@@ -60,19 +60,6 @@ def test_distance_by_hand():
     authors = decide(filled(samples, variant="authors"), A)
     assert authors.leaving[A].tolist() == authors.leaving[B].tolist() == [1]
     assert authors.class_probability[C] > 0
-
-
-def test_authors_leave_an_emptied_class_out():
-    assert decide(filled([A, B]), A).distance[A] == pytest.approx([1])
-    authors = decide(filled([A, B], variant="authors"), A)
-    assert authors.distance[A] == pytest.approx([0.5])
-
-
-def test_authors_keep_the_share_of_a_class_that_left():
-    sampler = filled([A], variant="authors")  # one slot
-    assert sampler.place(rows(B)).tolist() == [0]  # n = 0: enters, A leaves with p = 1
-    assert decide(sampler, A).partition.tolist() == [1, 1, 0]
-    assert decide(sampler, A).acceptance == decide(sampler, B).acceptance == 1
 
 
 def test_authors_take_the_first_candidate_when_all_are_far():
