@@ -10,7 +10,6 @@ from prslib.paths import project_root
 from prslib.report import ledger
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.observations import (
-    in_turn,
     observe,
     published_observations,
     settings_of,
@@ -144,11 +143,6 @@ def test_the_papers_rows_in_the_same_terms():
     assert "" not in kinds["architectures"]  # the plain network is frozen there
 
 
-def test_the_papers_own_data_come_first_then_parts():
-    names = ["digits70tiny", "cocoseq-tiny", "digits49seq", "cocoseq"]
-    assert in_turn(names) == ["cocoseq", "cocoseq-tiny", "digits70tiny", "digits49seq"]
-
-
 def test_there_is_a_row_for_each_published_cell(cells):
     assert len(cells) == 2220
     assert set(cells["status"]) == {"run", "not run"}
@@ -163,12 +157,10 @@ def test_there_is_a_row_for_each_published_cell(cells):
     ("table", "place", "filters", "theirs", "ours"),
     [
         ("main", "CRS minority mAP", {}, 26.9, 45.5),
-        ("main", "PRS overall C-F1", {}, 53.2, 55.5),
         ("main", "PRS overall mAP", {"stands_for": "NUS-WIDEseq"}, 25.5, 55.5),
         ("coco_progression", "PRS overall mAP", {"trained_tasks": 1}, 65.4, 55.5),
         ("coco_memory", "GSS minority C-F1", {"memory_size": 1000}, 8.2, 35.5),
         ("coco_schedules", "CRS overall mAP", {"schedule": "2,3,0,1"}, 48.2, 50.5),
-        ("imbalanced_test", "PRS overall O-F1", {}, 60.4, 55.5),
         ("rnn_attention", "PRS majority O-F1", {}, 64.5, 55.5),
         ("coco_precision_recall", "EWC majority C-P", {}, 55.5, 35.5),
         # of the plain network with a frozen stage, and on the whole test set
@@ -188,9 +180,8 @@ def test_summary(cells):
     tables = ledger.summary(cells).set_index("table")
     assert tables["cells"].sum() == 2220
     assert tables.loc["main", "run"] == tables.loc["main", "stand_ins"] == 312
-    one = cells[(cells["table"] == "svhn") & (cells["status"] == "run")]
-    mean = one["difference"].abs().mean()
-    assert tables.loc["svhn", "mean_difference"] == pytest.approx(mean)
+    svhn = cells[cells["table"] == "svhn"]["difference"].abs()
+    assert tables.loc["svhn", "mean_difference"] == pytest.approx(svhn.mean())
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -253,24 +244,6 @@ def test_nothing_is_decided_without_runs(runs):
     assert set(ledger.cells(nothing, "smoke")["status"]) == {"not run"}
 
 
-@pytest.mark.parametrize(
-    ("claim", "data", "effect"),
-    [
-        ("above_crs", "COCOseq", 50.3 - 46.6),
-        ("upper_bound", "COCOseq", 51.2 - 53.2),
-        ("majority", "COCOseq", 59.3 - 56.7),
-        ("single_gss", "Imbal-MNISTseq", 68.45 - 62.54),
-        ("imbalanced_crs", "COCOseq", 60.4 - 60.1),
-        ("balanced_is_harder", "COCOseq", 54.7 - 55.3),
-        ("plain_multitask", "COCOseq", 56.8 - 52.2),
-        ("prs_balances", "COCOseq", math.nan),
-    ],
-)
-def test_the_papers_own_numbers_by_hand(decided, claim, data, effect):
-    published = decided.set_index(["claim", "stands_for"])["published"]
-    assert published[claim, data] == pytest.approx(effect, nan_ok=True)
-
-
 def test_a_gradient_variance_counts_by_its_logarithm(runs):
     config = next(config for config in runs if config.variance_points)
     rows = observe([with_variance(made(config), [1.0, 0.0, 100.0])], runs)
@@ -324,10 +297,8 @@ def test_the_committed_claims_come_out_as_committed():
 def test_real_images_are_counted_first_and_apart():
     rows = pd.DataFrame({"data": ["stand-in", "part", "paper's", "part"]})
     rows["verdict"] = ["holds", "holds", "undecided", "not run"]
-    table = ledger.counts(rows)
-    assert table.index.tolist() == ["real images", "stand-ins"]
-    assert table["rows"].tolist() == [2, 1]
-    assert table["holds"].tolist() == [1, 1]
+    table = ledger.counts(rows)[["holds", "rows"]]
+    assert table.T.to_dict("list") == {"real images": [1, 2], "stand-ins": [1, 1]}
 
 
 def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders):
