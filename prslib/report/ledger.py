@@ -12,13 +12,7 @@ from prslib.experiments.sweep import run_all
 from prslib.report import topics
 from prslib.report.claims import CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
-from prslib.report.observations import (
-    RELATIONS,
-    in_turn,
-    observe,
-    published_observations,
-    relation,
-)
+from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import METRICS, PRECISION_RECALL, labels_of
@@ -55,10 +49,10 @@ FLOOR = -30  # percent: of forgetting, which has no lower end
 
 def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     """Set the mean over seeds of our alike runs beside every published cell, in percent."""
-    theirs = published_observations().rename(columns={"value": "theirs"})
+    theirs = printed_rows().rename(columns={"value": "theirs"})
     ours = observations.merge(theirs[MATCH].drop_duplicates(), on=MATCH)
-    names = in_turn(ours["dataset"].unique())
-    first = {labels_of(name).stands_for: name for name in reversed(names)}
+    relations = in_turn(ours["dataset"].unique())
+    first = {labels_of(name).stands_for: name for name in reversed(relations)}
     means = ours[ours["dataset"].isin(first.values())].groupby([*MATCH, "dataset"])
     means = means["value"].agg(ours="mean", sd="std", seeds="count").reset_index()
     both = theirs.merge(means, how="left", on=MATCH)
@@ -67,7 +61,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
         seeds=both["seeds"].fillna(0).astype(int),
         difference=both["ours"] - both["theirs"],
         status=np.where(both["ours"].notna(), "run", "not run"),
-        data=both["dataset"].map(relation, na_action="ignore"),
+        data=both["dataset"].map(relations),
         profile=profile,
         kind=kinds.mask(both["measure"] == "forget", "forgetting"),
     )
@@ -135,11 +129,11 @@ def decide(
     observations: pd.DataFrame, level: float = 0.95, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
-    printed = published_observations().groupby("stands_for")
+    printed = printed_rows().groupby("stands_for")
     theirs = {name: Scores(rows) for name, rows in printed}
     ours = observations.groupby("dataset", sort=False)
     ours = {name: Scores(rows) for name, rows in ours}
-    none = Scores(observations.iloc[:0])
+    none, relations = Scores(observations.iloc[:0]), in_turn(ours)
     rows = []
     for claim_name, claim in claims.items():
         head = {"claim": claim_name} | {word: claim.words[word] for word in SAID}
@@ -148,10 +142,10 @@ def decide(
             published = claim.decide(theirs[paper])["effect"]
             published = claim.words.get("printed", {}).get(paper, published)
             head |= {"stands_for": paper, "published": published}
-            names = [n for n in in_turn(ours) if labels_of(n).stands_for == paper]
+            names = [n for n in relations if labels_of(n).stands_for == paper]
             tried = []
             for name in names or [""]:
-                head |= {"dataset": name, "data": relation(name) if name else ""}
+                head |= {"dataset": name, "data": relations.get(name, "")}
                 tried.append(head | claim.decide(ours.get(name, none), level))
             run = [row for row in tried if row["alone"] != "not run"]
             rows += run or tried[:1]

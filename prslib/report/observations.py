@@ -80,14 +80,10 @@ def _in_words(varied: dict[str, object]) -> str:
     )
 
 
-def relation(name: str) -> str:
-    """Return what a data set is to the paper's, one of `RELATIONS`."""
-    return DATASETS[name].relation
-
-
-def in_turn(names: Iterable[str]) -> list[str]:
-    """Sort data sets: the paper's own, then parts of these, then stand-ins."""
-    return sorted(names, key=lambda name: RELATIONS.index(relation(name)))
+def in_turn(names: Iterable[str]) -> dict[str, str]:
+    """Return what data sets are to the paper's: its own first, then parts, then stand-ins."""
+    relations = {name: DATASETS[name].relation for name in names}
+    return dict(sorted(relations.items(), key=lambda item: RELATIONS.index(item[1])))
 
 
 def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
@@ -114,10 +110,7 @@ def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     rows = pd.concat(frames, ignore_index=True)
     rows = rows[rows["group"].isin([*GROUPS, "overall"])]
     ends = rows.groupby("run")["trained_tasks"].max()
-    last = (rows["trained_tasks"] == rows["run"].map(ends)) | rows["task"].isin(
-        ["seen", "all"]
-    )
-    frames = [rows[last].assign(measure="score")]
+    frames = [rows.assign(measure="score")]
     # Multitask has no earlier tasks to forget
     online = rows[rows["schedule"] != ""]
     for measure, normalised in FORGETTING.items():
@@ -199,7 +192,7 @@ def _features(run: Run) -> Iterator[dict]:
 
 
 @cache
-def published_observations() -> pd.DataFrame:
+def printed_rows() -> pd.DataFrame:
     """Return every printed cell in the shape of our rows, in the order of `published.load`."""
     cells = published.load().rename(columns={"dataset": "stands_for"})
     with_memory = cells.dropna(subset="memory_size").drop_duplicates("stands_for")

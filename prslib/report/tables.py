@@ -111,8 +111,8 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
 
 def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.DataFrame:
     """Add stands_for and the paper's number, published; in columns `also` its cells must agree."""
-    names = {name: labels_of(name).stands_for for name in set(rows["dataset"])}
-    rows = rows.assign(stands_for=rows["dataset"].map(names))
+    names = rows["dataset"].map(lambda name: labels_of(name).stands_for)
+    rows = rows.assign(stands_for=names)
     return published.beside(rows, *tables, also=also)
 
 

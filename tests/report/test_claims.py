@@ -8,7 +8,7 @@ from scipy import stats
 from prslib import RunConfig, run
 from prslib.paths import project_root
 from prslib.report.claims import CLAIMS, METRICS, Scores, by_seed, schedule_variance
-from prslib.report.observations import observe, published_observations
+from prslib.report.observations import observe, printed_rows
 from prslib.report.tables import scores_of
 
 
@@ -35,7 +35,7 @@ def decide(rows, name="crs_majority"):
 def test_the_papers_own_numbers_decide_as_committed():
     file = project_root() / "figures" / "seeds" / "ledger_claims.csv"
     committed = pd.read_csv(file).drop_duplicates(["claim", "stands_for"])
-    printed = published_observations().groupby("stands_for")
+    printed = printed_rows().groupby("stands_for")
     printed = {name: Scores(rows) for name, rows in printed}
     for row in committed.to_dict("records"):
         claim = CLAIMS[row["claim"]]
@@ -57,7 +57,7 @@ def test_the_papers_own_numbers_decide_as_committed():
     ],
 )
 def test_the_papers_own_numbers_by_hand(name, effect):
-    rows = published_observations().query("stands_for == 'COCOseq'")
+    rows = printed_rows().query("stands_for == 'COCOseq'")
     assert decide(rows, name)["effect"] == pytest.approx(effect, nan_ok=True)
 
 

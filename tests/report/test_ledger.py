@@ -11,7 +11,7 @@ from prslib.report import ledger
 from prslib.report.claims import CLAIMS, Scores
 from prslib.report.observations import (
     observe,
-    published_observations,
+    printed_rows,
     settings_of,
 )
 from prslib.report.statistics import DECIDING
@@ -130,7 +130,7 @@ def test_settings_say_how_a_run_differs_from_the_standard():
 
 
 def test_the_papers_rows_in_the_same_terms():
-    rows = published_observations()
+    rows = printed_rows()
     assert len(rows) == 2220
     kinds = rows.groupby("table")["setting"].unique().map(set)
     assert kinds["main"] == {""}
