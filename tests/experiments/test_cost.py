@@ -74,18 +74,6 @@ def test_a_step_of_every_kind_is_measured_without_its_files(fields, monkeypatch)
         assert 0 < measure_step(RunConfig(**fields)) < 30
 
 
-def test_runs_of_one_kind_share_a_pace():
-    seeds = configs(**MLP, method="PRS", seed=[0, 1], rho=[0.0, 1.0])
-    assert len({cost.kind_of(config) for config in seeds}) == 1
-    names = ["PRS CRS OCDM", "Finetune Multitask", "GSS", "ExStream", "EWC"]
-    kinds = [
-        {cost.kind_of(RunConfig(**MLP, method=method)) for method in alike.split()}
-        for alike in names
-    ]
-    assert [len(kind) for kind in kinds] == [1] * 5
-    assert len(set.union(*kinds)) == 5
-
-
 def test_a_plan_counts_what_is_missing_once(monkeypatch, capsys):
     monkeypatch.setattr(cost, "measure_step", lambda *_: 1.0)
     plain, *others = configs(**MLP, method=["CRS", "PRS"])

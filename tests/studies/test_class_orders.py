@@ -1,4 +1,4 @@
-"""The study of class orders: which orders are possible, and the search's rounds."""
+"""The study of class orders: which orders are possible, and what is committed."""
 
 import importlib.util
 import itertools
@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from fake_runs import fake_run
 
 from prslib.datasets import SequentialDataset, Split, load_dataset
 from prslib.datasets.base import schedule_of
@@ -68,28 +67,6 @@ def test_random_orders_are_different_and_those_that_are_committed(study):
 def test_a_stand_in_cannot_be_searched(study):
     with pytest.raises(ValueError, match=r"got at most 20.00 %; only the data set of"):
         study.search(TINY, (2, 1))
-
-
-def fake_runs(runs):
-    """Make up runs whose accuracy depends on method and order."""
-    shares = [(run.schedule[0] + len(run.method)) / 20 for run in runs]
-    return [
-        fake_run(run, lambda rows, share=share: share)
-        for run, share in zip(runs, shares, strict=True)
-    ]
-
-
-def test_a_search_narrows_down_look_by_look(study, monkeypatch):
-    monkeypatch.setattr(study, "run_all", fake_runs)
-    orders = study.random_orders(load_dataset(TINY, images=False), 3)
-    monkeypatch.setattr(study, "possible_orders", lambda dataset: sorted(orders))
-    rows = study.search(TINY, (2, 1), [0, 1])
-    second, third = (rows[rows["look"] == look] for look in ("second", "third"))
-    assert (second["schedule"].nunique(), third["schedule"].nunique()) == (2, 1)
-    assert (set(second["seed"]), set(third["seed"])) == ({0}, {0, 1})
-    assert set(third["method"]) == {"Finetune", "CRS", "PRS"}
-    (best,) = study.nearest(second, load_dataset(TINY, images=False), 1)
-    assert best == schedule_of(third["schedule"].iloc[0])
 
 
 def test_what_is_committed_is_what_runs_give_but_for_rounding(study):
