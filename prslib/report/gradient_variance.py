@@ -34,12 +34,12 @@ class Settings(Parameters):
 def runs(settings: Settings) -> list[RunConfig]:
     """List runs that measure the gradient variance over their memory."""
     made = []
-    several = [m for m in settings.method if m not in settings.single_label_only]
+    for_any = [m for m in settings.method if m not in settings.single_label_only]
     for row in paired(
         dataset=settings.dataset, rho=settings.rhos, variance_points=settings.points
     ):
         single = labels_of(row["dataset"]).train.single_label
-        methods = settings.method if single else several
+        methods = settings.method if single else for_any
         made += configs(**row, seed=settings.seeds, method=methods)
     return made
 
