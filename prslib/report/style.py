@@ -64,14 +64,12 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
 def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
-    return {
-        name: {
-            "color": COLOURS[name],
-            "marker": MARKERS[name],
-            "zorder": 4 if name == OURS else 3,
-        }
-        for name in in_order(methods)
-    }
+    looks = {}
+    for name in in_order(methods):
+        looks[name] = {"color": COLOURS[name], "marker": MARKERS[name], "zorder": 3}
+    if OURS in looks:
+        looks[OURS]["zorder"] = 4
+    return looks
 
 
 def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
@@ -249,9 +247,8 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
         ax.plot(cells["difference"], cells["place"], label=name, **mark)
         mark["markerfacecolor"] = "white"
     if "published" in frame and frame["published"].notna().any():
-        tick = {"marker": "|", "markersize": 11, "markeredgewidth": 1.6}
-        tick |= {"color": HUES[1], "linestyle": ""}
-        ax.plot(frame["published"], frame["place"], label="paper", **tick)
+        tick = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
+        ax.plot(frame["published"], frame["place"], "|", label="paper", **tick)
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
     ax.set_yticks(range(len(rows)), rows)
     label = Y_LABELS.get(y, y)
@@ -272,8 +269,7 @@ def contrast_panels(
     height = 1 + len(rows) * (0.75 + 0.22 * frame[y].nunique())
     shape = {"figsize": (11, height), "sharex": True, "sharey": "row", "squeeze": False}
     figure, axes = plt.subplots(len(rows), len(columns), **shape)
-    # of many panels each has little width
-    between = ":\n" if len(columns) > 3 else ": "
+    between = ":\n" if len(columns) > 3 else ": "  # many panels are narrow
     panels = frame.groupby([down, across])
     for (row, column), ax in zip(product(rows, columns), axes.flat, strict=True):
         plot_contrasts(panels.get_group((row, column)), ax, y)

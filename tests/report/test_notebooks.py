@@ -123,26 +123,7 @@ def test_jupyterlab_gives_the_same_numbers_and_trains_nothing_again(
 
 def test_only_what_changed_is_executed_again(smoke, python):
     assert not any(build.stale("smoke", name) for name in NAMES)
-    done = python("-X", "importtime", "-m", "prslib", "figures", "--profile", "smoke")
+    done = python("-m", "prslib", "figures", "--profile", "smoke")
     assert "nothing to draw" in done.stdout
-    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert "prslib.report.build" in imported
-    assert not {"torch", "papermill", "matplotlib"} & imported  # each takes a second
     os.utime(build.executed_file("smoke", "rho_sweep"), (0, 0))
     assert [name for name in NAMES if build.stale("smoke", name)] == ["rho_sweep"]
-
-
-def test_drawing_what_is_stored_does_not_load_torch(smoke, python):
-    """Torch takes a second or more to import, in each of the notebooks."""
-    sources = [cell.source for name in NAMES for cell in code_of(name)]
-    lines = set("\n".join(sources).splitlines())
-    program = [
-        *sorted(line for line in lines if line.startswith(("import ", "from "))),
-        "import sys",
-        "from prslib import run_all",
-        "from prslib.report.topics import runs_of",
-        'run_all(runs_of("smoke", "rho_sweep"))',
-        'assert "torch" not in sys.modules',
-    ]
-    done = python("-c", "\n".join(program))
-    assert done.returncode == 0, done.stderr

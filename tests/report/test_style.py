@@ -44,18 +44,6 @@ def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
     assert names == ["CRS", "PRS", "lowest to highest seed", "paper"]
 
 
-def test_distances_are_marks_by_weights_and_the_paper_a_line(ax):
-    frame = pd.DataFrame({"weights": ["none", "digits"] * 4, "seed": [0] * 4 + [1] * 4})
-    frame["group"] = ["majority", "majority", "overall", "overall"] * 2
-    frame["value"] = [-6.0, -1.0, 3.0, 4.0, -8.0, -3.0, 5.0, 6.0]
-    frame["published"] = [-0.4, -0.4, 5.1, 5.1] * 2
-    style.plot_gaps(frame, ax, "mAP")
-    drawn = {line.get_label(): line for line in ax.lines}
-    means = [list(drawn[name].get_ydata()) for name in ("none", "digits")]
-    assert means == [[-7, 4], [-2, 5]]
-    assert strokes(ax)[-2:] == [[-0.4] * 2, [5.1] * 2]
-
-
 def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
     frame = pd.DataFrame({"dataset": ["cocoseq-mini", "digits49seq", "digits49seq"]})
     frame = frame.assign(value=[50.0, 80.0, np.nan], published=[55.0, 25.0, 25.0])
