@@ -8,7 +8,6 @@ import argparse
 import base64
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import nbformat
@@ -24,6 +23,7 @@ NOTEBOOK = re.compile(  # a link to it, or to the article in the repository
     r"\[([^]]*)\]\((?:(?:\.\./notebooks/)?(\w+)\.ipynb|report/(\w+)\.md)\)"
 )
 PICTURE = re.compile(r"\.\./figures/([^)\s]+)")
+IMAGE = "```{{image}} {file}\n:alt: {alt}\n:width: {width}px\n```"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ARTICLES = """# The articles
 
@@ -67,9 +67,8 @@ def build(profile: str) -> Path:
     listed = ARTICLES.format(profile=profile, names="\n".join(found))
     (articles / "index.md").write_text(listed, encoding="utf-8")
     for name, file in found.items():
-        nbformat.write(
-            article(nbformat.read(file, 4), articles, name, found), articles / file.name
-        )
+        page = article(nbformat.read(file, 4), articles, found)
+        nbformat.write(page, articles / f"{name}.ipynb")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(
             "Sphinx stopped, or warned of what is above; mend it, then build again"
@@ -96,13 +95,12 @@ def relinked(text: str, found, folder: str = "") -> str:
     return NOTEBOOK.sub(lead, text)
 
 
-def article(notebook, folder: Path, name: str, found):
+def article(notebook, folder: Path, found):
     """Return an executed notebook as an article: code folded, pictures in files.
 
     Widgets, which only a running kernel moves, and what was said on stderr are left
     out.
     """
-    pictures = 0
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = relinked(cell.source, found)
@@ -115,20 +113,13 @@ def article(notebook, folder: Path, name: str, found):
         ]
         for output in cell.outputs:
             if "image/png" in data(output):
-                pictures += 1
-                file = folder / f"{name}_{pictures}.png"
-                file.write_bytes(base64.b64decode(output.data["image/png"]))
-                about = output.metadata.get("image/png", {})
-                lines = [
-                    f"```{{image}} {file.name}",
-                    f":alt: {about.get('alt', file.stem)}",
-                ]
-                lines += [f":width: {about['width']}px"] if "width" in about else []
-                output.data = {"text/markdown": "\n".join([*lines, "```"])}
+                about = output.metadata["image/png"]
+                picture = base64.b64decode(output.data["image/png"])
+                (folder / about["file"]).write_bytes(picture)
+                output.data = {"text/markdown": IMAGE.format(**about)}
             elif "text/markdown" in data(output):
-                output.data["text/markdown"] = relinked(
-                    output.data["text/markdown"], found
-                )
+                text = relinked(output.data["text/markdown"], found)
+                output.data["text/markdown"] = text
     return notebook
 
 
@@ -143,4 +134,3 @@ if __name__ == "__main__":
         "--profile", default=EVERYWHERE, help="a folder in params/ (%(default)s)"
     )
     print(build(parser.parse_args().profile))
-    sys.exit()

@@ -56,7 +56,8 @@ def site(tmp_path_factory, python):
     pytest.importorskip("myst_nb")
     cache = tmp_path_factory.mktemp("site")
     outputs = [new_output("display_data", data) for data in DATA]
-    outputs[0].metadata = {"image/png": {"alt": "mAP (%) over tasks", "width": 990}}
+    about = {"alt": "mAP (%) over tasks", "width": 990, "file": "curve.png"}
+    outputs[0].metadata = {"image/png": about}
     cells = [
         new_markdown_cell(TEXT),
         new_code_cell("draw(everything)", outputs=outputs),
