@@ -76,17 +76,15 @@ def test_a_notebook_about_one_kind_of_data_refuses_the_other():
         main_results.Settings(dataset="imbal-digits")
 
 
-def test_a_profile_brings_its_values_where_the_notebooks_own_are():
-    settings = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
-    assert settings == replace(Settings.of("smoke"), seeds=[7])
-
-
 def test_other_parameters_write_into_a_folder_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
     assert Settings.of("smoke").folder == tmp_path / "smoke"
     other = replace(Settings(), rhos=[0.1, 1.0], seeds=[0, 1])
     assert other.folder == tmp_path / "custom" / "rhos=0.1+1,seeds=0-1"
-    smoke = replace(Settings.of("smoke"), seeds=list(range(1, 99, 2)))
+    # a profile brings its values where the notebook's own are
+    smoke = Settings.read(PARAMETERS | {"profile": "smoke", "seeds": [7]})
+    assert smoke == replace(Settings.of("smoke"), seeds=[7])
+    smoke = replace(smoke, seeds=list(range(1, 99, 2)))
     assert smoke.folder.name.startswith("profile=smoke,seeds=1+3+")
     assert len(smoke.folder.name) < 120
     other.save(None, pd.DataFrame({"value": [1 / 3]}), "numbers")
