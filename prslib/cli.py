@@ -7,6 +7,7 @@ from ast import literal_eval
 from collections.abc import Callable
 from contextlib import suppress
 from pkgutil import resolve_name
+from typing import Any
 
 import prslib
 from prslib import conformance
@@ -47,10 +48,9 @@ def _parser() -> ArgumentParser:
 
     def add(run: Callable, name: str) -> Callable:
         """Add a command, which its function's docstring explains."""
-        text, _, example = inspect.getdoc(run).partition("\n\nExample: ")
-        first, _, _ = text.partition(".\n")
-        about = {"description": text, "epilog": f"example: {example}"}
-        command = commands.add_parser(name, help=first, **about)
+        text, _, example = str(inspect.getdoc(run)).partition("\n\nExample: ")
+        command = commands.add_parser(name, description=text, help=text.split(".")[0])
+        command.epilog = f"example: {example}"
         command.set_defaults(command=run)
         return command.add_argument
 
@@ -105,7 +105,7 @@ def train_run(options: Namespace) -> None:
     from prslib.experiments.sweep import run_all
     from prslib.training.config import RunConfig
 
-    fields = {"seed": options.seed, "rho": options.rho, "options": {}}
+    fields: dict[str, Any] = {"seed": options.seed, "rho": options.rho, "options": {}}
     for text in options.option:
         name, equals, value = text.partition("=")
         if not equals:

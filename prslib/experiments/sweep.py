@@ -224,7 +224,7 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
 
 def bar_stream() -> TextIO:
     """Return stderr; what papermill's kernel writes goes to its terminal, too."""
-    stream = sys.stderr
+    stream: Any = sys.stderr
     is_kernel = hasattr(stream, "echo")
     if is_kernel and "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
         terminal = open(stream.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
