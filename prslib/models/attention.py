@@ -80,7 +80,7 @@ class Views(nn.Module):
         like = next(stages.parameters(), torch.empty(0))
         with torch.no_grad():
             scales = self._scales(like.new_zeros(1, channels, height, width))
-        self.shapes = [tuple(scale.shape[1:]) for scale in scales]
+        self.shapes = [scale.shape[1:] for scale in scales]
 
     def _scales(self, images: Tensor) -> list[Tensor]:
         """Return the views at the larger and the image's scale, flips last."""
@@ -118,13 +118,12 @@ class Consistency(nn.Module):
     """The stages that learn, with the objective of Guo et al. 2019."""
 
     def __init__(
-        self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[tuple]
+        self, stages: nn.Sequential, weighting: ClassWeighting, shapes: list[torch.Size]
     ):
         super().__init__()
         self.stages = stages
         self.weighting = weighting
-        # of a sample's view at either scale
-        self.shapes = [torch.Size(shape) for shape in shapes]
+        self.shapes = shapes  # of a sample's view at either scale
 
     def views(self, inputs: Tensor) -> list[Tensor]:
         """Return the views at the larger and the smaller scale, flips last."""

@@ -57,16 +57,14 @@ def load_weights(
     if weights == NONE:
         return
     state = read_state(file_of(weights) or published_file(name, weights))
-    body = {key: value for key, value in state.items() if not key.startswith(head)}
+    state = {key: value for key, value in state.items() if not key.startswith(head)}
+    own = network.state_dict()
+    state |= {key: value for key, value in own.items() if key.startswith(head)}
     try:
-        missing, unexpected = network.load_state_dict(body, strict=False)
-    except RuntimeError as error:  # other shapes
+        network.load_state_dict(state)
+    except RuntimeError as error:  # of other names or shapes
         what = f"weights of {name} in {weights}"
-        raise ValueError(expected(what, f"others ({error})")) from error
-    wrong = [key for key in missing if not key.startswith(head)] + unexpected
-    if wrong:
-        what = f"weights of {name} in {weights}"
-        raise ValueError(expected(what, f"others: {', '.join(wrong[:3])}, ..."))
+        raise ValueError(expected(what, error)) from error
 
 
 def read_state(file: Path) -> dict[str, "Tensor"]:

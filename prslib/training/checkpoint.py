@@ -65,19 +65,19 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return progress
         try:
-            progress.load_state_dict(self._read())
+            progress.load_state_dict(self._read(progress.learner.device))
         except Exception as error:  # of any kind: another version's state, for example
             text = f"cannot resume from the checkpoint {self.path}: {error!r}"
             warnings.warn(f"{text}; the run starts again", stacklevel=4)
             return start()
         return progress
 
-    def _read(self) -> dict:
+    def _read(self, device: torch.device) -> dict:
         stored = self.path.read_bytes()
         digest, content = stored[:DIGEST_SIZE], stored[DIGEST_SIZE:]
         if hashlib.sha256(content).digest() != digest:
             raise ValueError("it is not as it was written")
-        saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=False)
+        saved = torch.load(io.BytesIO(content), map_location=device, weights_only=False)
         if not self.runs <= saved["runs"]:
             raise ValueError("other runs wrote it")
         return saved["progress"]

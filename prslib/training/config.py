@@ -151,18 +151,16 @@ class RunConfig:
 
     def __post_init__(self):
         """Refuse fields of a wrong type or value."""
+        fields = vars(self)  # which may change, though no attribute may
         for field, check in CHECKS.items():  # 1, 1.0 and numpy's are one configuration
             value = getattr(self, field)
             if value is not None or getattr(RunConfig, field) is not None:
-                self._set(field, check(field, value))
+                fields[field] = check(field, value)
         if self.schedule is not None:
             tasks = len(DATASETS[self.dataset].recipe.schedule)
-            self._set("schedule", validate_schedule(self.schedule, tasks))
-        self._set("options", self._checked_options())
+            fields["schedule"] = validate_schedule(self.schedule, tasks)
+        fields["options"] = self._checked_options()
         self._check_model()
-
-    def _set(self, field: str, value: object) -> None:
-        object.__setattr__(self, field, value)  # the way of frozen dataclasses
 
     def _checked_options(self) -> tuple[tuple[str, object], ...] | None:
         """Return the sampler's options as sorted pairs; None for none."""

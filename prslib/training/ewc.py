@@ -51,10 +51,6 @@ class EWC:
         """Return the penalty of the stream so far."""
         return {"batches": self.batches, "total": self.total, "anchor": self.anchor}
 
-    @torch.no_grad()
     def load_state_dict(self, state: dict) -> None:
-        """Go back to what `state_dict` returned, in place."""
-        self.batches = state["batches"]
-        for name in self.weights:
-            self.total[name].copy_(state["total"][name])
-            self.anchor[name].copy_(state["anchor"][name])
+        """Go back to what `state_dict` returned."""
+        vars(self).update(state)

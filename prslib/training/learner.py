@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,16 +28,9 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 }
 
 
-class Loss(NamedTuple):
-    """A training loss, and how the logits it asks for become probabilities."""
-
-    of: Callable[[Tensor, Tensor], Tensor]  # logits, multi-hot labels (B, C): a scalar
-    activation: Callable[[Tensor], Tensor]  # logits (B, C) to probabilities (B, C)
-
-
-LOSSES: dict[str, Loss] = {
-    "multilabel_soft_margin": Loss(F.multilabel_soft_margin_loss, torch.sigmoid),
-    "cross_entropy": Loss(F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
+LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probabilities
+    "multilabel_soft_margin": (F.multilabel_soft_margin_loss, torch.sigmoid),
+    "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
 }
 
 EVALUATION_BATCH = 256  # inputs at once in evaluation,
@@ -178,14 +171,14 @@ class Learner:
 
     def state_dict(self) -> dict:
         """Return what training changes: weights, the optimiser's state, and EWC's."""
-        state = {
+        return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "ewc": self.ewc.state_dict() if self.ewc else None,
         }
-        return state | ({"ewc": self.ewc.state_dict()} if self.ewc else {})
 
     def load_state_dict(self, state: dict) -> None:
-        """Go back to what `state_dict` returned, in place."""
+        """Go back to what `state_dict` returned."""
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ewc:
@@ -252,10 +245,10 @@ def score_tasks(
         frames.append(frame.assign(task=name))
     if test.single_label:
         subsets["all"] = np.ones(len(test), bool)
+        row = {"group": "overall", "metric": "accuracy"}
         for name, subset in subsets.items():
             value = metrics.accuracy(probabilities[subset], test.labels[subset])
-            row = {"group": "overall", "metric": "accuracy", "value": value}
-            frames.append(pd.DataFrame([row | {"task": name}]))
+            frames.append(pd.DataFrame([row | {"value": value, "task": name}]))
     frame = pd.concat(frames, ignore_index=True).assign(trained_tasks=len(groups))
     columns = ["trained_tasks", "task", "group", "metric", "value"]
     return frame[[*columns, "draws"] if resamples else columns]

@@ -124,10 +124,3 @@ def seeds_of(config: RunConfig) -> dict[str, np.random.SeedSequence]:
     names = ("stream", "sampler", "replay", "model")
     spawned = np.random.SeedSequence(config.seed).spawn(len(names))
     return dict(zip(names, spawned, strict=True))
-
-
-def labels_in(replay: Replay | None, dataset: SequentialDataset) -> np.ndarray:
-    """Return the labels in memory, bool (memory_size, C); (0, C) without a memory."""
-    if replay is None:
-        return np.zeros((0, dataset.num_classes), bool)
-    return replay.sampler.labels.copy()

@@ -21,9 +21,7 @@ from prslib.training.device import Inputs, Precision, check_device
 from prslib.training.gradients import memory_variance
 from prslib.training.learner import Learner, context_of, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
-from prslib.training.replay import check, labels_in, make_replay, seeds_of, stream
-
-RESAMPLED = ["trained_tasks", "task", "group", "metric", "draws"]  # of `Run.resampled`
+from prslib.training.replay import check, make_replay, seeds_of, stream
 
 round_alike()  # before the first sum: whoever trains loads this module
 
@@ -183,7 +181,7 @@ def result_of(
     frames = [scores[test_set] for scores in progress.scores]
     scores = pd.concat(frames, ignore_index=True)
     if "draws" in scores:
-        rows = scores[RESAMPLED].dropna()
+        rows = scores.drop(columns="value").dropna()
         measurements["resampled"] = rows.reset_index(drop=True)
         scores = scores.drop(columns="draws")
     if config.features_per_class:
@@ -194,7 +192,9 @@ def result_of(
     if steps:
         rows = pd.DataFrame([progress.variances[step] for step in sorted(steps)])
         measurements["gradient_variance"] = with_run_columns(config, rows)
-    memory_labels = labels_in(progress.replay, dataset)
+    memory_labels = np.zeros((0, dataset.num_classes), bool)
+    if progress.replay:
+        memory_labels = progress.replay.sampler.labels.copy()
     return Run(config, with_run_columns(config, scores), memory_labels, **measurements)
 
 
