@@ -1,63 +1,18 @@
-"""Checkpoints: runs that are killed or stopped end with the same bytes."""
+"""Checkpoints: runs that are stopped end with the same bytes."""
 
 import io
-import multiprocessing
-import os
-import signal
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pytest
-from interrupted import stopped_at, train
+from interrupted import stopped_at
 
 from prslib.experiments.store import CHECKPOINT, Store
-from prslib.paths import project_root
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.run import run
 
 SMALL = {"dataset": "imbal-digits-tiny", "batch_size": 40}
-
-
-@pytest.fixture(scope="module")
-def start(own_folders):
-    """Start processes that import nothing: they are forked from one that has."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["forked"])
-    helpers = Path(__file__).parents[1] / "helpers"
-    path = [str(helpers), str(project_root()), os.environ.get("PYTHONPATH", "")]
-
-    def start(work, *arguments):
-        process = context.Process(target=work, args=arguments)
-        process.start()
-        return process
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(path))
-        yield start
-
-
-@pytest.mark.parametrize("method", ["PRS", "GSS"])
-def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, start, method):
-    config = RunConfig("imbal-digits-tiny", method, batch_size=20)
-    whole, store = Store(tmp_path / "whole"), Store(tmp_path / "killed")
-    steps, rng = tmp_path / "steps", np.random.default_rng(0)
-
-    def exit_code(store, *killed_after):
-        process = start(train, config, store, steps, 5, *killed_after)
-        process.join()
-        return process.exitcode
-
-    assert exit_code(whole) == 0
-    needed = steps.stat().st_size
-    steps.unlink()
-    codes = [exit_code(store, rng.uniform(0, 0.03)) for _ in range(2)]
-    killed = codes.count(-signal.SIGVTALRM)
-    assert killed and exit_code(store) == 0
-    assert store.path(config).read_bytes() == whole.path(config).read_bytes()
-    assert needed <= steps.stat().st_size <= needed + killed * 6
 
 
 @pytest.mark.parametrize(
@@ -70,7 +25,7 @@ def test_stopped_at_every_kind_of_step_it_goes_on(tmp_path, method, points):
     store, steps = Store(tmp_path), []
     Store(tmp_path / "whole").save(run(config))
     while not store.path(config).exists():
-        steps += stopped_at(2, [config], store)
+        steps += stopped_at(2, config, store)
     whole = Store(tmp_path / "whole").path(config).read_bytes()
     assert store.path(config).read_bytes() == whole
     assert len(steps) == len(set(steps))  # saved after every step, none taken twice
@@ -81,7 +36,7 @@ def half_way(tmp_path_factory):
     """A configuration, and its checkpoint of step 20."""
     config = RunConfig(**SMALL, method="PRS")
     store = Store(tmp_path_factory.mktemp("store"))
-    stopped_at(20, [config], store)
+    stopped_at(20, config, store)
     return config, store.path(config, CHECKPOINT)
 
 
@@ -112,5 +67,5 @@ def test_files_are_written_when_their_time_has_come(tmp_path, monkeypatch):
         "prslib.training.checkpoint.replacing",
         lambda path: times.append(path) or nullcontext(io.BytesIO()),
     )
-    steps = stopped_at(None, [config], Store(tmp_path), save_every=10)
+    steps = stopped_at(None, config, Store(tmp_path), save_every=10)
     assert len(times) == len(steps) // 10 > 1

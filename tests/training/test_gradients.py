@@ -32,7 +32,7 @@ def net(name, shape):
         return nn.Sequential(nn.Flatten(), *layers)
     if name == "resnet18":
         return ResNet18(shape, 5, width=4)
-    model = make_model(name, shape, 5, seed=0)
+    model = make_model(name, shape, 5, seed=0, weights="none")
     torch.manual_seed(0)
     for layer in model.modules():  # as after some training
         if isinstance(layer, nn.BatchNorm2d):
@@ -70,7 +70,9 @@ def trace(gradients):
     return (rows - rows.mean(0)).square().sum(1).mean().item()
 
 
-@pytest.mark.parametrize(("name", "size"), [("plain", 4), ("convnet", 8)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("plain", 4), ("convnet", 8), ("resnet18_imagenet", 32)]
+)
 def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
     model, (images, labels) = net(name, (size, size, 3)), samples(11, (3, size, size))
     gradients = one_by_one(model, images, labels)
@@ -80,7 +82,8 @@ def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
         table = rows @ rows.T
         table[:known, :known] *= torch.eye(known)  # two subsets are never compared
         found = gradient_products(model, LOSS, images, labels, (known, size))
-        torch.testing.assert_close(found, table, rtol=1e-4, atol=1e-9)
+        near = 1e-5 * table.diagonal().max().item()
+        torch.testing.assert_close(found, table, rtol=1e-4, atol=near)
     squares = squared_gradients(model, LOSS, images, labels)
     assert squares.keys() == gradients.keys()
     for name, rows in gradients.items():

@@ -178,6 +178,12 @@ def test_runs_of_one_training_get_what_each_gets_alone():
                 pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other))
 
 
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", None])
+def test_a_device_that_is_not_there_is_refused(device):
+    with pytest.raises(ValueError, match=f"unknown device '{device}'; known devices: "):
+        run(RunConfig(TINY), device)
+
+
 def test_a_run_sets_its_conditions_and_sets_them_back():
     backends = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)
     before = [backend.fp32_precision for backend in backends]
