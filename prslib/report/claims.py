@@ -133,7 +133,7 @@ class Claim:
         complete = values[~np.isnan(values[..., 0]).any(axis=1)]
         each = [interval(complete[:, [k]], level=level) for k in range(len(names))]
         verdicts = [one.verdict for one in each]
-        row["cells"] = len(names)
+        row["cells"] = len(names) if len(complete) else 0
         row["above"] = verdicts.count("holds")
         row["below"] = verdicts.count("does not hold")
         row["weakest"] = ""
