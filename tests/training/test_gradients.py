@@ -82,7 +82,7 @@ def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
         table = rows @ rows.T
         table[:known, :known] *= torch.eye(known)  # two subsets are never compared
         found = gradient_products(model, LOSS, images, labels, (known, size))
-        near = 1e-5 * table.diagonal().max().item()
+        near = 1e-4 * table.diagonal().max().item()
         torch.testing.assert_close(found, table, rtol=1e-4, atol=near)
     squares = squared_gradients(model, LOSS, images, labels)
     assert squares.keys() == gradients.keys()
