@@ -1,5 +1,6 @@
 """Make stand-ins for the two multi-label streams: digits of the same statistics."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -13,6 +14,10 @@ from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, S
 BRIDGE_SHARE = 0.15
 
 
+# images of each class, and with 1, 2, 3, ... labels
+Counts = tuple[np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class TaskProfile:
     """Class frequencies and labels per image of one task's stream; Sec. 5."""
@@ -22,14 +27,14 @@ class TaskProfile:
     # images with 1, 2, 3, ... labels
     labels_per_image: tuple[int, ...]
 
-    def scaled(self, divisor: int) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(self, divisor: int) -> Counts:
         """Return both counts of a stream that is `divisor` times smaller."""
         class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
         counts = np.array(self.labels_per_image, dtype=np.int64)
         # halves upwards
         return class_freq, (2 * counts + divisor) // (2 * divisor)
 
-    def balanced(self, per_class: int) -> tuple[np.ndarray, np.ndarray]:
+    def balanced(self, per_class: int) -> Counts:
         """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
         class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
         share = class_freq.sum() / sum(self.class_freq)
@@ -81,9 +86,8 @@ class Plan:
     @property
     def planted_task(self) -> np.ndarray:
         """Task of each class in the corpus, int64 (C,)."""
-        return np.repeat(
-            np.arange(len(self.profile)), [len(t.class_freq) for t in self.profile]
-        )
+        sizes = [len(task.class_freq) for task in self.profile]
+        return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def draw_labels(
@@ -146,8 +150,11 @@ def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndar
     return edges
 
 
-def join_tasks(blocks: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """Put the tasks' labels, (N_t, C_t) each, into one shuffled matrix."""
+def draw_tasks(
+    counts: Iterable[Counts], rng: np.random.Generator, connected: bool = False
+) -> np.ndarray:
+    """Draw the labels of all tasks, one after another, into one shuffled matrix."""
+    blocks = [draw_labels(*of_task, rng, connected) for of_task in counts]
     widths, rows = [block.shape[1] for block in blocks], []
     for task, block in enumerate(blocks):
         beside = sum(widths[:task]), sum(widths[task + 1 :])
@@ -176,8 +183,7 @@ def draw_bridges(
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     """Draw the labels of all images before any split, bool (N, C)."""
     scaled = [task.scaled(plan.divisor) for task in plan.profile]
-    blocks = [draw_labels(*counts, rng, connected=True) for counts in scaled]
-    stream = join_tasks(blocks, rng)
+    stream = draw_tasks(scaled, rng, connected=True)
     bridges = draw_bridges(
         stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
     )
@@ -191,12 +197,13 @@ def _draw_all(plan: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     corpus = draw_corpus(plan, rng)
     # the clustering finds the planted tasks
     alone = curation.tasks_of_images(corpus, plan.planted_task) >= 0
-    drawn = {"train": corpus[alone]}
     balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
     imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
-    for name, counts in (("balanced", balanced), ("imbalanced", imbalanced)):
-        blocks = [draw_labels(*both, rng) for both in counts]
-        drawn[name] = join_tasks(blocks, rng)
+    drawn = {
+        "train": corpus[alone],
+        "balanced": draw_tasks(balanced, rng),
+        "imbalanced": draw_tasks(imbalanced, rng),
+    }
     return corpus, drawn
 
 
