@@ -56,19 +56,6 @@ def test_rows_go_on_after_a_kill_wherever_it_was(file):
             assert sums_file.read_bytes() == sums
 
 
-def test_every_changed_byte_of_rows_and_checksums_is_named(file):
-    fill(file)
-    for damaged in (file, file.with_suffix(".sums")):
-        content = damaged.read_bytes()
-        for position in range(len(content)):
-            flipped = bytes([content[position] ^ 4])
-            for rest in (flipped + content[position + 1 :], b""):
-                damaged.write_bytes(content[:position] + rest)
-                with pytest.raises(ValueError, match=rf"{file} .*; delete .* prepare"):
-                    open_rows(file, len(MADE), ROW)
-        damaged.write_bytes(content)
-
-
 def test_other_rows_of_a_large_array_are_compared_at_each_opening(file, monkeypatch):
     fill(file)
     content = bytearray(file.read_bytes())
@@ -87,44 +74,36 @@ def test_other_rows_of_a_large_array_are_compared_at_each_opening(file, monkeypa
         open_rows(file, len(MADE), ROW, whole=True)
 
 
-@pytest.mark.parametrize("damage", ["another shape", "cut"])
-def test_a_table_that_is_damaged_is_named(tmp_path, damage):
+def test_a_table_of_another_shape_is_damaged(tmp_path):
     """A reader that stops where the header says never looks at the checksum."""
     file = tmp_path / "table.npz"
     np.savez(file, value=np.zeros((838, 3072), np.uint8))
     content = file.read_bytes()
     assert content.count(b"(838, 3072)") == 1
-    changed = content.replace(b"(838, 3072)", b"(138, 3072)")
-    file.write_bytes(content[:-40] if damage == "cut" else changed)
+    file.write_bytes(content.replace(b"(838, 3072)", b"(138, 3072)"))
     with pytest.raises(ValueError, match=rf"{file}, but .*; delete it"):
         read_arrays(file, ["value"], "delete it")
-
-
-NAME = "noise.jpg"
 
 
 @pytest.fixture
 def photograph(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (90, 400, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(tmp_path / NAME)
-    return tmp_path / NAME
+    Image.fromarray(pixels).save(tmp_path / "noise.jpg")
+    return tmp_path / "noise.jpg"
 
 
 def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(photograph):
     with Image.open(photograph) as image:
-        bicubic = image.resize((256, 256), Image.Resampling.BICUBIC)
-    np.testing.assert_array_equal(
-        read_image(photograph.parent, NAME), np.asarray(bicubic)
-    )
+        bicubic = np.asarray(image.resize((256, 256), Image.Resampling.BICUBIC))
+    np.testing.assert_array_equal(read_image(photograph.parent, "noise.jpg"), bicubic)
 
 
-@pytest.mark.parametrize("kind", ["PNG", "GIF", "cut", "rubbish"])
+@pytest.mark.parametrize("kind", ["PNG", "cut", "rubbish"])
 def test_what_is_no_whole_jpeg_is_refused_by_name(photograph, kind):
-    if kind == "cut":
-        photograph.write_bytes(photograph.read_bytes()[:5000])
-    elif kind == "rubbish":
-        photograph.write_bytes(b"no image")
+    content = {"cut": photograph.read_bytes()[:5000], "rubbish": b"no image"}
+    if kind in content:
+        photograph.write_bytes(content[kind])
     else:
         Image.new("RGB", (40, 40)).save(photograph, format=kind)
     with pytest.raises(ValueError, match=f"image in {photograph}, but"):
-        read_image(photograph.parent, NAME)
+        read_image(photograph.parent, "noise.jpg")

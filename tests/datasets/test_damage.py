@@ -27,8 +27,8 @@ KINDS = (
     "idx/MNIST/raw/train-images-idx3-ubyte",
     "idx/MNIST/raw/t10k-labels-idx1-ubyte",
     "svhn/SVHN/test_32x32.mat",
-    "embedded.npz",
-    "imbal_ids.npz",
+    "EMBEDDED",
+    "RELEASED",
 )
 
 
@@ -71,30 +71,20 @@ def root(tmp_path_factory):
         write_ids(root / "ids", IDS, "coco")
         (root / "data").mkdir()
         patch.setenv("PRSLIB_DATA", str(root / "data"))
-        assert prepare(root) == 0
+        folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
+        options = [f"--{name}={root / folder}" for name, folder in folders.items()]
+        assert main(["prepare", "cocoseq", "--workers", "1", *options]) == 0
         patch.setattr(features, "frozen_network", lambda *_: (None, "sha256:0"))
         patch.setattr(features, "embed", see)
         assert main(["prepare", "features", "cocoseq", "--workers", "1"]) == 0
-        for name, (module, file) in EMBEDDED.items():
-            shutil.copy(getattr(module, file), root / name)
-            patch.setattr(module, file, root / name)
+        for module, name in ((features, "EMBEDDED"), (single_label, "RELEASED")):
+            shutil.copy(getattr(module, name), root / name)
+            patch.setattr(module, name, root / name)
         yield root
 
 
 def see(images, name, weights):
     return np.array([image[:2, :2, 0].ravel() for image in images], np.float32)
-
-
-EMBEDDED = {
-    "embedded.npz": (features, "EMBEDDED"),
-    "imbal_ids.npz": (single_label, "RELEASED"),
-}
-
-
-def prepare(root, *more):
-    folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
-    options = [f"--{name}={root / folder}" for name, folder in folders.items()]
-    return main(["prepare", "cocoseq", "--workers", "1", *options, *more])
 
 
 def arrays_of(dataset):
@@ -108,9 +98,9 @@ def read(root, kind):
         return arrays_of(load_dataset("cocoseq-features"))
     if "corpus" in kind:
         return [DATASETS["cocoseq"].clustering().labels]
-    if kind == "embedded.npz":
+    if kind == "EMBEDDED":
         return arrays_of(load_dataset("cocoseq-tiny"))
-    if kind == "imbal_ids.npz":
+    if kind == "RELEASED":
         return [single_label.released_images(single_label.SVHN)]
     if kind.startswith(("keras", "idx", "svhn")):
         source = single_label.SVHN if kind.startswith("svhn") else single_label.MNIST
