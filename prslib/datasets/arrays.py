@@ -35,8 +35,9 @@ RESOLUTION = 256
 PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))
 
 
-def read_arrays(file: Path, names: Iterable[str], advice: str) -> dict[str, np.ndarray]:
-    """Read some arrays of an npz file; ValueError, with the advice, if it is damaged."""
+def read_arrays(file: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Read some arrays of an npz file; ValueError where it is damaged."""
+    advice = "make, download or install it again"
     with readable(f"whole arrays in {file}", advice), zipfile.ZipFile(file) as stored:
         # read whole, so that zipfile compares the checksum; np.load stops early
         content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}

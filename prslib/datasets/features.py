@@ -36,7 +36,6 @@ if TYPE_CHECKING:  # loading features needs no torch
 DEFAULT = "efficientnet_lite0"
 SIZE = 224  # pixels of each side that a network sees
 EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
-REINSTALL = "install prslib again"
 # says which features of a prepared set are loaded
 RECORD = "features.json"
 SEED = 20200826  # of the thinned streams, not of a run
@@ -103,7 +102,7 @@ def frozen_network(name: str, weights: str | None) -> tuple[nn.Module, str]:
 
 def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load raw embedded features, of a share of each task's training images."""
-    selection = Selection.load(EMBEDDED, REINSTALL)
+    selection = Selection.load(EMBEDDED)
     task = selection.task[selection.part("train")]
     # a larger share holds a smaller one
     order = np.random.default_rng(SEED).permutation(len(task))
@@ -120,7 +119,7 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
 
 def read_embedded() -> tuple[np.ndarray, np.ndarray]:
     """Read the embedded features, uint8 (N, D), and the scale of each column."""
-    stored = read_arrays(EMBEDDED, ("features", "scale"), REINSTALL)
+    stored = read_arrays(EMBEDDED, ("features", "scale"))
     return stored["features"], stored["scale"]
 
 

@@ -19,7 +19,6 @@ from prslib.paths import data_dir
 PARTS = ("train", "balanced", "imbalanced")
 # of each of `PARTS`, a name begins so
 ID_FILES = ("train", "test", "teorg")
-AGAIN = "delete it, and download it or prepare the set again"
 
 
 # of an official half: keys and files of its images, labels bool (N, C), and C names
@@ -47,7 +46,7 @@ class Corpus:
 def read_table(file: Path, has_ids: bool) -> Corpus:
     """Read a table of labels; without ids an image's key is its row in its half."""
     names = ["split", "labels", "names"] + ["image_id"] * has_ids
-    stored = read_arrays(file, names, AGAIN)
+    stored = read_arrays(file, names)
     is_test = stored["split"] == 1
     rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
     return Corpus(
@@ -101,9 +100,9 @@ class Selection:
         write_arrays(file, **vars(self), **more)
 
     @classmethod
-    def load(cls, file: Path, advice: str = AGAIN) -> Selection:
+    def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote."""
-        return cls(**read_arrays(file, [column.name for column in fields(cls)], advice))
+        return cls(**read_arrays(file, [column.name for column in fields(cls)]))
 
     def dataset(
         self, name: str, stands_for: str, inputs: np.ndarray | None

@@ -38,7 +38,7 @@ def read_mnist(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
     for split in PARTS:
         if keras.is_file():
             names = f"x_{split}", f"y_{split}"
-            pixels, digits = read_arrays(keras, names, "download it again").values()
+            pixels, digits = read_arrays(keras, names).values()
         else:
             from torchvision.datasets import MNIST
 
@@ -175,7 +175,7 @@ def read_digits(source: Source, folder: Path) -> BySplit:
 def released_images(source: Source) -> np.ndarray:
     """Return which training images the authors kept, int64 (N,), rising."""
     name = source.original.lower()
-    return read_arrays(RELEASED, [name], "install prslib again")[name].astype(np.int64)
+    return read_arrays(RELEASED, [name])[name].astype(np.int64)
 
 
 def at_hand(names: Sequence[str]) -> list[str]:
