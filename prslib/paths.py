@@ -32,12 +32,12 @@ def cache_dir() -> Path:
     return Path(usual) / "prslib"
 
 
-def data_dir(files: str = "what `python -m prslib prepare --help` names") -> Path:
-    """Return ``PRSLIB_DATA``, the folder of downloads; errors say that ``files`` belong there."""
+def data_dir() -> Path:
+    """Return ``PRSLIB_DATA``, the folder of downloads."""
     named = os.environ.get("PRSLIB_DATA")
     if not named or not (project_root() / named).is_dir():
         what = "the environment variable PRSLIB_DATA to name the folder of downloads"
-        advice = f"set it (`make figures DATA=/path`) and put there {files}"
+        advice = "set it (`make figures DATA=/path`); `prslib prepare --help` says more"
         raise FileNotFoundError(expected(what, named, advice))
     return project_root() / named
 

@@ -72,7 +72,8 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     option("--workers", type=int, help="processes")
     for name, source in single_label.SOURCES.items():
         run = partial(prepare_source, source)
-        option = add(name, run, f"{source.stands_for}: {source.place}", "--download")
+        text = f"{source.stands_for}, from {' or '.join(source.files)}"
+        option = add(name, run, text, "--download")
         option("--download", action="store_true", help="fetch what lacks")
 
 

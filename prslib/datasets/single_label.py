@@ -87,17 +87,12 @@ class Source:
         """Images of each class in the thinned stream, int64 (C,)."""
         return curation.pareto_counts(np.array(self.train_freq))
 
-    @property
-    def place(self) -> str:
-        """Say which files belong in ``PRSLIB_DATA``."""
-        return " or ".join(self.files)
-
     def folder(self, download: bool = False) -> Path:
         """Return the folder of downloads; FileNotFoundError where the files lack."""
-        folder = data_dir(self.place)
+        folder = data_dir()
         if not download and not any((folder / file).exists() for file in self.files):
             advice = f"run `python -m prslib prepare {self.name} --download`"
-            what = f"{self.original} in {folder}, {self.place}"
+            what = f"{self.original} in {folder}: {' or '.join(self.files)}"
             raise FileNotFoundError(expected(what, "none", advice))
         return folder
 
