@@ -46,11 +46,10 @@ def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Describe configurations in the paper's terms, a row each; standards come first."""
     standards, rows = {}, []
     for config in configs:
-        standard = standards.setdefault(config.dataset, config)
-        setting, rho = _setting(config, standard), config.identity.get("rho", np.nan)
-        stands_for = labels_of(config.dataset).stands_for
-        run = config.method, setting, rho, config.seed, config.hash
-        rows.append((stands_for, config.dataset, *run))
+        setting = _setting(config, standards.setdefault(config.dataset, config))
+        place = labels_of(config.dataset).stands_for, config.dataset, config.method
+        rho = config.identity.get("rho", np.nan)
+        rows.append((*place, setting, rho, config.seed, config.hash))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

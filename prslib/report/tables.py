@@ -49,20 +49,17 @@ def with_draws(run: Run) -> pd.DataFrame:
     O-F1 on all tasks seen pool the images, and have weights of the images.
     """
     settings, dataset = run.config.resolved, labels_of(run.config.dataset)
-    if not settings["test_resamples"]:
+    draws = settings["test_resamples"]
+    if not draws:
         return run.scores
     positives = dataset.tests[settings["test_set"]].labels.sum(axis=0)
     classes = dataset.class_names, dataset.class_group, positives
-    drawn = [
-        class_draws(
-            run.scores[[*_PLACE, "value"]], *classes, settings["test_resamples"]
-        )
-    ]
+    drawn = class_draws(run.scores[[*_PLACE, "value"]], *classes, draws)
     if run.resampled is not None:
         pooled = run.resampled[run.resampled["metric"].isin(POOLED)]
-        drawn.insert(0, pooled.assign(draws=pooled["draws"].map(np.asarray)))
-    first = pd.concat(drawn).drop_duplicates(_PLACE).set_index(_PLACE)["draws"]
-    return run.scores.join(first, on=_PLACE)
+        pooled = pooled.assign(draws=pooled["draws"].map(np.asarray))
+        drawn = pd.concat([pooled, drawn]).drop_duplicates(_PLACE)
+    return run.scores.join(drawn.set_index(_PLACE)["draws"], on=_PLACE)
 
 
 def run_columns(scores: pd.DataFrame) -> list[str]:
@@ -204,8 +201,8 @@ def contrasts(
         place += ", {group} {metric}" if "group" in gaps else ""
     said = []
     for row in table.to_dict("records"):
-        end = f"; {paper.format(**row)}." if pd.notna(row.get("published")) else "."
-        said.append(f"{place.format(**row)}: {compared(row, method, than)}{end}")
+        theirs = f"; {paper.format(**row)}" if pd.notna(row.get("published")) else ""
+        said.append(f"{place.format(**row)}: {compared(row, method, than)}{theirs}.")
     return table.assign(sentence=said).drop(columns="stands_for", errors="ignore")
 
 
