@@ -54,16 +54,10 @@ class Scores:
         self.rho = own.max()  # of the standard
         draws = max(map(np.size, rows["draws"]), default=1)
         for row in rows.itertuples():
-            place = (
-                row.method,
-                row.setting,
-                row.group,
-                row.measure,
-                row.metric,
-                row.task,
-            )
+            place = row.method, row.setting, row.group, row.measure
+            cell = row.metric, row.task, row.trained_tasks
             value = np.append(row.value, np.broadcast_to(row.draws, draws))
-            self.cells.setdefault((row.seed, *place, row.trained_tasks), value)
+            self.cells.setdefault((row.seed, *place, *cell), value)
 
     def __call__(
         self,
@@ -76,8 +70,9 @@ class Scores:
         after: int = 0,  # trained tasks, 0 for all
     ) -> np.ndarray:
         """Return a score as (1 + draws,); raise KeyError where there is none."""
-        place = method, setting, group, measure, metric or self.metric, task
-        return self.cells[self.seed, *place, after or self.end]
+        place = method, setting, group, measure
+        cell = metric or self.metric, task, after or self.end
+        return self.cells[self.seed, *place, *cell]
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
         """Return a field's values that all methods were run with, and their settings."""
@@ -189,7 +184,10 @@ def tail(s: Scores, method: str, measure: str) -> Cells:
 def small(method: str, metric: str, measure: str) -> Claim:
     """Return the claim that a method forgets small classes more, task by task."""
     setting = HALF if METHODS[method].sampler else ""
-    of = lambda s: {"": -s(method, setting, measure=measure)}  # noqa: E731
+
+    def of(s: Scores) -> Cells:
+        return {"": -s(method, setting, measure=measure)}
+
     return Claim(of, "mean", (COCO,), (metric,), "rank correlation")
 
 
@@ -200,7 +198,10 @@ def share(s: Scores, method: str, name: str, setting: str = "") -> np.ndarray:
 
 def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
     """Return the claim that a share of a memory, (method, name), is above another."""
-    of = lambda s: {"": share(s, *first) - share(s, *second)}  # noqa: E731
+
+    def of(s: Scores) -> Cells:
+        return {"": share(s, *first) - share(s, *second)}
+
     return Claim(of, "mean", on, **MEMORY)
 
 
@@ -305,8 +306,11 @@ def plain_ahead(s: Scores, method: str, plain: str = "") -> Cells:
 
 def harder(s: Scores, nets: dict[str, str]) -> Cells:
     """Return how much lower Multitask scores on the balanced test set."""
-    gain = lambda net: s("Multitask", f"{net};{IMBALANCED}") - s("Multitask", net)  # noqa: E731
-    return {name: gain(net) for name, net in nets.items()}
+
+    def lost(net: str) -> np.ndarray:
+        return s("Multitask", f"{net};{IMBALANCED}") - s("Multitask", net)
+
+    return {name: lost(net) for name, net in nets.items()}
 
 
 NEIGHBOURS = {"metrics": ("kNN accuracy",), "on": (COCO, MNIST), "over": "mean"}
