@@ -43,9 +43,8 @@ class AttentionConsistency(Staged):
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
         """Return `Views` through frozen stages, and the `Consistency` above them."""
         lower = Views(self.stages[:frozen_stages], self.image_shape)
-        return lower, Consistency(
-            self.stages[frozen_stages:], self.weighting, lower.shapes
-        )
+        upper = self.stages[frozen_stages:]
+        return lower, Consistency(upper, self.weighting, lower.shapes)
 
 
 class MapHead(nn.Module):

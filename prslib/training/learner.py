@@ -26,8 +26,6 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9),
 }
-
-
 LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probabilities
     "multilabel_soft_margin": (F.multilabel_soft_margin_loss, torch.sigmoid),
     "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
