@@ -1,5 +1,8 @@
 """Samplers: which samples of the stream the memory keeps, one file a method."""
 
+from collections.abc import Mapping
+from inspect import Parameter, signature
+
 from prslib.checks import Seed, one_of
 from prslib.samplers.base import Sampler
 from prslib.samplers.cbrs import CBRS
@@ -60,4 +63,16 @@ def make_sampler(
     if name not in SAMPLERS and isinstance(name, str):
         name = name.lower()
     one_of("sampler", name, SAMPLERS)
+    check_options(name, options)
     return SAMPLERS[name](size, num_classes, seed, **options)
+
+
+def check_options(name: str, options: dict[str, object]) -> Mapping[str, Parameter]:
+    """Return a sampler's parameters; raise TypeError for options that it does not take."""
+    takes = signature(SAMPLERS[name])
+    try:
+        takes.bind(0, 0, 0, **options)  # size, classes, seed
+    except TypeError as error:
+        known = ", ".join([*takes.parameters][3:]) or "none"
+        raise TypeError(f"options of {name}: {error}; known: {known}") from None
+    return takes.parameters

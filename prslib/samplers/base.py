@@ -172,8 +172,8 @@ class Sampler:
         classes = np.flatnonzero(y)
         last = min(len(self), self.size - 1) if len(classes) else -1
         if not isinstance(slot, Integral) or not -1 <= slot <= last:
-            advice = "slots fill in order, and a sample without a label never enters"
-            text = expected(f"a slot from -1 to {last}", repr(slot), advice)
+            advice = "slots fill in order, the next free one is len(self)"
+            text = expected(f"a whole number from -1 to {last}", repr(slot), advice)
             raise ValueError(f"{type(self).__name__}: {text}")
         if len(classes) == 0:
             return

@@ -4,7 +4,6 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from prslib.datasets import DATASETS, SequentialDataset, fingerprint
 from prslib.datasets.base import draw_schedule, validate_schedule
 from prslib.models import MODELS
 from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
-from prslib.samplers import SAMPLERS, Sampler, make_sampler
+from prslib.samplers import Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
@@ -169,16 +168,15 @@ class RunConfig:
             if options:
                 raise TypeError(expected(f"no options of {self.method}", options))
             return None
-        takes = signature(SAMPLERS[method.sampler])
         fields = {name: getattr(self, name) for name in method.options}
-        try:
-            takes.bind(0, 0, 0, **fields, **options)  # size, classes, seed
-        except TypeError as error:
-            raise TypeError(f"options of {self.method}: {error}") from None
+        if fields.keys() & options:
+            what = f"{' and '.join(fields)} as fields of RunConfig"
+            raise TypeError(expected(what, f"options {options}"))
+        parameters = check_options(method.sampler, fields | options)
         for name, value in options.items():
             if isinstance(value, np.generic):
                 value = value.item()
-            if float in (type(value), type(takes.parameters[name].default)):
+            if float in (type(value), type(parameters[name].default)):
                 value = finite(name, value)
             if not isinstance(value, bool | int | float | str | None):
                 raise TypeError(expected(f"option {name} as number or text", value))

@@ -121,7 +121,7 @@ def test_a_slot_that_cannot_be_is_named(slot):
         def choose(self, y, u):
             return slot if len(self) == 3 else len(self)
 
-    message = rf"Wrong: expected a slot from -1 to 3, got {slot!r}; slots fill in order"
+    message = rf"Wrong: expected a whole number from -1 to 3, got {slot!r}"
     with pytest.raises(ValueError, match=message):
         Wrong(10, 5, 0).place(np.ones((4, 5), bool))
 

@@ -29,9 +29,9 @@ TINY, OWN = "digits70tiny", "convnet_attention_consistency"
         (
             {"method": "GSS", "options": {"size": 3}},
             TypeError,
-            "options of GSS: .*size",
+            "options of gss: .*size",
         ),
-        ({"options": {"rho": 1.0}}, TypeError, "options of PRS: .*'rho'"),
+        ({"options": {"rho": 1.0}}, TypeError, "rho and variant as fields"),
         ({"method": "EWC", "options": {"alpha": 1}}, TypeError, "no options of EWC"),
         ({"method": "GSS", "options": {"subsets": [1]}}, TypeError, r"got \[1\]"),
         ({"dataset": "cocoseq-tiny", "model": "convnet"}, ValueError, "such as head"),
