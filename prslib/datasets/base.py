@@ -10,8 +10,6 @@ import numpy as np
 from prslib.checks import expected, one_of
 
 GROUPS = ("majority", "moderate", "minority")
-# The paper's own images, some of its own images, or others in their place.
-Relation = Literal["paper's", "part", "stand-in"]
 # spawn key of the drawn order, far from those of a run's other generators
 ORDER_STREAM = 1000
 
@@ -262,8 +260,8 @@ class Entry:
     identity: Callable[[], str] = str
     # the embedded weights have learned some of its test images
     tests_on_pretrained: bool = False
-    # to the paper's data set that it stands for
-    relation: Relation = "stand-in"
+    # The images are the paper's own, some of its own, or others in their place.
+    relation: Literal["paper's", "part", "stand-in"] = "stand-in"
 
 
 def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:

@@ -9,8 +9,6 @@ import numpy as np
 from prslib.checks import expected
 from prslib.datasets.base import GROUPS, Clustering, Split, check_labels
 
-FEWER = "ask for fewer groups, lower min_classes, or leave rare classes out"
-
 
 class Merge(NamedTuple):
     """One step of the clustering; Appendix, Algorithm 2, line 26."""
@@ -67,7 +65,7 @@ def class_merges(source: Clustering) -> list[Merge]:
         if merge.score == -np.inf:
             what = f"{n_groups} groups of {min_classes} or more classes"
             got = f"{len(groups)} groups of which no two share an image"
-            raise ValueError(expected(what, got, FEWER))
+            raise ValueError(expected(what, got, "ask for more groups"))
         merges.append(merge)
         groups[first] += groups.pop(second)
         touched[:, first] |= touched[:, second]
@@ -75,7 +73,8 @@ def class_merges(source: Clustering) -> list[Merge]:
     sizes = [len(group) for group in groups]
     if min(sizes) < min_classes:
         what = f"{min_classes} or more classes in each group"
-        raise ValueError(expected(what, f"groups of {sizes}", FEWER))
+        advice = "lower min_classes or ask for fewer groups"
+        raise ValueError(expected(what, f"groups of {sizes}", advice))
     return merges
 
 

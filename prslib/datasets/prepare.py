@@ -21,7 +21,6 @@ from prslib.paths import data_dir, replacing
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
 # share of the images that may be left out without --allow-missing
 MOST_LOST = 0.01
-TIMEOUT = 60  # seconds
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -158,7 +157,7 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     for file in chain(*prepared.id_files(folder)):
         if not file.is_file():
             address = f"{ID_ADDRESS}/{prepared.stands_for}/ids/{file.name}"
-            with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:
+            with urllib.request.urlopen(address, timeout=60) as answer:
                 content = answer.read()
             with replacing(file) as stream:
                 stream.write(content)
