@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prslib.report.statistics import SMALL, interval
+from prslib.report.statistics import LEVEL, SMALL, interval
 from prslib.report.tables import METRICS
 from prslib.training.methods import METHODS
 
@@ -117,7 +117,7 @@ class Claim:
     across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
     words: dict = field(default_factory=dict)  # of `claims.toml`
 
-    def decide(self, scores: Scores, level: float = 0.95) -> dict:
+    def decide(self, scores: Scores, level: float = LEVEL) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
         names, values = scores.evaluate(self, self.metrics)
         whole = interval(values, self.over, level)

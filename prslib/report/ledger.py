@@ -13,7 +13,7 @@ from prslib.report import topics
 from prslib.report.claims import CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
 from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
-from prslib.report.statistics import VERDICTS, WORDS, holm
+from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import METRICS, PRECISION_RECALL, labels_of
 from prslib.training.config import Run, RunConfig
@@ -98,7 +98,7 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
 class Settings(Parameters):
     """Parameters of the notebook, which explains them."""
 
-    level: float = 0.95
+    level: float = LEVEL
     missing: str = "train"
     device: str = "cpu"
 
@@ -126,7 +126,7 @@ def gather(
 
 
 def decide(
-    observations: pd.DataFrame, level: float = 0.95, claims: dict[str, Claim] = CLAIMS
+    observations: pd.DataFrame, level: float = LEVEL, claims: dict[str, Claim] = CLAIMS
 ) -> pd.DataFrame:
     """Decide every claim on every data set that it is about, alone and by Holm among all."""
     printed = printed_rows().groupby("stands_for")

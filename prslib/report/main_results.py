@@ -9,6 +9,7 @@ from matplotlib.ticker import NullLocator
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Parameters, several
+from prslib.report.statistics import LEVEL
 from prslib.report.style import COLOURS, MARKERS
 from prslib.report.tables import METRICS, beside, contrasts, final, labels_of, scores_of
 from prslib.training.config import Run, RunConfig
@@ -83,7 +84,7 @@ def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
     difference = frame["difference"]
     ends = [difference - frame["low"], frame["high"] - difference]
     look = {"color": COLOURS["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
-    look["label"] = "ours, 95 % interval"
+    look["label"] = f"ours, {100 * LEVEL:.0f} % interval"
     ax.errorbar(frame["images"], difference, yerr=ends, **look)
     theirs = frame["published"].iloc[-1]
     ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")

@@ -11,6 +11,7 @@ from scipy import special
 
 from prslib.checks import expected
 
+LEVEL = 0.95  # of all intervals; pages and notebooks name it in their prose
 DECIDING = 5  # seeds; with fewer nothing is decided
 EXACT = 9  # decimals; what lies below is rounding
 SMALL = 2.0  # points: an interval within these shows that there is no larger difference
@@ -53,7 +54,7 @@ class Interval:
         return f"{self.effect:.1f} ({spread(vars(self))})"
 
 
-def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> Interval:
+def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = LEVEL) -> Interval:
     """Compare two methods on the same seeds, with Student's t interval of the difference.
 
     Parameters
@@ -96,7 +97,7 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = 0.95) -> In
     return interval((first - second)[:, None, None], level=level)
 
 
-def interval(values: np.ndarray, over: str = "mean", level: float = 0.95) -> Interval:
+def interval(values: np.ndarray, over: str = "mean", level: float = LEVEL) -> Interval:
     """Return the effect of some cells: their mean, or with `over` "every" the least.
 
     `values` are (seeds, cells, 1 + draws): each seed's value, then its values under
@@ -117,7 +118,7 @@ def interval(values: np.ndarray, over: str = "mean", level: float = 0.95) -> Int
 
 
 def ends(
-    seeds: np.ndarray, images: np.ndarray | None = None, level: float = 0.95
+    seeds: np.ndarray, images: np.ndarray | None = None, level: float = LEVEL
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return both ends of the interval of the least cell's mean, and its p value.
 
@@ -177,7 +178,7 @@ def spread(row: pd.Series | dict, digits: int = 1) -> str:
     if row["seeds"] == 1:
         return "one seed"
     low, high = (f"{row[name]:.{digits}f}" for name in ("low", "high"))
-    return f"95 % interval {low} to {high}, {row['seeds']} seeds"
+    return f"{100 * LEVEL:.0f} % interval {low} to {high}, {row['seeds']} seeds"
 
 
 def compared(row: pd.Series | dict, method: str, than: str) -> str:

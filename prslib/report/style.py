@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prslib.datasets import DATASETS
 from prslib.paths import PACKAGE
+from prslib.report.statistics import LEVEL
 from prslib.report.tables import GROUPS
 from prslib.training.methods import METHODS
 
@@ -279,5 +280,5 @@ def contrast_panels(
         title = f"{', '.join(frame['dataset'].unique())}: {title}"
     seeds = " or ".join(map(str, sorted(frame["seeds"].unique())))
     unit = "seed" if seeds == "1" else "seeds"
-    join_panels(figure, f"{title}, 95 % intervals over {seeds} {unit}")
+    join_panels(figure, f"{title}, {100 * LEVEL:.0f} % intervals over {seeds} {unit}")
     return figure
