@@ -66,13 +66,16 @@ def whole(name: str, value: object, least: int) -> int:
     return int(value)
 
 
-def finite(name: str, value: object) -> float:
+def finite(name: str, value: object, least: float = -math.inf) -> float:
     """Return a float; raise TypeError for another type, ValueError for inf and NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    if not -math.inf < value < math.inf:
+    number = float(value) + 0.0  # -0.0 is 0.0
+    if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value}")
-    return float(value) + 0.0  # -0.0 is 0.0
+    if number < least:
+        raise ValueError(f"{name} must be at least {least:g}, got {value}")
+    return number
 
 
 def power(name: str, value: object) -> float:

@@ -188,7 +188,7 @@ class Memory:
         """Refuse columns that do not fit the slots or the first write."""
         if not columns or columns.keys() != (self._columns or columns).keys():
             names = sorted(self._columns) or "at least one"
-            raise ValueError(f"columns: {expected(names, sorted(columns))}")
+            raise ValueError(f"columns: {expected(f'{names}', sorted(columns))}")
         for name, column in columns.items():
             if not isinstance(column, np.ndarray) and not hasattr(column, "new_zeros"):
                 text = expected("an array or a tensor", type(column).__name__)

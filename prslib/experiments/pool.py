@@ -82,6 +82,7 @@ def processes(count: int) -> Iterator[Pool]:
     except BaseException:
         pool().shutdown(kill_workers=True)
         raise
+    pool().shutdown()  # joblib would find it, and it is none of its own
 
 
 @contextmanager

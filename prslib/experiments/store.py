@@ -22,7 +22,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: equal runs are equal 
 INTEGERS = ("memory_size", "seed", "trained_tasks", "images", "samples")  # columns
 TYPES = defaultdict(lambda: str, dict.fromkeys(INTEGERS, "int64"))
 
-# files of a run, named after its hash, or after its `RunConfig.training` until it ends
+# files of a run, named after its hash, and after its `RunConfig.training` until it ends
 RESULT, CHECKPOINT, FAILURE, LOCK = ".zip", ".checkpoint", ".failed", ".lock"
 UNFINISHED = {CHECKPOINT, FAILURE, LOCK, ".part"}
 
@@ -33,8 +33,8 @@ class Store:
     A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``. Where the
     configuration asks for them, it also holds ``features.npy``, ``resampled.npy`` and
     ``gradient_variance.csv``. Any tool can read it. An unfinished run has other files:
-    ``ID.lock``, locked by the process that trains it, ``ID.checkpoint``, where it goes
-    on after an interruption, and ``ID.failed``, the error that ended it.
+    ``ID.lock``, locked by the process that trains it, ``ID.HASH.checkpoint``, where it
+    goes on after an interruption, and ``ID.failed``, the error that ended it.
 
     Parameters
     ----------
@@ -51,9 +51,12 @@ class Store:
         self.folder = Path(folder) if folder is not None else cache_dir() / "runs"
 
     def path(self, config: RunConfig, kind: str = RESULT) -> Path:
-        """Return the file of a run's result, or of what runs that train alike share."""
-        name = config.hash if kind == RESULT else config.training
-        return self.folder / f"{name}{kind}"
+        """Return the file of a run, or a file that runs that train alike share."""
+        if kind == RESULT:
+            return self.folder / f"{config.hash}{kind}"
+        if kind == CHECKPOINT:  # no other run that trains alike overwrites it
+            return self.folder / f"{config.training}.{config.hash}{kind}"
+        return self.folder / f"{config.training}{kind}"
 
     def load(self, config: RunConfig) -> Run | None:
         """Return a stored run, or None where there is none that can be read.
@@ -108,14 +111,17 @@ class Store:
     def record_failure(self, config: RunConfig, error: Exception) -> None:
         """Write down the error that ended a run."""
         text = "".join(traceback.format_exception(error))
-        self.path(config, FAILURE).write_text(f"{describe(config.identity)}\n{text}")
+        with replacing(self.path(config, FAILURE)) as file:
+            file.write(f"{describe(config.identity)}\n{text}".encode())
 
     def finish(self, configs: Sequence[RunConfig]) -> None:
         """Remove all but the results of stored runs that train alike, under the lock."""
-        for name in {configs[0].training, *(config.hash for config in configs)}:
-            for path in self.folder.glob(f"{name}.*"):
+        for config in configs:
+            for path in self.folder.glob(f"*{config.hash}.*"):
                 if path.suffix in UNFINISHED:
                     path.unlink()
+        for kind in (FAILURE, LOCK):
+            self.path(configs[0], kind).unlink(missing_ok=True)
 
 
 def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:

@@ -77,7 +77,7 @@ def run_all(
         If there is an address and no Ray, or no cluster that answers or has a GPU for
         ``device="cuda"``.
     RuntimeError
-        If runs failed, when all others are stored.
+        If runs failed, when all others are stored; if a result was removed meanwhile.
 
     Notes
     -----
@@ -98,11 +98,13 @@ def run_all(
     check_all(configs)
     by_hash = {config.hash: config for config in configs}
     runs = {name: store.load(config) for name, config in by_hash.items()}
-    missing = [
-        config
-        for name, config in by_hash.items()
-        if runs[name] is None or store.path(config, LOCK).exists()
-    ]
+    missing = [config for name, config in by_hash.items() if runs[name] is None]
+    for name, config in by_hash.items():
+        if runs[name] and store.path(config, LOCK).exists():
+            with suppress(OSError):  # Timeout: runs that train alike are under way
+                lock = store.lock(config)
+                store.finish([config])  # what a killed process left
+                lock.release()
     if missing:
         round_alike()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
@@ -111,7 +113,11 @@ def run_all(
             options["save_every"] = save_every
         pool = make_pool(missing, device, workers, address)
         Sweep(store, options).train(missing, pool)
-        runs = {name: store.load(config) for name, config in by_hash.items()}
+        runs |= {config.hash: store.load(config) for config in missing}
+    lost = [name for name, run in runs.items() if run is None]
+    if lost:
+        what = f"stored runs {', '.join(lost)} in {store.folder}"
+        raise RuntimeError(expected(what, "none", "ask again to train them again"))
     return [runs[config.hash] for config in configs]  # ty: ignore
 
 

@@ -23,6 +23,7 @@ configuration.
 from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from prslib.checks import expected, naming_extra, one_of
 
@@ -49,7 +50,7 @@ TABLES = {
 }
 
 
-def load(table: str | None = None, **filters: object) -> pd.DataFrame:
+def load(table: str | None = None, **filters: Any) -> pd.DataFrame:
     """Load the cells of one table or of all, as paper and appendix print them.
 
     Parameters

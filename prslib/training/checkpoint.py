@@ -8,13 +8,20 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 
-from prslib.paths import replacing
+from prslib.paths import PACKAGE, replacing
 from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.replay import Replay
+
+# The files that training imports: an edit elsewhere keeps the checkpoints.
+TRAINING = (
+    *("checks.py", "memory.py", "metrics.py", "paths.py", "resamples.py"),
+    *(f"{room}/*.py" for room in ("datasets", "models", "samplers", "training")),
+)
 
 DIGEST_SIZE = hashlib.sha256().digest_size  # a file begins with that of its other bytes
 
@@ -46,7 +53,10 @@ class Progress:
 
 
 class Checkpoint:
-    """A file with the progress of runs of one training, or None."""
+    """A file with the progress of runs of one training, or None.
+
+    Reading it unpickles it: only a file of this user's own may be there.
+    """
 
     def __init__(
         self,
@@ -56,6 +66,7 @@ class Checkpoint:
     ):
         self.path = None if path is None else Path(path)
         self.runs = {config.hash for config in configs}
+        self.code = code_digest()  # now: the files may change meanwhile
         self.save_every = save_every
         self.due = time.monotonic() + save_every
 
@@ -80,16 +91,30 @@ class Checkpoint:
         saved = torch.load(io.BytesIO(content), map_location=device, weights_only=False)
         if not self.runs <= saved["runs"]:
             raise ValueError("other runs wrote it")
+        if saved["code"] != self.code:
+            raise ValueError("other code wrote it")
         return saved["progress"]
 
     def save_if_due(self, progress: Progress) -> None:
-        """Write the file if its time has come."""
+        """Write the file if its time has come; only warn if it cannot be written."""
         if self.path is None or time.monotonic() < self.due:
             return
         content = io.BytesIO()
-        saved = {"runs": self.runs, "progress": progress.state_dict()}
-        torch.save(saved, content)
-        with replacing(self.path) as file:
-            file.write(hashlib.sha256(content.getbuffer()).digest())
-            file.write(content.getbuffer())
+        saved = {"runs": self.runs, "code": self.code}
+        torch.save(saved | {"progress": progress.state_dict()}, content)
+        try:
+            with replacing(self.path) as file:
+                file.write(hashlib.sha256(content.getbuffer()).digest())
+                file.write(content.getbuffer())
+        except OSError as error:
+            text = f"the checkpoint {self.path} cannot be written ({error})"
+            warnings.warn(f"{text}; the run goes on", stacklevel=2)
         self.due = time.monotonic() + self.save_every
+
+
+def code_digest() -> str:
+    """Return a digest of the bytes of `TRAINING`, and of the versions of packages."""
+    digest = hashlib.sha256(f"{np.__version__}, {torch.__version__}".encode())
+    for file in sorted(file for name in TRAINING for file in PACKAGE.glob(name)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -44,8 +44,8 @@ CHECKS = {  # each refuses a wrong value, and returns Python's text, int or floa
     "batch_size": partial(whole, least=1),
     "replay_batch_size": partial(whole, least=1),
     "rho": power,
-    "ewc_lambda": finite,
-    "learning_rate": finite,
+    "ewc_lambda": partial(finite, least=0),
+    "learning_rate": partial(finite, least=1e-12),  # at 0 nothing is learned
 }
 
 

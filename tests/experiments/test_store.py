@@ -88,8 +88,9 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
 def test_what_killed_processes_left_goes_with_the_next_look(tmp_path, finished):
     store = Store(tmp_path)
     whole = store.save(finished)
-    for kind in (LOCK, CHECKPOINT, f"{CHECKPOINT}.17.part"):
+    for kind in (LOCK, CHECKPOINT):
         store.path(CONFIG, kind).touch()
+    store.path(CONFIG, CHECKPOINT).with_suffix(".checkpoint.17.part").touch()
     (tmp_path / f"{CONFIG.hash}.zip.17.part").touch()
     (tmp_path / f"{CONFIG.hash}.zip.bak").touch()  # not ours
     assert run_all([CONFIG], store)

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
+from joblib import Parallel, delayed
 
 from prslib.experiments import pool, sweep
 from prslib.experiments.inventory import list_runs
@@ -137,6 +139,27 @@ def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkey
     sweep.run_all(LOOKS[2:3], alone, workers=1)
     assert groups == [LOOKS, LOOKS[2:3]]
     assert together.path(LOOKS[2]).read_bytes() == alone.path(LOOKS[2]).read_bytes()
+
+
+def test_a_checkpoint_stays_while_a_run_that_trains_alike_ends(tmp_path, monkeypatch):
+    store, (half, other, *_) = Store(tmp_path), LOOKS
+    store.lock(half).release()
+    store.path(half, CHECKPOINT).write_bytes(b"half a run")
+    sweep.run_all([other], store, workers=1)
+    assert store.path(half, CHECKPOINT).read_bytes() == b"half a run"
+    lock = store.lock(half)  # by another process: what is stored needs no waiting
+    monkeypatch.setattr(sweep, "make_pool", None)
+    assert sweep.run_all([other], store)
+    lock.release()
+
+
+def test_a_pool_leaves_joblib_as_it_was():
+    for fails in (False, True):
+        with suppress(ValueError), pool.processes(2) as (submit, _):
+            assert submit(abs, -1).result() == 1
+            if fails:
+                raise ValueError
+        assert Parallel(n_jobs=2)([delayed(abs)(-1)] * 2) == [1, 1]
 
 
 def test_a_run_that_fails_does_not_lose_the_others(tmp_path, monkeypatch):

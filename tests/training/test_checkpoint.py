@@ -8,6 +8,7 @@ import pytest
 from interrupted import stopped_at
 
 from prslib.experiments.store import CHECKPOINT, Store
+from prslib.training import checkpoint
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 from prslib.training.run import run
@@ -59,6 +60,24 @@ def test_a_file_that_does_not_fit_costs_a_warning(
         again = run(config, checkpoint=tmp_path / "file")
     assert len(caught) == 1
     assert again.scores.equals(run(config).scores)
+
+
+def test_a_checkpoint_of_edited_code_does_not_count(tmp_path, half_way, monkeypatch):
+    config, path = half_way
+    code = tmp_path / "training" / "replay.py"
+    code.parent.mkdir()
+    code.write_text("edited")
+    monkeypatch.setattr(checkpoint, "PACKAGE", tmp_path)
+    with pytest.warns(UserWarning, match="other code wrote it"):
+        run(config, checkpoint=path)
+
+
+def test_a_run_goes_on_where_no_checkpoint_can_be_written(tmp_path):
+    config = RunConfig(**SMALL, method="Finetune")
+    (tmp_path / "file").touch()  # no folder, as on a full disk
+    with pytest.warns(UserWarning, match="cannot be written.*; the run goes on"):
+        scores = run(config, checkpoint=tmp_path / "file" / "x", save_every=0).scores
+    assert scores.equals(run(config).scores)
 
 
 def test_files_are_written_when_their_time_has_come(tmp_path, monkeypatch):

@@ -22,6 +22,12 @@ TINY, OWN = "digits70tiny", "convnet_attention_consistency"
         ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
         ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number"),
+        (
+            {"learning_rate": 0},
+            ValueError,
+            "learning_rate must be at least 1e-12, got 0",
+        ),
+        ({"ewc_lambda": -1}, ValueError, "ewc_lambda must be at least 0, got -1"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
         ({"schedule": "0123"}, TypeError, "interpreted as an integer"),
         ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3 once in the schedule"),
