@@ -1,9 +1,11 @@
 """Check what users pass in; errors say what was expected, what came, what to do."""
 
+import hashlib
 import math
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -114,6 +116,8 @@ def finite_array(
 
 def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
     """Return bool labels (B, C) as compiled code reads them; refuse others."""
+    if isinstance(labels, np.ma.MaskedArray):
+        raise TypeError(f"labels: {expected('bool', 'a masked array', 'fill it')}")
     labels = np.asarray(labels, order="C")
     if labels.dtype != BOOL:  # .astype(bool) would turn NaN into True
         advice = (
@@ -126,3 +130,25 @@ def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
             f"labels: {expected(f'shape (B, {num_classes})', labels.shape)}"
         )
     return labels if labels.flags.writeable else labels.copy()
+
+
+def checksum(state: dict[str, Any]) -> str:
+    """Return a digest of a state's entries, but for the checksum itself."""
+    digest = hashlib.sha256()
+    for name in sorted(state.keys() - {"checksum"}):
+        value = state[name]
+        if isinstance(value, dict):
+            value = checksum(value)
+        elif hasattr(value, "dtype"):  # an array, or a tensor wherever it lies
+            digest.update(_bytes(value))
+            value = value.dtype, tuple(value.shape)
+        digest.update(f"{name}={value!r};".encode())
+    return digest.hexdigest()
+
+
+def _bytes(values: Any) -> bytes:
+    """Return what an array or a tensor holds."""
+    if hasattr(values, "cpu"):
+        uint8 = values.new_zeros(0).byte().dtype  # numpy has no bfloat16
+        values = values.cpu().contiguous().view(uint8).numpy()
+    return values.tobytes()

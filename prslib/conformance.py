@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prslib.checks import VARIANTS, expected, one_of
+from prslib.checks import VARIANTS, expected, one_of, whole
 from prslib.paths import PACKAGE
 from prslib.samplers.prs import PRS
 from prslib.samplers.reference import ReferencePRS
@@ -159,8 +159,8 @@ def check_prs(
     ------
     ValueError
         If the sampler fails or answers in another form, with stream, samples and
-        traceback; if the variant is unknown or, for "authors", ``place`` has no
-        parameter ``uniforms``.
+        traceback; if the variant or a stream is unknown, ``seeds`` is below 1 or, for
+        "authors", ``place`` has no parameter ``uniforms``.
 
     Notes
     -----
@@ -176,7 +176,10 @@ def check_prs(
     decides as Algorithm 1 does; checked: 1 of 10 streams, 280 decisions
     """
     one_of("variant", variant, VARIANTS)
+    whole("seeds", seeds, least=1)
     streams = [stream for stream, _ in read_vectors()]
+    for name in only or ():
+        one_of("stream", name, [stream.name for stream in streams])
     parameters = inspect.signature(make).parameters
     kinds = {parameter.kind for parameter in parameters.values()}
     takes_rho = "rho" in parameters or inspect.Parameter.VAR_KEYWORD in kinds

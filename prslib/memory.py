@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prslib.checks import expected, whole
+from prslib.checks import checksum, expected, whole
 
 
 class Memory:
@@ -63,9 +63,9 @@ class Memory:
         return f"<Memory({self.size}), {filled}, columns {columns}>"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of size, filled slots in their order, and columns."""
+        """Return a copy of size, filled slots in their order, columns; a checksum."""
         state = {"size": self.size, "filled": self.filled, "columns": self._columns}
-        return copy.deepcopy(state)
+        return copy.deepcopy(state | {"checksum": checksum(state)})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on as the memory whose `state_dict` this is.
@@ -78,10 +78,14 @@ class Memory:
         Raises
         ------
         ValueError
-            If it is of a memory of another size.
+            If it is of a memory of another size, or was changed. The memory is then as
+            it was.
         """
-        if state["size"] != self.size:
-            raise ValueError(expected(f"size {self.size}", state["size"]))
+        if state.get("size") != self.size:
+            raise ValueError(expected(f"size {self.size}", state.get("size")))
+        if checksum(state) != state.get("checksum"):
+            what = "a state as state_dict returned it"
+            raise ValueError(expected(what, "a changed one"))
         self._columns = copy.deepcopy(state["columns"])
         self._count = len(state["filled"])
         self._filled[: self._count] = state["filled"]
@@ -150,8 +154,11 @@ class Memory:
         ValueError
             If ``count`` is negative.
         TypeError
-            If ``count`` is no integer.
+            If ``count`` is no integer or ``rng`` no Generator.
         """
+        if not isinstance(rng, np.random.Generator):
+            what = "a Generator, np.random.default_rng(seed)"
+            raise TypeError(f"rng: {expected(what, repr(rng))}")
         count = min(whole("count", count, least=0), self._count)
         # most often distinct, and far quicker than choice
         while count * count < self._count:

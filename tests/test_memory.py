@@ -1,3 +1,4 @@
+import pickle
 import re
 
 import numpy as np
@@ -114,6 +115,8 @@ def test_bad_sizes_and_counts():
         Memory(0)
     with pytest.raises(ValueError, match="count must be at least 0, got -1"):
         Memory(1).draw(-1, np.random.default_rng(0))
+    with pytest.raises(TypeError, match=r"rng: expected a Generator.*, got 0"):
+        Memory(1).draw(1, 0)
     with pytest.raises(ValueError, match="columns: expected at least one, got"):
         Memory(1).write(numbers(0))
 
@@ -129,3 +132,32 @@ def test_a_restored_memory_holds_the_same():
     assert repr(other).startswith(start)
     with pytest.raises(ValueError, match="expected size 4, got 3"):
         Memory(4).load_state_dict(other.state_dict())
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_changed_state_is_refused(kind):
+    memory, values = Memory(3), np.ones((2, 4), np.float32)
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        values = torch.ones(2, 4, dtype=torch.bfloat16)  # which numpy does not have
+    memory.write(numbers(2, 0), index=numbers(5, 6), values=values)
+    state = memory.state_dict()
+    index, kept = state["columns"]["index"], state["columns"]["values"]
+    for changed in (
+        {"filled": numbers(2, 1)},
+        {"filled": numbers(2)},
+        {"filled": None},
+        {"columns": {}},
+        {"columns": {"index": index + 1, "values": kept}},
+        {"columns": {"index": index, "values": 2 * kept}},
+        {"columns": {"index": index, "values": kept[:2]}},
+        {"checksum": "0"},
+        {"more": 1},
+    ):
+        other = Memory(3)
+        with pytest.raises(ValueError, match="expected a state as state_dict returned"):
+            other.load_state_dict(state | changed)
+        assert len(other) == 0
+    other.load_state_dict(pickle.loads(pickle.dumps(state)))
+    assert other.filled.tolist() == [2, 0]
+    assert other.read(numbers(0))["index"].tolist() == [6]

@@ -121,7 +121,7 @@ class MemoryResampler(BaseSampler):
         self.sample_indices_ = np.sort(memory.read(memory.filled)["row"])
         counts = sampler.class_counts.tolist()
         self.sampling_strategy_ = dict(zip(classes.tolist(), counts, strict=True))
-        return tuple(_safe_indexing(rows, self.sample_indices_) for rows in (X, y))
+        return tuple(_safe_indexing(data, self.sample_indices_) for data in (X, y))
 
     _fit_resample = fit_resample  # imbalanced-learn's name
 

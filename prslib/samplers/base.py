@@ -137,7 +137,8 @@ class Sampler:
         Raises
         ------
         TypeError
-            If ``labels`` is not boolean, or ``context`` is not what ``needs`` names.
+            If ``labels`` is not boolean or masked, or ``context`` is not what ``needs``
+            names.
         ValueError
             If ``labels`` does not have the shape (B, C).
         """
@@ -166,9 +167,13 @@ class Sampler:
 
         Raises
         ------
+        TypeError
+            If ``y`` is not boolean.
         ValueError
-            If the slot is neither -1, nor filled, nor the next free one.
+            If ``y`` does not have the shape (C,), or the slot is neither -1, nor
+            filled, nor the next free one.
         """
+        (y,) = bool_labels(np.asarray(y)[None], self.num_classes)
         classes = np.flatnonzero(y)
         last = min(len(self), self.size - 1) if len(classes) else -1
         if not isinstance(slot, Integral) or not -1 <= slot <= last:

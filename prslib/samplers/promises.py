@@ -39,7 +39,9 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     stream[5] = False
     stream.flags.writeable = False
     before = str(np.random.get_state())
-    _, first, second, _ = (_run(make, context, stream, b) for b in (1, 7, 7, 1000))
+    for batch in (1, 1000):
+        _run(make, context, stream, batch)
+    first, second = (_run(make, context, stream, batch=7) for _ in range(2))
     _run(make, context, np.ones((50, 1), bool), 10, size=1)
     advice = "draw all numbers from self.rng or take them from u"
     same = np.array_equal(first, second)
@@ -83,7 +85,7 @@ def _run(
     fit = all(hasattr(sampler, name) for name in PROMISED)
     _expect(fit, f"a sampler with {', '.join(PROMISED)}", repr(sampler))
     memory, answers = np.zeros((size, stream.shape[1]), bool), []
-    for start in (0, *range(0, len(stream), batch)):
+    for start in (0, *range(0, len(stream), batch)):  # an empty batch comes first
         if start == restored_at:
             sampler = _restored(sampler, make(size, stream.shape[1], 8))
         rows = stream[start : start + batch] if answers else stream[:0]
@@ -96,7 +98,8 @@ def _run(
         _expect((unlabelled == -1).all(), "-1 for a sample without label", "a slot")
         answers.append(slots)
         for row, slot in zip(rows, slots, strict=True):
-            memory[slot] = row if slot >= 0 else memory[slot]
+            if slot >= 0:
+                memory[slot] = row
         if hasattr(sampler, "vectors"):  # it merges samples
             memory = sampler.labels
         freq = stream[: start + len(rows)].sum(axis=0)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prslib.checks import expected
+from prslib.checks import checksum, expected
 
 if TYPE_CHECKING:
     from prslib.samplers.base import Sampler
@@ -26,7 +25,8 @@ def arguments(sampler: Sampler) -> dict[str, Any]:
 
 def extras(sampler: Sampler) -> dict[str, Any]:
     """Return the arrays and numbers that a sampler adds to the base's state."""
-    kinds, mine = np.ndarray | bool | int | float | str, arguments(sampler)
+    kinds = np.ndarray | np.generic | bool | int | float | str
+    mine = arguments(sampler)
     return {
         name: value
         for name, value in vars(sampler).items()
@@ -57,21 +57,11 @@ def restore(sampler: Sampler, state: dict[str, Any]) -> None:
     # compiled code reads the arrays without a check of its own
     if checksum(state) != state["checksum"]:
         raise ValueError(expected("a state as state_dict returned it", "a changed one"))
-    state = copy.deepcopy(state)
+    arrays = {name: v for name, v in state.items() if isinstance(v, np.ndarray)}
+    # a file may give them back read-only, or in another layout
+    state = state | {name: np.array(v, order="C") for name, v in arrays.items()}
     generator = state["generator"]
     sampler.rng = np.random.Generator(getattr(np.random, generator["bit_generator"])())
     sampler.rng.bit_generator.state = generator
     sampler._arrays = tuple(state[name] for name in BOOKS)
     vars(sampler).update({name: state[name] for name in extras(sampler)})
-
-
-def checksum(state: dict[str, Any]) -> str:
-    """Return a digest of a state's entries, but for the checksum itself."""
-    digest = hashlib.sha256()
-    for name in sorted(state.keys() - {"checksum"}):
-        value = state[name]
-        if isinstance(value, np.ndarray):
-            digest.update(value.tobytes())
-            value = value.dtype, value.shape
-        digest.update(f"{name}={value!r};".encode())
-    return digest.hexdigest()

@@ -86,12 +86,24 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
         (np.ones(2, int), TypeError, r"np.eye\(8, dtype=bool\)\[y\] for class numbers"),
         (np.ones(8, bool), ValueError, r"expected shape \(B, 8\), got \(8,\)"),
         (np.ones((2, 5), bool), ValueError, r"got \(2, 5\)"),
+        (np.ma.ones((2, 8), bool), TypeError, "expected bool, got a masked array"),
     ],
 )
 def test_labels_are_checked(name, labels, error, match):
     sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
     with pytest.raises(error, match=f"labels: .*{match}"):
         sampler.place(labels, **context(sampler, labels))
+    assert len(sampler) == 0 and not sampler.class_freq.any()
+
+
+def test_what_follows_is_checked():
+    sampler = make_sampler("crs", SIZE, NUM_CLASSES, 0)
+    with pytest.raises(ValueError, match="labels: expected shape"):
+        sampler.follow(np.ones(NUM_CLASSES + 1, bool), 0)
+    with pytest.raises(TypeError, match="labels: expected bool"):
+        sampler.follow(np.ones(NUM_CLASSES), 0)
+    with pytest.raises(ValueError, match="whole number from -1 to 0, got 1"):
+        sampler.follow(np.ones(NUM_CLASSES, bool), 1)
     assert len(sampler) == 0 and not sampler.class_freq.any()
 
 

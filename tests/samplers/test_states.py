@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 from sampler_runs import NUM_CLASSES, SIZE, context, run, stream
 
 from prslib.samplers import SAMPLERS, make_sampler
@@ -14,13 +15,8 @@ CASES = [(name, {}) for name in sorted(SAMPLERS)] + [("prs", {"variant": "author
 ALL = pytest.mark.parametrize(("name", "options"), CASES)
 
 
-def through_a_file(sampler):
-    """Return a sampler of another seed that got the state through a file of arrays."""
-    state, file = sampler.state_dict(), io.BytesIO()
-    arrays = {name: v for name, v in state.items() if isinstance(v, np.ndarray)}
-    np.savez(file, **arrays)
-    file.seek(0)
-    state |= dict(np.load(file, allow_pickle=False))
+def restored(sampler, state):
+    """Return a sampler of another seed that goes on from the state."""
     options = {"variant": "authors"} if state.get("variant") == "authors" else {}
     name = type(sampler).__name__.lower()
     twin = make_sampler(name, sampler.size, sampler.num_classes, 99, **options)
@@ -28,7 +24,37 @@ def through_a_file(sampler):
     return twin
 
 
-COPIES = [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s)), through_a_file]
+def through_numpy(sampler):
+    state, file = sampler.state_dict(), io.BytesIO()
+    arrays = {name: v for name, v in state.items() if isinstance(v, np.ndarray)}
+    np.savez(file, **arrays)
+    file.seek(0)
+    return restored(sampler, state | dict(np.load(file, allow_pickle=False)))
+
+
+def through_torch(sampler):
+    file = io.BytesIO()
+    torch.save(sampler.state_dict(), file)
+    file.seek(0)
+    return restored(sampler, torch.load(file, weights_only=False))
+
+
+def by_column_and_read_only(sampler):
+    state = sampler.state_dict()
+    for name, value in state.items():
+        if isinstance(value, np.ndarray):
+            state[name] = np.asfortranarray(value)
+            state[name].flags.writeable = False
+    return restored(sampler, state)
+
+
+COPIES = [
+    copy.deepcopy,
+    lambda sampler: pickle.loads(pickle.dumps(sampler)),
+    through_numpy,
+    through_torch,
+    by_column_and_read_only,
+]
 
 
 @pytest.mark.parametrize("renew", COPIES)
@@ -98,6 +124,28 @@ def test_no_changed_state_leaves_the_memory(name, options):
         assert (twin.labels.sum(axis=0) == twin.class_counts).all(), entry
         assert len(twin) == SIZE
     assert refused > 200
+
+
+@ALL
+def test_every_entry_counts(name, options):
+    """Each array, number and text of a state, those of its generator included."""
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, stream(60))
+    changes = []
+    for entry, value in sampler.state_dict().items():
+        if isinstance(value, np.ndarray):
+            assert value.size
+            other = value.copy()
+            other.flat[-1] = not other.flat[-1]
+            changes += [{entry: other}, {entry: value[None]}]
+        elif isinstance(value, dict):
+            numbers = value["state"] | {"state": value["state"]["state"] + 1}
+            changes.append({entry: value | {"state": numbers}})
+        else:
+            changes.append({entry: value * 2 or 1})
+    for change in changes:
+        with pytest.raises(ValueError, match="expected "):
+            sampler.load_state_dict(sampler.state_dict() | change)
 
 
 def test_the_state_of_another_sampler_is_refused():
