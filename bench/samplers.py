@@ -11,6 +11,7 @@ contestants take turns; medians. Avalanche (``pip install -e '.[bench]'``) keeps
 of a data set, not labels alone, so PRS is timed as an Avalanche buffer too. "In one
 piece" gives the rest of the stream at once, as Avalanche does at the end of an
 experience. Its class-balanced buffer takes one label a sample and is given the first.
+A scan of the labels by numpy, in one piece, says what reading them alone takes.
 
 GSS and ExStream look at more than labels. What they look at is made of random numbers
 beforehand and given to them: features of the width that the quick profile's conv net
@@ -116,6 +117,11 @@ def on_labels(sampler_class: Callable, **options) -> Callable:
     return make
 
 
+def scan(labels, seed):
+    """Make what reads every label once, the least that a sampler has to do."""
+    return labels.__getitem__, lambda piece: piece.any(axis=1)
+
+
 def on_features(labels, seed):
     """Make ExStream, and pieces of the stream with features from one pool."""
     pool = np.random.default_rng(seed).random((POOL, WIDTH), np.float32)
@@ -192,6 +198,7 @@ def contestants() -> list[Contestant]:
         Contestant("GSS, gradient products given", "GSS", "ours", on_gradients, SLOW),
         Contestant("ExStream, features given", "ExStream", "ours", on_features, SLOW),
         *plain,
+        Contestant("a scan of the labels, one piece", "", "plain", scan, batch=None),
     ]
     try:
         return listed + avalanche()
