@@ -1,13 +1,13 @@
 """Define what a data set is: inputs, multi-hot labels and the task of each class."""
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from prslib.checks import expected, one_of
+from prslib.checks import expected, one_of, whole
 
 GROUPS = ("majority", "moderate", "minority")
 # spawn key of the drawn order, far from those of a run's other generators
@@ -264,10 +264,9 @@ class Entry:
     relation: Literal["paper's", "part", "stand-in"] = "stand-in"
 
 
-def validate_schedule(schedule: Iterable[int], num_tasks: int) -> tuple[int, ...]:
+def validate_schedule(schedule: ArrayLike, num_tasks: int) -> tuple[int, ...]:
     """Return a schedule as a tuple once it holds every task 0 to T-1 exactly once."""
-    # TypeError for what is no integer
-    tasks = tuple(map(operator.index, schedule))
+    tasks = tuple(whole("schedule", task, least=0) for task in np.atleast_1d(schedule))
     if sorted(tasks) != list(range(num_tasks)):
         what = f"each of the tasks 0 to {num_tasks - 1} once in the schedule"
         raise ValueError(expected(what, tasks))

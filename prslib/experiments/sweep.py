@@ -137,9 +137,8 @@ class Sweep:
         groups = {}
         for config in configs:
             groups.setdefault(config.training, []).append(config)
-        how = {"desc": "training", "unit": "run", "smoothing": 0}
-        bar = tqdm(total=len(configs), file=bar_stream(), **how)
-        with pool as (self.call, limit), bar as self.bar:
+        how = {"desc": "training", "unit": "run", "smoothing": 0, "file": bar_stream()}
+        with pool as (self.call, limit), tqdm(total=len(configs), **how) as self.bar:
             self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
             self.work(self.killed.copy(), limit=1)

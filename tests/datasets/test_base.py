@@ -71,9 +71,11 @@ def test_refuses(message):
 def test_schedule():
     assert validate_schedule(np.array([2, 0, 1]), 3) == (2, 0, 1)
     assert all(type(task) is int for task in validate_schedule(np.array([1, 0]), 2))
-    for wrong in ([0, 0, 1], [0, 1, 2, 7], [0, -1, 1], []):
+    for wrong in ([0, 0, 1], [0, 1, 2, 7], []):
         with pytest.raises(ValueError, match="tasks 0 to 2 once in the schedule, got"):
             validate_schedule(wrong, 3)
+    with pytest.raises(ValueError, match="schedule must be at least 0, got -1"):
+        validate_schedule([0, -1, 1], 3)
     with pytest.raises(TypeError, match="float"):
         validate_schedule([0, 1.0], 2)
 

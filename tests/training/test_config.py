@@ -29,7 +29,8 @@ TINY, OWN = "digits70tiny", "convnet_attention_consistency"
         ),
         ({"ewc_lambda": -1}, ValueError, "ewc_lambda must be at least 0, got -1"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
-        ({"schedule": "0123"}, TypeError, "interpreted as an integer"),
+        ({"schedule": "0123"}, TypeError, "schedule must be a whole number"),
+        ({"schedule": 3}, ValueError, "tasks 0 to 3 once in the schedule"),
         ({"schedule": (0, 1, 2)}, ValueError, "tasks 0 to 3 once in the schedule"),
         ({"roh": 0.1}, TypeError, "unexpected keyword argument 'roh'"),
         (
