@@ -63,7 +63,7 @@ class Memory:
         return f"<Memory({self.size}), {filled}, columns {columns}>"
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of size, filled slots in their order, columns; a checksum."""
+        """Return a copy of size, filled slots and columns, with a checksum."""
         state = {"size": self.size, "filled": self.filled, "columns": self._columns}
         return copy.deepcopy(state | {"checksum": checksum(state)})
 

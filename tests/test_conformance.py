@@ -193,3 +193,10 @@ def test_the_command_says_one_line_first(tmp_path, monkeypatch, capsys):
     assert "expected package.module:Class, got 'mine:Nobody'" in capsys.readouterr().err
     assert main(["conformance", "mine:Full", "--variant", "authors"]) == 1
     assert "expected place(labels, uniforms)" in capsys.readouterr().err
+
+
+def test_a_check_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="unknown stream 'single'; known streams: "):
+        check_prs(ReferencePRS, only=["single"])
+    with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
+        check_prs(ReferencePRS, seeds=0)

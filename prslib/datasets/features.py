@@ -159,6 +159,7 @@ def extract(folder: Path, name: str, weights: str | None, workers: int | None) -
     width = make(np.zeros((1, *PIXELS.shape), dtype=np.uint8)).shape[1]
     row = np.dtype((np.float16, (width,)))
     fill_rows(file, row, images, make, workers, "features")
+    # the identity of stored runs has this ending
     record = {"file": f"{file.stem}.npy", "width": width, "images": digest_of(folder)}
     with replacing(folder / RECORD) as stream:
         stream.write(json.dumps(record).encode())

@@ -17,7 +17,7 @@ from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, S
 from prslib.paths import data_dir
 
 PARTS = ("train", "balanced", "imbalanced")
-# of each of `PARTS`, a name begins so
+# how the names of the id files of each of `PARTS` begin
 ID_FILES = ("train", "test", "teorg")
 
 
@@ -297,7 +297,7 @@ class PreparedSet:
             dict(zip(corpus.key[half].tolist(), half.tolist(), strict=True))
             for half in map(np.flatnonzero, (~corpus.is_test, corpus.is_test))
         )
-        # that the ids of each split are of
+        # where the ids of each split are looked up
         halves = train, train | test, test
         rows = []
         for row_of, files in zip(halves, self.id_files(ids), strict=True):

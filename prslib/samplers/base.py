@@ -156,7 +156,8 @@ class Sampler:
         """Count a sample and store its labels in a slot (Algorithm 1, lines 5 and 9).
 
         `place` does this itself. Call it to keep the books for another sampler's
-        decisions.
+        decisions, and `place` no more: samplers that count for themselves, such as
+        CBRS, are not told.
 
         Parameters
         ----------

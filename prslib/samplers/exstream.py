@@ -31,7 +31,7 @@ class ExStream(Sampler):
     Raises
     ------
     ValueError
-        By `place`, if the features do not have this shape, or one is not finite.
+        By `place`, if the features do not have the shape (B, D), or one is not finite.
 
     Notes
     -----

@@ -83,7 +83,8 @@ class OCDM(Sampler):
     def choose_batch(self, labels: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Join the batch, delete what is too much, and give the others slots."""
         (rows,) = np.nonzero(labels.any(axis=1))
-        new, memory = lists_of(labels[rows]), self.state.classes[: len(self)]
+        new = lists_of(labels[rows])
+        memory = self.state.classes[: len(self)]
         width = max(new.shape[1], memory.shape[1])
         joined = np.full((len(memory) + len(new), width), -1, np.int32)
         joined[: len(memory), : memory.shape[1]] = memory
