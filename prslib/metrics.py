@@ -308,8 +308,8 @@ def forgetting(scores: pd.DataFrame, normalised: bool = True) -> pd.DataFrame:
     A task's value is its best before the end less the end, divided by the best; the
     mean is over the earlier tasks. A task whose best is 0 was never learned: the
     normalised measure leaves it out. The paper counts it as 1 ("forget 100.0" beside a
-    score of 0.0). Tasks where the group has no class (NaN) are skipped. "Before the
-    end" starts when the task has been trained.
+    score of 0.0). Tasks where the group has no class (NaN), or without a row at the end
+    or before it, are skipped. "Before the end" starts when the task has been trained.
 
     Examples
     --------

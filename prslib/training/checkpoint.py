@@ -5,6 +5,7 @@ import io
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from os import PathLike
 from pathlib import Path
 
@@ -66,7 +67,7 @@ class Checkpoint:
     ):
         self.path = None if path is None else Path(path)
         self.runs = {config.hash for config in configs}
-        self.code = code_digest()  # now: the files may change meanwhile
+        self.code = code_digest(PACKAGE)  # now: the files may change meanwhile
         self.save_every = save_every
         self.due = time.monotonic() + save_every
 
@@ -112,9 +113,10 @@ class Checkpoint:
         self.due = time.monotonic() + self.save_every
 
 
-def code_digest() -> str:
+@cache  # of the code that this process has loaded
+def code_digest(package: Path) -> str:
     """Return a digest of the bytes of `TRAINING`, and of the versions of packages."""
     digest = hashlib.sha256(f"{np.__version__}, {torch.__version__}".encode())
-    for file in sorted(file for name in TRAINING for file in PACKAGE.glob(name)):
+    for file in sorted(file for name in TRAINING for file in package.glob(name)):
         digest.update(file.read_bytes())
     return digest.hexdigest()
