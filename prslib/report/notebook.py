@@ -145,15 +145,15 @@ def _typed(name: str, value: object, kind: type) -> object:
         items = [item for item in items if item != ""]
         return [_typed(name, item, get_args(kind)[0]) for item in items]
     kinds = get_args(kind) or (kind,)  # of float | None both
+    if isinstance(value, str) and str not in kinds:
+        with suppress(ValueError, SyntaxError):  # other text is refused below
+            value = literal_eval(value)
     if value is None and NoneType in kinds:
         return None
     if str in kinds:
         if not isinstance(value, str):
             raise TypeError(f"{name} must be text, got {value!r}")
         return value
-    if isinstance(value, str):
-        with suppress(ValueError, SyntaxError):  # other text is refused below
-            value = literal_eval(value)
     return whole(name, value, least=0) if int in kinds else finite(name, value)
 
 

@@ -125,6 +125,9 @@ def paired(**fields: Sequence) -> list[dict]:
     >>> paired(dataset=["cocoseq", "nuswideseq"], rho=[-0.03, 0.02])[1]
     {'dataset': 'nuswideseq', 'rho': 0.02}
     """
+    if len(set(map(len, fields.values()))) > 1:
+        got = ", ".join(f"{len(values)} of {name}" for name, values in fields.items())
+        raise ValueError(expected("lists of one length", got))
     rows = zip(*fields.values(), strict=True)
     return [dict(zip(fields, row, strict=True)) for row in rows]
 

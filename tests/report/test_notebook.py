@@ -25,6 +25,7 @@ PARAMETERS = asdict(Settings())
         ("rhos", "-1e-1,0", [-0.1, 0.0]),
         ("rhos", [0, "1e3"], [0.0, 1000.0]),  # text to YAML
         ("memory_size", None, None),
+        ("memory_size", "None", None),
     ],
 )
 def test_what_a_command_line_can_write_is_understood(name, text, value):
@@ -68,6 +69,12 @@ def test_bad_profiles_are_refused_before_training(tmp_path, monkeypatch, text, m
     monkeypatch.setattr(notebook, "params_file", lambda profile, name: file)
     with pytest.raises(ValueError, match=message):
         topics.runs_of("smoke", "main_results")
+
+
+def test_lists_that_belong_together_have_one_length():
+    settings = main_results.Settings(dataset="cocoseq-mini")
+    with pytest.raises(ValueError, match="one length, got 1 of dataset, 2 of rho"):
+        main_results.runs(settings)
 
 
 def test_a_notebook_about_one_kind_of_data_refuses_the_other():
