@@ -75,7 +75,15 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
         decision, memory = sampler.explain(label), sampler.labels[: len(sampler)]
         slot = int(sampler.place(label[None])[0])
         steps.append(Step(sample, label, decision, slot, memory))
+    if not removals(steps):
+        advice = "choose a smaller memory or another seed"
+        raise ValueError(expected("a sample that takes another's slot", "none", advice))
     return steps
+
+
+def removals(steps: list[Step]) -> list[Step]:
+    """Return the steps at which a sample took another's slot."""
+    return [step for step in steps if step.slot >= 0 and step.decision.candidates]
 
 
 def fates(steps: list[Step]) -> pd.DataFrame:
@@ -160,11 +168,7 @@ def candidates(step: Step) -> pd.DataFrame:
 
 def clearest_removal(steps: list[Step]) -> Step:
     """Return the first removal whose candidates have the most roles."""
-    removals = [step for step in steps if step.slot >= 0 and step.decision.candidates]
-    if not removals:
-        advice = "choose a smaller memory or another seed"
-        raise ValueError(expected("a sample that takes another's slot", "none", advice))
-    return max(removals, key=lambda step: candidates(step)["role"].nunique())
+    return max(removals(steps), key=lambda step: candidates(step)["role"].nunique())
 
 
 def names(label: np.ndarray) -> str:

@@ -47,9 +47,8 @@ def test_fates_say_who_is_in_memory_at_the_end(steps):
 
 
 def test_a_stream_without_a_removal_is_refused():
-    steps = walkthrough.walk(STREAM, 40, 0.0, 0)
     with pytest.raises(ValueError, match="choose a smaller memory"):
-        walkthrough.clearest_removal(steps)
+        walkthrough.walk(STREAM, 40, 0.0, 0)
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
