@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from prslib.checks import Seed, finite_array
+from prslib.checks import Seed, expected, finite_array
 from prslib.samplers import books
 from prslib.samplers.base import Sampler
 from prslib.samplers.compiling import in_any_order
@@ -86,7 +86,10 @@ class ExStream(Sampler):
         slots: np.ndarray,
         features: np.ndarray,
     ) -> None:
-        width = self.prototypes.shape[1] or np.shape(features)[-1]
+        if np.ndim(features) != 2:
+            text = expected(f"shape ({len(labels)}, D)", np.shape(features))
+            raise ValueError(f"features: {text}")
+        width = self.prototypes.shape[1] or np.shape(features)[1]
         shape = len(labels), width
         features = finite_array("features", features, shape, np.float32)
         if self.prototypes.shape[1] == 0:

@@ -115,6 +115,9 @@ def test_wrong_features_are_refused():
     sampler = make_sampler("exstream", 4, 2, seed=0)
     with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(3, 3\)"):
         sampler.place(CLASS, features=np.ones((3, 3)))
+    for features in (None, np.ones(2)):
+        with pytest.raises(ValueError, match=r"features: expected shape \(2, D\), got"):
+            sampler.place(CLASS, features=features)
     with pytest.raises(TypeError, match=r"expected the keywords \['features'\]"):
         sampler.place(CLASS)
     sampler.place(CLASS, features=np.ones((2, 3)))
