@@ -20,12 +20,11 @@ from prslib.experiments.pool import gpu_share, process_count
 from prslib.training.grids import configs
 from prslib.training.run import run
 
-DATASET = "imbal-digits"
 ALONE = 2  # runs of those that take one after another
 
 
 def configs_of(count):
-    return configs(dataset=DATASET, method="PRS", seed=list(range(count)))
+    return configs(dataset="imbal-digits", method="PRS", seed=list(range(count)))
 
 
 def measure(device, rounds, pool):
@@ -65,7 +64,7 @@ def draw(rows, device, figure):
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel("runs an hour (bar: median, dots: rounds)")
-    ax.set_title(f"An MLP on {DATASET}, on a {device.upper()}")
+    ax.set_title(f"An MLP on imbal-digits, on a {device.upper()}")
 
 
 def main() -> None:

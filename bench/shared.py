@@ -18,8 +18,7 @@ def parser(text: str) -> argparse.ArgumentParser:
 
 def show(table: pd.DataFrame, repetitions: int) -> None:
     """Print a table of medians."""
-    version = f"PyTorch {torch.__version__}, one thread"
-    print(f"{version}, medians of {repetitions} repetitions")
+    print(f"PyTorch {torch.__version__}, one thread, medians of {repetitions}")
     print(table.to_string())
 
 

@@ -88,15 +88,6 @@ def test_cells_of_the_wrong_memory_size_are_marked(table, filters):
     assert len(both) == len(marked) and (both["value_x"] == both["value_y"]).all()
 
 
-def test_filters_take_one_value_or_several():
-    assert set(load("main", method=["PRS", "CRS"])["method"]) == {"PRS", "CRS"}
-    tables = {"memory_and_schedules", "nus_memory", "coco_memory"}
-    assert set(load(memory_size=3000)["table"]) == tables
-    cells = load("mnist")  # which may be changed
-    cells.loc[:, "value"] = 0
-    assert load("mnist")["value"].min() > 0
-
-
 def ours(**columns):
     cell = {"stands_for": "COCOseq", "measure": "score", "group": "minority"}
     return pd.DataFrame(cell | {"metric": "mAP"} | columns)
@@ -116,18 +107,3 @@ def test_beside_joins_ours_and_theirs_in_each_setting_when_asked_to():
     rows = ours(method=["PRS", "PRS"], group="overall", trained_tasks=[4, 1])
     theirs = beside(rows, "coco_progression", "nus_progression")["published"]
     assert theirs.tolist() == [55.3, 65.4]
-
-
-@pytest.mark.parametrize(
-    ("table", "filters", "message"),
-    [
-        ("mian", {}, "unknown table 'mian'; known tables: "),
-        ("main", {"size": 2000}, "unknown column 'size'; known columns: "),
-        ("main", {"dataset": "COCO"}, r"dataset among \['COCOseq'.*, got \['COCO'\]"),
-    ],
-)
-def test_bad_requests_are_refused(table, filters, message):
-    with pytest.raises(ValueError, match=message):
-        load(table, **filters)
-    with pytest.raises(ValueError, match="one value a cell of nus_memory, got several"):
-        beside(ours(method=["CRS"]), "nus_memory")

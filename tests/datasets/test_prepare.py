@@ -269,13 +269,6 @@ def test_work_on_another_selection_is_not_overwritten(coco, capsys):
     assert (coco / "data/cocoseq/images.bin").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["cocoseq", "nuswideseq"])
-def test_without_labels_the_error_says_what_to_do(tmp_path, monkeypatch, name):
-    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=f"prepare {name}"):
-        load_dataset(name, images=False)
-
-
 def test_id_files_are_fetched_once_and_must_be_the_released_ones(coco, monkeypatch):
     monkeypatch.setattr(command, "ID_ADDRESS", (coco / "web").as_uri())
     web, ids = coco / "web/COCOseq/ids", coco / "fetched"

@@ -1,10 +1,7 @@
 """The networks: their stages, their weights, and what a configuration refuses."""
 
-import sys
-import urllib.error
 from functools import partial
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ import torch
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import make_model, resnet18
+from prslib.models.networks import make_model
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
@@ -151,15 +148,6 @@ def test_published_names_are_torchvisions(name):
     assert list(MODELS[name].published_weights) == known
 
 
-def test_without_a_network_the_error_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    refused = urllib.error.URLError("no route to host")
-    monkeypatch.setattr("torch.hub.urlopen", Mock(side_effect=refused))
-    file = tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth"
-    with pytest.raises(FileNotFoundError, match=f"{file} .* no route .*give its path"):
-        build_small()
-
-
 def test_files_that_do_not_fit_are_refused(tmp_path, file):
     def refused(content, message):
         torch.save(content, tmp_path / "other.pth")
@@ -176,15 +164,6 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
     (tmp_path / "text.pth").write_text("no weights")
     with pytest.raises(ValueError, match=r"a state dict .* in .*text.pth, got another"):
         build_small(weights=str(tmp_path / "text.pth"))
-
-
-def test_torchvision_is_needed_when_such_a_model_is_made(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchvision.models", None)
-    make_model("convnet", (32, 32, 3), 5, seed=0)
-    with pytest.raises(ImportError, match="which is not installed"):
-        build_small(weights="none")
-    with pytest.raises(ValueError, match="images with 3 channels for resnet18, got 1"):
-        resnet18((28, 28, 1), 10, weights="none")
 
 
 # the configuration

@@ -251,20 +251,6 @@ def test_a_gradient_variance_counts_by_its_logarithm(runs):
     assert value == pytest.approx(10)
 
 
-def test_account_says_what_was_decided(decided):
-    one = decided[decided["claim"] == "above_crs"][:1]
-    (row,) = ledger.account(one.assign(verdict="undecided")).to_dict("records")
-    assert (row["after Holm"], row["uncorrected"]) == ("undecided", "holds")
-    assert row["data"] == "digits70tiny [COCOseq]"
-    assert row["effect"] == "+5.0 [+5.0, +5.0] points"
-    assert (row["paper"], row["mAP"]) == ("+3.7", "+5.0 [+5.0, +5.0]")
-    assert row["weakest cell"].endswith("; clearly above in 3 of 3, below in 0")
-    narrow = one.assign(verdict="no difference", low=-0.4, high=0.2)
-    said = ledger.account(narrow)["after Holm"].item()
-    assert said == "no difference larger than 0.4"
-    assert ledger.as_markdown(ledger.account(one)).count("\n") == 2
-
-
 def test_holm_takes_verdicts_back():
     rows = pd.DataFrame(
         {"alone": ["holds", "holds", "no difference"], "p": [0.04, 0.001, 0.5]}
@@ -294,13 +280,6 @@ def test_the_committed_claims_come_out_as_committed():
     assert compared > 20
 
 
-def test_real_images_are_counted_first_and_apart():
-    rows = pd.DataFrame({"data": ["stand-in", "part", "paper's", "part"]})
-    rows["verdict"] = ["holds", "holds", "undecided", "not run"]
-    table = ledger.counts(rows)[["holds", "rows"]]
-    assert table.T.to_dict("list") == {"real images": [1, 2], "stand-ins": [1, 1]}
-
-
 def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders):
     runs = configs(dataset="imbal-digits-tiny", method=["Finetune"], seed=[0, 1])
     Store().save(made(runs[0]))
@@ -318,9 +297,3 @@ def test_a_claim_has_a_line_for_each_data_set(decided, ax):
     short = {label.split("   ")[-1] for label in labels}
     assert len(short) == len(set(decided["dataset"]))
     assert "holds" in [text.get_text() for text in ax.get_legend().texts]
-
-
-def test_a_cell_that_was_run_has_a_mark(cells, ax):
-    run = cells[(cells["status"] == "run") & (cells["kind"] == "mAP")]
-    ledger.plot_agreement(run, ax)
-    assert sum(len(marks.get_offsets()) for marks in ax.collections) == len(run)

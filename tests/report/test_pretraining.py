@@ -120,13 +120,3 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     assert cells.loc["PRS outperforms CRS in every schedule", weights[1]] == "not run"
     same = decided.groupby("statement")["verdict"].nunique() == 1
     assert same.any() and not set(cells.index) & set(same[same].index)
-
-
-def test_names_tell_weights_apart_and_examples_their_labels():
-    asked = configs(dataset=TINY, weights=[NONE, "digits"], frozen_stages=[0, 3])
-    names = ["random", "random, frozen", "digits", "digits, frozen"]
-    assert list(map(pretraining.beginning, asked)) == names
-    frame, images = pretraining.example_scenes([NONE, "digits"], TINY, 3)
-    assert frame["source"].tolist() == [TINY] * 3 + ["digits"] * 3
-    assert all(image.shape == SHAPE for image in images)
-    assert all(name in CLASS_NAMES for name in frame["labels"].iloc[-1].split(", "))
