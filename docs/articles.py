@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 import nbformat
-from bs4 import BeautifulSoup, Tag  # comes with JupyterLab
+from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
 
 from prslib.paths import figures_dir, known_notebooks, params_file, project_root
