@@ -47,7 +47,7 @@ test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
 	$(PYTHON) -m ty check --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.prefix)')"
-	$(PYTHON) -m pytest -n auto --dist loadfile --max-worker-restart 2
+	$(PYTHON) -m pytest -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 2
 
 wheel: $(READY)  ## build the wheel, install it alone and run the first examples of its READMEs
 	rm -rf build
