@@ -248,7 +248,7 @@ def rate(contestant: Contestant, stream: np.ndarray, seed: int) -> float:
 
 def streams() -> dict[str, np.ndarray]:
     """Return the labels of each stream in its order, bool (N, 70); a line for one left out."""
-    rng, found = np.random.default_rng(0), {}
+    rng, streams = np.random.default_rng(0), {}
     for name in ("digits70seq", "cocoseq"):
         try:
             train = load_dataset(name, images=False).train
@@ -257,8 +257,8 @@ def streams() -> dict[str, np.ndarray]:
             continue
         tasks = DATASETS[name].recipe.schedule
         order = [rng.permutation(np.flatnonzero(train.task == task)) for task in tasks]
-        found[name] = train.labels[np.concatenate(order)]
-    return found
+        streams[name] = train.labels[np.concatenate(order)]
+    return streams
 
 
 def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
@@ -273,16 +273,16 @@ def measure(taking_part: list[Contestant], stream: np.ndarray) -> pd.DataFrame:
 
     rows = []
     for name, method, kind, *_ in taking_part:
-        own = rates[name]
+        speed = rates[name]
         row = {"contestant": name, "kind": kind, "method": method}
         row |= {
-            "samples_per_s": own.median(),
-            "lowest": own.min(),
-            "highest": own.max(),
+            "samples_per_s": speed.median(),
+            "lowest": speed.min(),
+            "highest": speed.max(),
         }
         plain, peer = f"{method} in plain numpy", "Avalanche reservoir"
-        row["times_plain"] = (own / rates.get(plain, np.nan)).median()
-        row["times_avalanche"] = (own / rates.get(peer, np.nan)).median()
+        row["times_plain"] = (speed / rates.get(plain, np.nan)).median()
+        row["times_avalanche"] = (speed / rates.get(peer, np.nan)).median()
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -294,9 +294,9 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     first = table[table["stream"] == table["stream"].iloc[0]]
     order = first.sort_values("samples_per_s")["contestant"]
     markers = {"ours": "o", "plain": "s", "Avalanche": "D"}
-    for ax, (stream, part) in zip(axes, names, strict=True):
-        part = part.set_index("contestant").loc[order]
-        for y, row in enumerate(part.itertuples()):
+    for ax, (stream, rows) in zip(axes, names, strict=True):
+        rows = rows.set_index("contestant").loc[order]
+        for y, row in enumerate(rows.itertuples()):
             colour = COLOURS.get(row.method, "#666666")
             ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
             fill = colour if row.kind == "ours" else "white"
@@ -306,7 +306,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
             rounded = float(f"{row.samples_per_s:.2g}")
             ax.annotate(f"{rounded:,.0f}", (row.highest, y), **place)
         ax.set(xscale="log", xlabel="samples/s (log scale)", title=stream)
-        ax.set_yticks(range(len(part)), part.index)
+        ax.set_yticks(range(len(rows)), rows.index)
         ax.grid(axis="x")
         # room for the numbers
         ax.set_xlim(table["lowest"].min() / 2, 60 * table["highest"].max())
@@ -364,12 +364,12 @@ def cost(name: str, size: int, classes: int) -> dict[str, float]:
             start += BATCH
         taken, spent = taken + start, spent + time.process_time() - begin
     arrays = [*vars(sampler).values(), *getattr(sampler, "state", ())]
-    held = sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    array_bytes = sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
     grew = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return {
         "us_per_sample": 1e6 * spent / taken,
         "process_grew_megabytes": grew / 1e3,  # kilobytes on Linux
-        "megabytes": held / 1e6 if held else np.nan,
+        "megabytes": array_bytes / 1e6 if array_bytes else np.nan,
     }
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share."""
+"""Arguments, tables and pictures of the benchmarks."""
 
 import argparse
 from collections.abc import Callable

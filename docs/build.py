@@ -49,8 +49,8 @@ def build(profile: str) -> Path:
     for code in ("prslib/samplers", "examples"):  # what pages show of it
         shutil.copytree(PACKAGE.parent / code, place / code, dirs_exist_ok=True)
     shutil.copy(PACKAGE.parent / "LICENSE", place)  # to which a page links
-    found = {name: file for name in TEXTS if (file := executed(profile, name))}
-    if not found:
+    notebooks = {name: file for name in TEXTS if (file := executed(profile, name))}
+    if not notebooks:
         raise SystemExit(
             f"expected executed notebooks in {executed_file(profile, 'any').parent}, "
             f"got none; run `make figures PROFILE={profile}` first"
@@ -61,13 +61,13 @@ def build(profile: str) -> Path:
             picture = place / "figures" / name
             picture.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figures_dir(".") / name, picture)
-        file.write_text(relinked(text, found, "articles/"), encoding="utf-8")
+        file.write_text(relinked(text, notebooks, "articles/"), encoding="utf-8")
     articles = source / "articles"
     articles.mkdir()
-    listed = ARTICLES.format(profile=profile, names="\n".join(found))
+    listed = ARTICLES.format(profile=profile, names="\n".join(notebooks))
     (articles / "index.md").write_text(listed, encoding="utf-8")
-    for name, file in found.items():
-        page = article(nbformat.read(file, 4), articles, found)
+    for name, file in notebooks.items():
+        page = article(nbformat.read(file, 4), articles, notebooks)
         nbformat.write(page, articles / f"{name}.ipynb")
     if build_main(["-q", "-W", "--keep-going", "-b", "html", str(source), str(pages)]):
         raise SystemExit(
@@ -82,7 +82,7 @@ def executed(profile: str, name: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def relinked(text: str, found, folder: str = "") -> str:
+def relinked(text: str, notebooks, folder: str = "") -> str:
     """Let links to notebooks lead to their articles; without one the words remain."""
 
     def lead(link: re.Match) -> str:
@@ -90,12 +90,12 @@ def relinked(text: str, found, folder: str = "") -> str:
         name = name or article
         if name == "README":  # of the articles
             return f"[{words}]({folder}index.md)"
-        return f"[{words}]({folder}{name}.ipynb)" if name in found else words
+        return f"[{words}]({folder}{name}.ipynb)" if name in notebooks else words
 
     return NOTEBOOK.sub(lead, text)
 
 
-def article(notebook, folder: Path, found):
+def article(notebook, folder: Path, notebooks):
     """Return an executed notebook as an article: code folded, pictures in files.
 
     Widgets, which only a running kernel moves, and what was said on stderr are left
@@ -103,7 +103,7 @@ def article(notebook, folder: Path, found):
     """
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = relinked(cell.source, found)
+            cell.source = relinked(cell.source, notebooks)
             continue
         cell.metadata = {"tags": ["hide-input"]}
         cell.outputs = [
@@ -118,7 +118,7 @@ def article(notebook, folder: Path, found):
                 (folder / about["file"]).write_bytes(picture)
                 output.data = {"text/markdown": IMAGE.format(**about)}
             elif "text/markdown" in data(output):
-                text = relinked(output.data["text/markdown"], found)
+                text = relinked(output.data["text/markdown"], notebooks)
                 output.data["text/markdown"] = text
     return notebook
 

@@ -160,11 +160,11 @@ def show_plan(options: Namespace) -> None:
 
     profile = options.profile
     with blanks_for_missing() as blanks:
-        wanted = [
+        runs_by_notebook = [
             (name, runs_of(profile, name), device_of(profile, name))
             for name in _notebooks(profile, options.notebook)
         ]
-        print(plan(wanted, blanks, Store()))
+        print(plan(runs_by_notebook, blanks, Store()))
 
 
 def verify_results(options: Namespace) -> int:

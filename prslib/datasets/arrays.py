@@ -104,9 +104,9 @@ def fill_rows(
 
     if file.is_file():
         return
-    part = file.with_suffix(".part")
+    unfinished = file.with_suffix(".part")
     with (
-        open(part, "ab", buffering=0) as rows_stream,
+        open(unfinished, "ab", buffering=0) as rows_stream,
         open(file.with_suffix(".sums"), "ab", buffering=0) as sums_stream,
         Parallel(workers or cpu_count(), **ending_with_us()) as pool,
     ):
@@ -122,7 +122,7 @@ def fill_rows(
             rows_stream.write(b"".join(rows))
             sums = [checksum(content) if content else 0 for content in rows]
             sums_stream.write(np.array(sums, SUM).tobytes())
-    os.replace(part, file)
+    os.replace(unfinished, file)
 
 
 def read_image(root: Path, name: str) -> np.ndarray:

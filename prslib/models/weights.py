@@ -58,8 +58,8 @@ def load_weights(
         return
     state = read_state(file_of(weights) or published_file(name, weights))
     state = {key: value for key, value in state.items() if not key.startswith(head)}
-    own = network.state_dict()
-    state |= {key: value for key, value in own.items() if key.startswith(head)}
+    random = network.state_dict()
+    state |= {key: value for key, value in random.items() if key.startswith(head)}
     try:
         network.load_state_dict(state)
     except RuntimeError as error:  # of other names or shapes

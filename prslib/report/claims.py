@@ -50,8 +50,8 @@ class Scores:
         self.cells: dict[tuple, np.ndarray] = {}
         self.seeds = sorted(rows["seed"].unique())
         self.end = rows["trained_tasks"].max()
-        own = rows.loc[(rows["method"] == "PRS") & (rows["setting"] == ""), "rho"]
-        self.rho = own.max()  # of the standard
+        standard = rows.loc[(rows["method"] == "PRS") & (rows["setting"] == ""), "rho"]
+        self.rho = standard.max()
         draws = max(map(np.size, rows["draws"]), default=1)
         for row in rows.itertuples():
             place = row.method, row.setting, row.group, row.measure

@@ -54,8 +54,8 @@ def decide(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     tables = []
     for weights in dict.fromkeys(map(beginning, configs)):
         asked = [config for config in configs if beginning(config) == weights]
-        begun = [run for run in runs if beginning(run.config) == weights]
-        decided = ledger.decide(observe(begun, asked))
+        of_weights = [run for run in runs if beginning(run.config) == weights]
+        decided = ledger.decide(observe(of_weights, asked))
         tables.append(decided.assign(weights=weights))
     decided = pd.concat(tables)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)

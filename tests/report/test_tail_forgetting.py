@@ -1,4 +1,4 @@
-"""How much each class is forgotten, and whether small classes are forgotten more."""
+"""Forgetting by class, and its correlation with the size of the class."""
 
 import numpy as np
 import pandas as pd
