@@ -15,12 +15,10 @@ import pandas as pd
 from articles import REPORTED
 
 from prslib.datasets import DATASETS
-from prslib.experiments.cost import blanks_for_missing, steps_of
-from prslib.paths import figures_dir, known_notebooks, project_root
+from prslib.paths import figures_dir, project_root
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
 from prslib.report.tables import GROUPS, METRICS
-from prslib.report.topics import runs_of
 
 # the notebooks in the order of their questions, with their answers
 TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
@@ -319,29 +317,6 @@ def sampler_table() -> str:
     return as_markdown(pd.DataFrame(rows))
 
 
-def paper_cost() -> str:
-    """Count the runs and training steps of the paper profile."""
-    with blanks_for_missing():
-        configs = {
-            config.hash: config
-            for name in known_notebooks("paper")
-            for config in runs_of("paper", name)
-        }
-        rows = [
-            ("resnet101" in config.resolved["model"], config.training, steps_of(config))
-            for config in configs.values()
-        ]
-    # runs that are trained as one take the steps of the longest
-    steps = pd.DataFrame(rows, columns=["large", "training", "steps"])
-    steps = steps.groupby(["large", "training"])["steps"].max()
-    millions = steps.groupby("large").sum() / 1e6
-    return (
-        f"The paper profile needs {len(configs)} runs: {millions[True]:.2f} million "
-        f"training steps of a ResNet-101 and {millions[False]:.2f} million of small "
-        "networks."
-    )
-
-
 WRITTEN: dict[str, Callable[[], str]] = {
     "main table": main_table,
     "small table": small_table,
@@ -354,7 +329,6 @@ WRITTEN: dict[str, Callable[[], str]] = {
     "report": partial(by_question, REPORT),
     "samplers": sampler_table,
     "speeds": speeds,
-    "paper cost": paper_cost,
 }
 BLOCK = re.compile(r"(<!-- ([\w ]+): begin -->\n).*?(<!-- \2: end -->)", re.DOTALL)
 

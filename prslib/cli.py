@@ -145,26 +145,33 @@ def list_or_remove(options: Namespace) -> None:
     print(f"{text}, {runs['MB'].sum():.2f} MB {where} {store.folder}")
 
 
-def show_plan(options: Namespace) -> None:
+def show_plan(options: Namespace) -> int:
     """Tell which runs are missing, their steps, and their hours on this machine.
 
     For every notebook of a profile: its runs, those that are not stored yet, and how
     long they take, one after another and without scoring, from a few real steps of
-    each kind.
+    each kind. The labels of its data sets suffice: their annotations, or a prepared
+    set.
 
     Example: prslib plan --profile paper
     """
-    from prslib.experiments.cost import blanks_for_missing, plan
+    from prslib.experiments.cost import plan
     from prslib.experiments.store import Store
     from prslib.report.topics import device_of, runs_of
 
     profile = options.profile
-    with blanks_for_missing() as blanks:
-        runs_by_notebook = [
-            (name, runs_of(profile, name), device_of(profile, name))
-            for name in _notebooks(profile, options.notebook)
-        ]
-        print(plan(runs_by_notebook, blanks, Store()))
+    planned, left_out = [], {}
+    for name in _notebooks(profile, options.notebook):
+        try:
+            if runs := runs_of(profile, name):
+                planned.append((name, runs, device_of(profile, name)))
+        except FileNotFoundError as error:
+            left_out.setdefault(str(error), []).append(name)
+    if planned:
+        print(plan(planned, Store()))
+    for error, names in left_out.items():
+        print(f"left out: {', '.join(names)}: {error}", file=sys.stderr)
+    return 1 if left_out else 0
 
 
 def verify_results(options: Namespace) -> int:

@@ -2,11 +2,10 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from unittest.mock import patch
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -14,72 +13,44 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from tqdm import tqdm
 
-from prslib.datasets import DATASETS, fingerprint, load_dataset, single_label
-from prslib.datasets.base import SequentialDataset, Split, tasks_together
+from prslib.datasets import DATASETS, load_dataset
+from prslib.datasets.arrays import PIXELS
+from prslib.datasets.base import SequentialDataset, Split
 from prslib.experiments.store import Store
+from prslib.models import MODELS
 from prslib.models.weights import NONE
 from prslib.training.checkpoint import Checkpoint
 from prslib.training.config import SAVE_EVERY, RunConfig
+from prslib.training.gradients import SAMPLES_AT_ONCE
 from prslib.training.methods import METHODS
+from prslib.training.replay import stream
 from prslib.training.run import conditions, train
 
-COCOSEQ = [8365, 7814, 11603, 7290], [24, 18, 14, 14]
-NUSWIDESEQ = [17672, 18402, 3622, 1926, 2372, 4730], [5, 6, 16, 12, 4, 6]
-MNIST = [5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153], [1] * 10
-SVHN = [4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120], [1] * 10
-# shapes of images or features; images and classes of each task
-PUBLISHED = {
-    "cocoseq": ((256, 256, 3), *COCOSEQ),
-    "nuswideseq": ((256, 256, 3), *NUSWIDESEQ),
-    "cocoseq-features": ((1280,), *COCOSEQ),
-    "nuswideseq-features": ((1280,), *NUSWIDESEQ),
-    "imbal-mnistseq": ((28, 28, 1), *MNIST),
-    "imbal-mnistseq-first": ((28, 28, 1), *MNIST),
-    "imbal-svhnseq": ((32, 32, 3), *SVHN),
-    "imbal-svhnseq-first": ((32, 32, 3), *SVHN),
-}
-# of a measured run: images of each task, and how many steps and seconds suffice
-FEW, STEPS, SECONDS = 300, 3, 1.0
+BLANK = 1000  # images in place of those that are not here
+FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
+STEPS, SECONDS = 3, 1.0  # of a measured run; so many suffice
 
 
-def steps_of(config: RunConfig) -> int:
-    """Count the training steps of a run; labels suffice."""
-    settings, method = config.resolved, METHODS[config.method]
-    task = load_dataset(config.dataset, images=False).train.task
-    groups = tasks_together(settings["schedule"], settings["tasks_at_once"])
-    images = [np.isin(task, group).sum() for group in groups]
-    if method.offline:
-        images = [len(task)] * settings["epochs"]
-    steps = sum(int(count) // settings["batch_size"] for count in images)
-    if method.sampler:  # a look at the memory's gradients: 20 at once
-        steps += settings["variance_points"] * math.ceil(settings["memory_size"] / 20)
-    return steps
-
-
-def plan(
-    wanted: Sequence[tuple[str, list[RunConfig], str]],
-    blanks: Sequence[str],
-    store: Store,
-) -> str:
+def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) -> str:
     """Lay out the missing runs of notebooks, their steps and hours, as text.
 
-    Each notebook comes with its runs and their device; ``blanks`` are the data sets
-    that are not here, all of whose runs are missing.
+    Each notebook comes with its runs and their device.
     """
+    labels_of = lru_cache(partial(load_dataset, images=False))
     rows, seconds = [], {}
-    for name, configs, device in wanted:
-        by_hash = {config.hash: config for config in configs}
-        for config in tqdm(by_hash.values(), name, unit="run"):
+    for name, configs, device in notebooks:
+        for config in tqdm(configs, name, unit="run"):
             row = {"notebook": name, "hash": config.hash, "training": config.training}
             row |= {"runs": 1, "missing": 0, "steps": 0, "hours": 0.0}
-            if config.dataset in blanks or not store.path(config).exists():
+            if not store.path(config).exists():
                 kind = kind_of(config), device
                 if kind not in seconds:
                     seconds[kind] = measure_step(config, device)
-                row |= {"missing": 1, "steps": steps_of(config)}
-                row["hours"] = row["steps"] * seconds[kind] / 3600
+                steps = steps_of(config, labels_of(config.dataset))
+                row |= {"missing": 1, "steps": steps}
+                row["hours"] = steps * seconds[kind] / 3600
             rows.append(row)
-    runs = pd.DataFrame(rows)
+    runs = pd.DataFrame(rows).drop_duplicates(["notebook", "hash"])
     total = runs.drop_duplicates("hash").assign(notebook="all, each run once")
     # runs that train alike are trained as one, the longest of them
     trainings = pd.concat([runs, total]).groupby(["notebook", "training"], sort=False)
@@ -89,16 +60,24 @@ def plan(
     return table.to_string(index=False, float_format="{:,.3g}".format)
 
 
+def steps_of(config: RunConfig, dataset: SequentialDataset) -> int:
+    """Count the training steps of a run; labels suffice."""
+    steps = sum(len(segment.batches) for segment in stream(config, dataset))
+    if METHODS[config.method].sampler:  # a look at the memory's gradients
+        memory_size = config.resolved["memory_size"]
+        steps += config.variance_points * math.ceil(memory_size / SAMPLES_AT_ONCE)
+    return steps
+
+
 def kind_of(config: RunConfig) -> tuple:
     """Return what a run's pace depends on: inputs, method, network and batches."""
     settings, method = config.resolved, METHODS[config.method]
-    inputs = PUBLISHED.get(config.dataset, (config.dataset,))[0]
     # to choose slots by labels takes a few hundredths of a step
     slow = method.ewc or method.looks_at_model
     group = config.method if slow else method.sampler is not None
-    names = ("model", "frozen_stages", "pretrained_stages", "precision")
+    names = ("dataset", "model", "frozen_stages", "pretrained_stages", "precision")
     names = (*names, "batch_size", "replay_batch_size")
-    return inputs, group, *(settings[name] for name in names)
+    return group, *(settings[name] for name in names)
 
 
 class _Enough(Exception):  # noqa: N818
@@ -110,10 +89,6 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     on_gpu = device != "cpu" and torch.cuda.is_available()  # else on this machine's CPU
     precision = config.precision if on_gpu else "fp32"
     plain = replace(config, weights=NONE, precision=precision)
-    if config.dataset in PUBLISHED:  # gigabytes, where they are here
-        dataset = blank_dataset(config.dataset)
-    else:
-        dataset = load_dataset(config.dataset)
     times = []
 
     def tick(*_: object) -> None:
@@ -127,49 +102,20 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     try:
         with conditions(plain), suppress(_Enough):
             no_checkpoint = Checkpoint(None, [plain], SAVE_EVERY)
+            dataset = with_inputs(config.dataset)
             train([plain], dataset, "cuda" if on_gpu else "cpu", no_checkpoint)
     finally:
         hook.remove()
     return float(np.median(np.diff(times)[1:]))
 
 
-@contextmanager
-def blanks_for_missing() -> Iterator[list[str]]:
-    """Let blanks stand in for data sets whose labels are missing; yield their names."""
-    with patch.dict(DATASETS), patch.dict(single_label.SOURCES):  # restored at the end
-        missing = []
-        for name in PUBLISHED:
-            try:
-                load_dataset(name, images=False)
-            except FileNotFoundError:
-                load = partial(blank_dataset, name)
-                DATASETS[name] = replace(DATASETS[name], load=load, identity=str)
-                single_label.SOURCES.pop(name, None)  # no one looks for its files
-                missing.append(name)
-        try:
-            yield missing
-        finally:
-            fingerprint.cache_clear()
-
-
-def blank_dataset(name: str, images: bool = True) -> SequentialDataset:
-    """Make labels of the published numbers, or a few blank images a task."""
-    shape, counts, sizes = PUBLISHED[name]
-    class_task = np.repeat(np.arange(len(sizes)), sizes)
-    rows = [
-        np.resize(np.flatnonzero(class_task == task), FEW if images else count)
-        for task, count in enumerate(counts)
-    ]
-    classes = np.concatenate(rows)
-    dtype = np.float32 if len(shape) == 1 else np.uint8
-    inputs = np.ones((len(classes), *shape), dtype) if images else None
-    one_hot = np.eye(len(class_task), dtype=bool)[classes]
-    split = Split(inputs, one_hot, class_task[classes])
-    return SequentialDataset(
-        name=name,
-        train=split,
-        tests=dict.fromkeys(("balanced", "imbalanced", "full"), split),
-        class_names=tuple(map(str, range(len(class_task)))),
-        class_task=class_task,
-        class_group=("majority",) * len(class_task),
-    )
+def with_inputs(name: str) -> SequentialDataset:
+    """Load a data set, or some of its labels with blank inputs where it has none here."""
+    with suppress(FileNotFoundError):
+        return load_dataset(name)
+    dataset = load_dataset(name, images=False)
+    on_features = MODELS[DATASETS[name].recipe.model].on_features
+    blank = np.ones(BLANK, FEATURES if on_features else PIXELS)
+    rows = np.linspace(0, len(dataset.train) - 1, BLANK).astype(int)  # of all tasks
+    few = Split(blank, dataset.train.labels[rows], dataset.train.task[rows])
+    return replace(dataset, train=few, tests=dict.fromkeys(dataset.tests, few))
