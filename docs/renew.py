@@ -18,7 +18,7 @@ from prslib.datasets import DATASETS
 from prslib.paths import figures_dir, project_root
 from prslib.report.claims import CLAIMS
 from prslib.report.ledger import HEADLINES, account, as_markdown, counts
-from prslib.report.tables import GROUPS, METRICS
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS
 
 # the notebooks in the order of their questions, with their answers
 TEXTS = tomllib.loads(Path(__file__).with_name("answers.toml").read_text("utf-8"))
@@ -160,8 +160,8 @@ def scores_table(rows: pd.DataFrame, columns: list[str], head: str) -> str:
 
 def main_table() -> str:
     """Return overall scores and each group's mAP."""
-    columns = [f"overall {metric}" for metric in METRICS]
-    columns += [f"{group} mAP" for group in GROUPS[:-1]]
+    columns = [f"overall {metric}" for metric in MAIN_METRICS]
+    columns += [f"{group} mAP" for group in ALL_GROUPS[:-1]]
     sets = scores().groupby(["dataset", "stands_for"], sort=False)
     return "\n\n".join(
         scores_table(rows, columns, f"{name} [{stands_for}]")
@@ -175,7 +175,7 @@ def small_table() -> str:
     rivals = rows[rows["method"] != "Multitask"]  # which sees all tasks at once
     best = rows.index.isin(rivals.groupby("column")["mean"].idxmax())
     rows = rows.assign(cell=rows["cell"].mask(best, "**" + rows["cell"] + "**"))
-    return scores_table(rows, [f"{group} mAP" for group in GROUPS], "")
+    return scores_table(rows, [f"{group} mAP" for group in ALL_GROUPS], "")
 
 
 def ledger_counts() -> str:
@@ -199,7 +199,7 @@ def headline_claims() -> str:
     claims = numbers("ledger_claims").set_index("claim", drop=False)
     claims = of_first_set(claims.loc[list(HEADLINES)])
     return claims_table(
-        claims, "data", "weakest cell", *METRICS, "seeds", "uncorrected"
+        claims, "data", "weakest cell", *MAIN_METRICS, "seeds", "uncorrected"
     )
 
 
@@ -239,7 +239,7 @@ def findings() -> str:
     if alike:
         of_others.append(
             f"PRS scores about the same as {listed(alike)}: they do not differ "
-            f"clearly in {listed(METRICS)}."
+            f"clearly in {listed(MAIN_METRICS)}."
         )
     gains = [in_three(of_crs, group, "CRS") for group in ("minority", "overall")]
     lines = [
@@ -247,14 +247,14 @@ def findings() -> str:
         f"- **What it costs.** {in_three(of_crs, 'majority', 'CRS')}",
         f"- **Beside {listed(BESIDE)}.** {' '.join(of_others)}",
     ]
-    rows = [difference_cells(of_crs, group, "CRS") for group in GROUPS]
+    rows = [difference_cells(of_crs, group, "CRS") for group in ALL_GROUPS]
     rows += [difference_cells(rows, "overall", name) for name, rows in beside.items()]
     return "\n".join([*lines, "", as_markdown(pd.DataFrame(rows))])
 
 
 def in_three(rows: pd.DataFrame, group: str, than: str) -> str:
     """Say PRS's differences from another method in C-F1, O-F1 and mAP of one group."""
-    rows = rows[(rows["group"] == group) & rows["metric"].isin(METRICS)]
+    rows = rows[(rows["group"] == group) & rows["metric"].isin(MAIN_METRICS)]
     pattern = "overall {}" if group == "overall" else f"{{}} on the {group} classes"
     clear = rows["clearly"].notna()
     said = [
@@ -271,7 +271,7 @@ def difference_cells(rows: pd.DataFrame, group: str, than: str) -> dict[str, str
     """Return a row of PRS's differences from a method; bold where they are clear."""
     cells = {"PRS minus": than, "classes": "all" if group == "overall" else group}
     rows = rows[rows["group"] == group].set_index("metric")
-    for metric in METRICS:
+    for metric in MAIN_METRICS:
         row = rows.loc[metric]
         text = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
         cells[metric] = f"**{text}**" if pd.notna(row["clearly"]) else text

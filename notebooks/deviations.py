@@ -74,7 +74,7 @@ pd.Series(said, name="what it does").rename_axis("deviation").to_frame()
 # %%
 import matplotlib.pyplot as plt
 
-from prslib.report.deviations import MEASURES, memory_mix, plot_mix
+from prslib.report.deviations import MIX_LABELS, memory_mix, plot_mix
 from prslib.report.style import STYLE, join_panels
 from prslib.training.grids import seeds_told
 
@@ -85,7 +85,7 @@ mix = memory_mix(settings.dataset, settings.varied_seeds, settings.rho)
 grid = {"figsize": (11, 3.1 * len(settings.dataset)), "squeeze": False, "sharex": True}
 figure, axes = plt.subplots(len(settings.dataset), 3, **grid)
 for row, name in zip(axes, settings.dataset, strict=True):
-    for ax, measure in zip(row, MEASURES, strict=True):
+    for ax, measure in zip(row, MIX_LABELS, strict=True):
         shown = mix[(mix["dataset"] == name) & (mix["measure"] == measure)]
         plot_mix(shown, ax).set_title(name)
 join_panels(figure, f"The memory over the stream, {seeds_told(settings.varied_seeds)}")

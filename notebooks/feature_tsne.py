@@ -121,9 +121,9 @@ for name in settings.dataset:
 # minority. "Above" and "below" mean that the whole interval of the difference is, as in `ledger`.
 
 # %%
-from prslib.report.tables import GROUPS, contrasts, in_short
+from prslib.report.tables import ALL_GROUPS, contrasts, in_short
 
-cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in GROUPS]
+cells = [(g, m) for m in ("kNN accuracy", "silhouette") for g in ALL_GROUPS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
 figure = contrast_panels(gaps, "How well classes stand apart, PRS minus CRS", "group")
 settings.save(figure, gaps, "separation_prs_minus_crs")

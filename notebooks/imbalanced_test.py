@@ -84,7 +84,7 @@ for name in settings.dataset:
 import matplotlib.pyplot as plt
 
 from prslib.report.style import STYLE, contrast_panels, join_panels, plot_groups
-from prslib.report.tables import METRICS
+from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(STYLE)
 caption = f"rho {settings.rho:g} for PRS, {seed_text}"
@@ -93,7 +93,7 @@ caption = f"rho {settings.rho:g} for PRS, {seed_text}"
 for name in settings.dataset:
     shown = chosen[chosen["dataset"] == name]
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.8))
-    for ax, metric in zip(axes, METRICS, strict=True):
+    for ax, metric in zip(axes, MAIN_METRICS, strict=True):
         plot_groups(shown[shown["metric"] == metric], ax, metric)
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
     settings.save(figure, shown, name)
@@ -109,7 +109,7 @@ import pandas as pd
 
 from prslib.report.tables import contrasts, in_short
 
-pairs = [(group, metric) for group in ["overall", "majority"] for metric in METRICS]
+pairs = [(group, metric) for group in ["overall", "majority"] for metric in MAIN_METRICS]
 others = [contrasts(chosen, "PRS", o, pairs).assign(than=o) for o in settings.method]
 against = pd.concat(others, ignore_index=True)
 title = "PRS minus each other method, on the unbalanced test set"
@@ -135,7 +135,7 @@ overall.pivot_table("value", keys, "label", sort=False).round(1)
 # %%
 renamed = overall.assign(method=overall["label"], stands_for="", published=float("nan"))
 names = [f"PRS, rho {rho:g}" for rho in (settings.rho, settings.balanced_rho)]
-pairs = [("overall", metric) for metric in METRICS]
+pairs = [("overall", metric) for metric in MAIN_METRICS]
 between = contrasts(renamed, *names, pairs, by=["test_set"])
 settings.save(None, between, "power_against_power")
 display(Markdown(in_short(between)))

@@ -91,9 +91,9 @@ for name in settings.dataset:
 import pandas as pd
 from IPython.display import Markdown, display
 
-from prslib.report.tables import METRICS, contrasts, in_short
+from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
-cells, ends = [("overall", metric) for metric in METRICS], smallest[smallest["last"]]
+cells, ends = [("overall", metric) for metric in MAIN_METRICS], smallest[smallest["last"]]
 others = [name for name in METHODS if name != "PRS"]
 every = [contrasts(ends, "PRS", o, cells, by=["label"]).assign(than=o) for o in others]
 against = pd.concat(every, ignore_index=True)

@@ -39,8 +39,8 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 from prslib.report import ledger, topics
 
 settings = ledger.Settings.read(globals())
-configs = topics.runs(settings.profile)
-print("left out, files missing:", topics.left_out(settings.profile) or "none")
+configs, errors = topics.runs(settings.profile)
+print("left out, files missing:", errors or "none")
 settings
 
 # %% [markdown]

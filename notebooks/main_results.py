@@ -151,9 +151,9 @@ for name in settings.dataset:
 
 # %%
 from prslib.report.style import contrast_panels
-from prslib.report.tables import GROUPS, METRICS, contrasts, in_short
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, in_short
 
-cells = [(group, metric) for group in GROUPS for metric in METRICS]
+cells = [(group, metric) for group in ALL_GROUPS for metric in MAIN_METRICS]
 gaps = contrasts(rows, "PRS", "CRS", cells)
 figure = contrast_panels(gaps, "Scores of Table 1, PRS minus CRS", "group")
 settings.save(figure, gaps, "prs_minus_crs")
@@ -167,7 +167,7 @@ display(Markdown(in_short(gaps)))
 # %%
 import pandas as pd
 
-cells = [("overall", metric) for metric in METRICS]
+cells = [("overall", metric) for metric in MAIN_METRICS]
 others = [name for name in METHODS if name != "PRS"]
 every = [contrasts(rows, "PRS", name, cells).assign(than=name) for name in others]
 against = pd.concat(every, ignore_index=True)
@@ -212,7 +212,7 @@ from prslib.report.main_results import by_images, plot_by_images
 
 sizes = by_images(runs, [*settings.thinned, settings.dataset[0]])
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
-for ax, metric in zip(axes, METRICS, strict=True):
+for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     plot_by_images(sizes[sizes["metric"] == metric], ax).set_title(metric)
 title = f"{settings.dataset[0]}: PRS minus CRS by number of training images"
 join_panels(figure, f"{title}, {seeds_told(settings.seeds)}")

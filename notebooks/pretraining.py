@@ -129,9 +129,9 @@ for name in settings.dataset:
     settings.save(figure, shown, f"gaps_{name}")
 
 # %%
-from prslib.report.tables import METRICS, contrasts, in_short
+from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
-where = [(group, metric) for group in ("majority", "minority", "overall") for metric in METRICS]
+where = [(group, metric) for group in ("majority", "minority", "overall") for metric in MAIN_METRICS]
 differences = contrasts(rows, "PRS", "CRS", where, by=["weights"])
 settings.save(None, differences, "prs_minus_crs")
 display(Markdown(in_short(differences)))

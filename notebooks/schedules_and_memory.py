@@ -123,9 +123,9 @@ spread.round(1)
 # PRS against CRS in each schedule, seed by seed:
 
 # %%
-from prslib.report.tables import METRICS, contrasts, in_short
+from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
-pairs = [("overall", metric) for metric in METRICS]
+pairs = [("overall", metric) for metric in MAIN_METRICS]
 gaps = contrasts(by_schedule, "PRS", "CRS", pairs, by=["schedule"])
 figure = contrast_panels(gaps, "Overall, PRS minus CRS by schedule", "schedule")
 settings.save(figure, gaps, "schedules_prs_minus_crs")

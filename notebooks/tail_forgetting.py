@@ -77,12 +77,12 @@ by_class = class_forgetting(runs)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
 # %%
-from prslib.report.tail_forgetting import MEASURES, plot_class_sizes, plot_tail_forgetting
+from prslib.report.tail_forgetting import FORGETTING, plot_class_sizes, plot_tail_forgetting
 
 for name in settings.dataset:
     shown, rows = drawn[drawn["dataset"] == name], len(settings.method) + 1
     figure, axes = plt.subplots(rows, 2, figsize=(16, 2 * rows), sharex="col")
-    for measure, column in zip(reversed(MEASURES), axes.T, strict=True):
+    for measure, column in zip(reversed(FORGETTING), axes.T, strict=True):
         of_measure = shown[shown["measure"] == measure]
         plot_class_sizes(of_measure, column[0])
         for method, ax in zip(settings.method, column[1:], strict=True):

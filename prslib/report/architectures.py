@@ -8,7 +8,7 @@ import pandas as pd
 
 from prslib.models import MODELS
 from prslib.report.notebook import Parameters, several
-from prslib.report.tables import METRICS, beside, final, scores_of
+from prslib.report.tables import MAIN_METRICS, beside, final, scores_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
@@ -122,4 +122,4 @@ def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     cells = in_order(rows).rename(columns={"value": "ours", "published": "paper"})
     by = cells.groupby(["network", "setting", "metric"], sort=False)
     table = by[["ours", "paper"]].mean().unstack("metric", sort=False)
-    return table.swaplevel(axis=1)[[*product(METRICS, ("ours", "paper"))]].round(1)
+    return table.swaplevel(axis=1)[[*product(MAIN_METRICS, ("ours", "paper"))]].round(1)

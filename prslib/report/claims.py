@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from prslib.report.statistics import LEVEL, SMALL, interval
-from prslib.report.tables import METRICS
+from prslib.report.tables import MAIN_METRICS
 from prslib.training.methods import METHODS
 
 COCO, NUS = "COCOseq", "NUS-WIDEseq"
@@ -65,13 +65,12 @@ class Scores:
         setting: str = "",  # how it differs from the standard, "memory_size=0.5"
         group: str = "overall",
         measure: str = "score",
-        metric: str = "",  # another than is asked for
         task: str = "seen",
         after: int = 0,  # trained tasks, 0 for all
     ) -> np.ndarray:
         """Return a score as (1 + draws,); raise KeyError where there is none."""
         place = method, setting, group, measure
-        cell = metric or self.metric, task, after or self.end
+        cell = self.metric, task, after or self.end
         return self.cells[self.seed, *place, *cell]
 
     def levels(self, name: str, *methods: str) -> dict[str, str]:
@@ -112,7 +111,7 @@ class Claim:
     of: Callable[[Scores], Cells]
     over: str = "every"  # cell, of which the weakest counts, or their "mean"
     on: tuple[str, ...] = (COCO, NUS)  # the paper's data sets
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[str, ...] = MAIN_METRICS
     unit: str = "points"
     across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
     words: dict = field(default_factory=dict)  # of `claims.toml`
@@ -134,9 +133,8 @@ class Claim:
         row["weakest"] = ""
         if self.over == "every" and len(names) > 1:
             row["weakest"] = names[np.argmin([one.effect for one in each])]
-        scored = set(self.metrics) <= set(METRICS)
-        for metric in METRICS:
-            _, values = scores.evaluate(self, [metric] if scored else [])
+        for metric in MAIN_METRICS:
+            _, values = scores.evaluate(self, [metric])
             one = interval(values, self.over, level)
             for end in ("effect", "low", "high"):
                 number = getattr(one, end) if one.seeds == len(values) else np.nan
@@ -191,23 +189,21 @@ def small(method: str, metric: str, measure: str) -> Claim:
     return Claim(of, "mean", (COCO,), (metric,), "rank correlation")
 
 
-def share(s: Scores, method: str, name: str, setting: str = "") -> np.ndarray:
-    """Return a group's share of a memory, or a number of all classes by name."""
-    return s(method, setting, measure="share", metric=name)
-
-
 def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
-    """Return the claim that a share of a memory, (method, name), is above another."""
+    """Return the claim that a share of a memory, (method, measure), is above another."""
+    method, measure = first
+    other, its_measure = second
 
     def of(s: Scores) -> Cells:
-        return {"": share(s, *first) - share(s, *second)}
+        return {"": s(method, measure=measure) - s(other, measure=its_measure)}
 
     return Claim(of, "mean", on, **MEMORY)
 
 
 def same_memory(s: Scores) -> Cells:
     """Return how far inside the margin the memories of CRS and of PRS with rho 1 differ."""
-    gap = share(s, "PRS", "to stream", "rho=1.0") - share(s, "CRS", "to stream")
+    prs = s("PRS", "rho=1.0", measure="to stream")
+    gap = prs - s("CRS", measure="to stream")
     margin = MARGINS["points of memory"]
     return {"no more": margin - gap, "no less": margin + gap}
 
@@ -342,7 +338,7 @@ _CLAIMS: dict[str, Claim] = {
     "crs_follows": shares(("CRS", "to equal"), ("CRS", "to stream"), on=(COCO, NUS)),
     "crs_head": shares(("CRS", "majority"), ("CRS", "minority")),
     "largest_fifth": Claim(
-        lambda s: {"": share(s, "CRS", "largest fifth of stream") - 50}, **LABELS
+        lambda s: {"": s("CRS", measure="largest fifth of stream") - 50}, **LABELS
     ),
     "largest_fifth_memory": shares(("CRS", "largest fifth"), ("PRS", "largest fifth")),
     "rho_one": Claim(same_memory, on=(COCO,), **MEMORY),

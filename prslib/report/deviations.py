@@ -12,7 +12,7 @@ from prslib.datasets import SequentialDataset, load_dataset
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import COLOURS
-from prslib.report.tables import GROUPS, METRICS, contrasts, final, scores_of
+from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs
@@ -181,7 +181,7 @@ LOOK = {
     "PRS": (COLOURS["PRS"], "-"),
     "CRS": (COLOURS["CRS"], "-"),
 }
-MEASURES = {
+MIX_LABELS = {
     "distance": "distance to target (%)",  # total variation between the mix of classes and p_i
     "minority": "share of minority (%)",  # of the labels in memory
     "age": "mean age (% of stream)",  # of the held samples; 50 in a reservoir
@@ -227,7 +227,7 @@ def name_of(config: RunConfig) -> str:
 def memory_mix(
     names: Sequence[str], seeds: Sequence[int], rho: float, points: int = 20
 ) -> pd.DataFrame:
-    """Follow `MEASURES` of what the memory holds over the stream, without training."""
+    """Follow `MIX_LABELS` of what the memory holds over the stream, without training."""
     rows = []
     for config in deviation_configs(names, seeds, rho):
         dataset = load_dataset(config.dataset, images=False)
@@ -251,7 +251,7 @@ def memory_mix(
             values = step / len(batches), distance, mix[rare].sum(), age
             rows.append((config.dataset, name_of(config), config.seed, *values))
     keys = ["dataset", "deviation", "seed", "images"]
-    frame = pd.DataFrame(rows, columns=[*keys, *MEASURES])
+    frame = pd.DataFrame(rows, columns=[*keys, *MIX_LABELS])
     frame["images"] *= 100
     percent = 100 * frame.set_index(keys).rename_axis("measure", axis=1)
     return percent.stack().rename("value").reset_index()
@@ -270,7 +270,7 @@ def _compared(
 
 def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     """Compare every deviation, and CRS, with PRS at the end: `contrasts`, and a verdict each."""
-    _, table = _compared(runs, ALL[1:], [(group, "mAP") for group in GROUPS])
+    _, table = _compared(runs, ALL[1:], [(group, "mAP") for group in ALL_GROUPS])
     lead = table["difference"].abs().where(table["deviation"] == "CRS")
     lead = lead.groupby([table["dataset"], table["group"]]).transform("max")
     # what does not matter moves less than half of the lead that PRS has on CRS
@@ -283,7 +283,7 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:
     """Score what is called PRS, PRS and CRS: overall, and how far they are from PRS."""
-    cells = [("overall", metric) for metric in METRICS]
+    cells = [("overall", metric) for metric in MAIN_METRICS]
     rows, gaps = _compared(runs, [*CONTEST, "CRS"], cells)
     rows = rows[(rows["measure"] == "score") & (rows["group"] == "overall")]
     keys = ["dataset", "method", "metric"]
@@ -316,7 +316,9 @@ def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
         if name in COLOURS:  # broad and pale, so that what runs along it shows
             line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
         ax.plot(means[name], label=name, **line)
-    ax.set(xlabel="images of the stream (%)", ylabel=MEASURES[frame["measure"].iloc[0]])
+    ax.set(
+        xlabel="images of the stream (%)", ylabel=MIX_LABELS[frame["measure"].iloc[0]]
+    )
     ax.set_ylim(0, None)
     ax.legend()
     return ax

@@ -23,7 +23,6 @@ CLASS_COLOURS = (
 )  # fmt: skip
 # points squared, equal to the eye
 SIZES = {"majority": 22, "moderate": 24, "minority": 55}
-METRICS = ["kNN accuracy", "silhouette"]
 ENOUGH = 5  # test images of a class that show where it lies
 
 
@@ -97,7 +96,7 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
         # 1 for classes far apart, 0 where they overlap
         images["silhouette"] = 100 * silhouette_samples(features, classes)
         both = pd.concat([images, images.assign(group="overall")])
-        frames.append(both.melt(keys, METRICS, "metric"))
+        frames.append(both.melt(keys, ["kNN accuracy", "silhouette"], "metric"))
     means = pd.concat(frames).groupby([*keys, "metric"], sort=False)["value"].mean()
     return means.reset_index().assign(measure="score", published=np.nan)
 

@@ -9,12 +9,13 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from prslib.checks import expected
 from prslib.report.notebook import Parameters, several
-from prslib.report.statistics import NEITHER, over_seeds, spread
+from prslib.report.statistics import over_seeds, spread
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, paired
 
+NEITHER = "not clearly above or below"
 # the methods that the paper's figures compare PRS with, and find below it, by data set
 COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStream")}
 

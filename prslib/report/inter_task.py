@@ -5,7 +5,7 @@ import pandas as pd
 
 from prslib.report.main_results import every_method
 from prslib.report.notebook import Parameters, several
-from prslib.report.tables import METRICS, labels_of, run_columns
+from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
 
@@ -35,7 +35,7 @@ def task_scores(scores: pd.DataFrame) -> pd.DataFrame:
     trained = scores.groupby(run, dropna=False, sort=False)["trained_tasks"]
     rows = scores.assign(last=scores["trained_tasks"] == trained.transform("max"))
     rows = rows[(rows["task"] != "seen") & (rows["group"] == "overall")]
-    rows = rows[rows["metric"].isin(METRICS)]
+    rows = rows[rows["metric"].isin(MAIN_METRICS)]
     frames = []
     for name, of_set in rows.groupby("dataset", sort=False):
         dataset = labels_of(name)

@@ -15,7 +15,7 @@ from prslib.report.notebook import Parameters
 from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
-from prslib.report.tables import METRICS, PRECISION_RECALL, labels_of
+from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 from prslib.training.config import Run, RunConfig
 
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
@@ -29,7 +29,7 @@ CELLS += ["dataset", "data", "profile", "note"]
 SAID = ("statement", "source", "test")
 # of `account`
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
-WORDED += [*METRICS, "paper", "seeds", "where"]
+WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
 VERDICT_LOOKS = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
@@ -112,7 +112,10 @@ class Settings(Parameters):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List the runs of all topics of the profile, or none where they are not trained."""
-    return topics.runs(settings.profile) if settings.missing == "train" else []
+    if settings.missing == "leave":
+        return []
+    configs, _ = topics.runs(settings.profile)
+    return configs
 
 
 def gather(
@@ -185,7 +188,7 @@ def _describe(row: dict) -> dict:
         "seeds": row["seeds"] or "",
         "where": row["source"],
     }
-    for metric in METRICS:
+    for metric in MAIN_METRICS:
         ends = {end: row[f"{metric} {end}"] for end in ("effect", "low", "high")}
         words[metric] = "" if np.isnan(ends["effect"]) else _with_interval(ends)
     return words

@@ -11,7 +11,14 @@ from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import LEVEL
 from prslib.report.style import COLOURS, MARKERS
-from prslib.report.tables import METRICS, beside, contrasts, final, labels_of, scores_of
+from prslib.report.tables import (
+    MAIN_METRICS,
+    beside,
+    contrasts,
+    final,
+    labels_of,
+    scores_of,
+)
 from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs, configs_of, paired
 from prslib.training.methods import METHODS
@@ -32,7 +39,7 @@ class Settings(Parameters):
     thinned: list[str] = several(
         "cocoseq-mini-25", "cocoseq-mini-50", "cocoseq-mini-75"
     )
-    metrics: list[str] = several(*METRICS)
+    metrics: list[str] = several(*MAIN_METRICS)
     device: str = "cpu"
 
 
@@ -72,7 +79,7 @@ def thinned_runs(settings: Settings) -> list[RunConfig]:
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
     """Compare PRS with CRS on data sets that differ in their number of training images alone."""
     scores = scores_of([run for run in runs if run.config.dataset in names])
-    cells = [("overall", metric) for metric in METRICS]
+    cells = [("overall", metric) for metric in MAIN_METRICS]
     table = contrasts(beside(final(scores), "main"), "PRS", "CRS", cells)
     sizes = {name: len(labels_of(name).train) for name in names}
     table.insert(1, "images", table["dataset"].map(sizes))

@@ -22,10 +22,15 @@ import pandas as pd
 
 from prslib import published
 from prslib.datasets import DATASETS, GROUPS
-from prslib.metrics import forgetting
 from prslib.models import MODELS
 from prslib.report.feature_tsne import labelled_images, neighbour_hits
-from prslib.report.tables import labels_of, with_draws
+from prslib.report.tables import (
+    ALL_GROUPS,
+    in_percent,
+    labels_of,
+    with_draws,
+    with_forgetting,
+)
 from prslib.report.tail_forgetting import run_forgetting, size_correlations
 from prslib.resamples import class_weights
 from prslib.training.config import Run, RunConfig
@@ -36,7 +41,6 @@ EXTRAS = ("features_per_class", "variance_points")
 RELATIONS = ("paper's", "part", "stand-in")  # of data to the paper's
 STAGES = {"frozen_stages", "pretrained_stages"}
 FIGURE_1 = ("CRS", "EWC")
-FORGETTING = {"forget": True, "lost": False}  # measure, and whether it is normalised
 ORDERS = {"normalised": "order", "plain": "order_lost"}  # of forgetting by class size
 COLUMNS = ["stands_for", "dataset", "method", "setting", "rho", "seed", "run"]
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
@@ -107,19 +111,14 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
     frames = [with_draws(run).assign(run=name) for name, run in runs.items()]
     rows = pd.concat(frames, ignore_index=True)
-    rows = rows[rows["group"].isin([*GROUPS, "overall"])]
+    rows = rows[rows["group"].isin(ALL_GROUPS)]
     ends = rows.groupby("run")["trained_tasks"].max()
-    frames = [rows.assign(measure="score")]
-    # Multitask has no earlier tasks to forget
-    online = rows[rows["schedule"] != ""]
-    for measure, normalised in FORGETTING.items():
-        if len(online):
-            lost = forgetting(online, normalised).assign(measure=measure, task="seen")
-            lost["trained_tasks"] = lost["run"].map(ends)
-            frames.append(lost)
-    rows = pd.concat(frames, ignore_index=True)
-    values = rows[[name for name in ("value", "draws") if name in rows]]
-    return rows[["run", *CELL]].join(100 * values)
+    rows = with_forgetting(rows, {"forget": True, "lost": False})
+    # forgetting is measured at the end
+    rows["task"] = rows["task"].fillna("seen")
+    last = rows["run"].map(ends)
+    rows["trained_tasks"] = rows["trained_tasks"].fillna(last).astype(int)
+    return in_percent(rows, ["run", *CELL])
 
 
 def _shares(run: Run) -> Iterator[dict]:
@@ -139,7 +138,7 @@ def _shares(run: Run) -> Iterator[dict]:
     shares["largest fifth"] = memory[largest].sum()
     shares["largest fifth of stream"] = stream[largest].sum()
     for name, value in shares.items():
-        yield {"measure": "share", "metric": name, "value": value}
+        yield {"measure": name, "metric": "memory", "value": value}
 
 
 def _variance(run: Run) -> Iterator[dict]:

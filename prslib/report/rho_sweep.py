@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from prslib.datasets import load_dataset
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import draw_curves, looks_like
-from prslib.report.tables import METRICS
+from prslib.report.tables import MAIN_METRICS
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
 from prslib.training.replay import stream, without_training
 
-LOOKS = looks_like(METRICS)
+LOOKS = looks_like(MAIN_METRICS)
 
 
 class Settings(Parameters):

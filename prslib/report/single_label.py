@@ -117,14 +117,16 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
     """Compare two methods' accuracy after every task, for each order of the classes."""
-    return contrasts(
-        rows.drop(columns=["group", "metric"]),  # there is one of each
+    table = contrasts(
+        rows,
         method,
         than,
+        [("overall", "accuracy")],
         by=["order", "trained_tasks"],
         place="{dataset}, order {order}, after task {trained_tasks}",
         paper="in the paper by {published:+.1f}",
     )
+    return table.drop(columns=["group", "metric"])
 
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:

@@ -17,7 +17,6 @@ EXACT = 9  # decimals; what lies below is rounding
 SMALL = 2.0  # points: an interval within these shows that there is no larger difference
 VERDICTS = ("holds", "does not hold", "no difference", "undecided", "not run")
 WORDS = {"holds": "above", "does not hold": "below"}  # of a difference from 0
-NEITHER = "not clearly above or below"
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,8 @@ def compare(scores_a: ArrayLike, scores_b: ArrayLike, level: float = LEVEL) -> I
     """
     first, second = np.asarray(scores_a, float), np.asarray(scores_b, float)
     if first.ndim != 1 or first.shape != second.shape:
-        what, got = (
-            "a score a seed for both methods",
-            f"{first.shape} and {second.shape}",
-        )
-        raise ValueError(expected(what, f"shapes {got}"))
+        what = "a score a seed for both methods"
+        raise ValueError(expected(what, f"shapes {first.shape} and {second.shape}"))
     return interval((first - second)[:, None, None], level=level)
 
 
@@ -157,7 +153,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Average the column `value`, a row a seed, over the seeds of each `keys`."""
     rows = []
     for key, seeds in gaps.groupby(list(keys), sort=False, dropna=False):
-        gap = interval(with_draws(seeds)[:, None])
+        gap = interval(values_and_draws(seeds)[:, None])
         numbers = gap.effect, seeds["value"].std(), gap.low, gap.high, gap.seeds
         rows.append((*key, *numbers, WORDS.get(gap.verdict, "")))
     # sd of the sample; clearly "above" or "below" where the whole interval is, else ""
@@ -165,7 +161,7 @@ def over_seeds(gaps: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
-def with_draws(rows: pd.DataFrame) -> np.ndarray:
+def values_and_draws(rows: pd.DataFrame) -> np.ndarray:
     """Return value and, where all rows have them, draws: (rows, 1 + draws)."""
     values = rows["value"].to_numpy(float)[:, None]
     if "draws" not in rows or not len(rows) or rows["draws"].isna().any():

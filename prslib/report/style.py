@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from prslib.datasets import DATASETS
 from prslib.paths import PACKAGE
 from prslib.report.statistics import LEVEL
-from prslib.report.tables import GROUPS
+from prslib.report.tables import ALL_GROUPS
 from prslib.training.methods import METHODS
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
@@ -129,7 +129,7 @@ def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 def values_of(frame: pd.DataFrame, column: str) -> list:
     """Return the values of a column, class groups in their order, others as they come."""
     values = list(frame[column].unique())
-    return [group for group in GROUPS if group in values] or values
+    return [group for group in ALL_GROUPS if group in values] or values
 
 
 def plot_variations(

@@ -16,9 +16,9 @@ from prslib.resamples import class_draws
 from prslib.training.config import Run
 from prslib.training.methods import METHODS
 
-GROUPS = (*datasets.GROUPS, "overall")
-METRICS = ("C-F1", "O-F1", "mAP")
-MEASURES = {"score": "Scores", "forget": "Forgetting"}
+ALL_GROUPS = (*datasets.GROUPS, "overall")
+MAIN_METRICS = ("C-F1", "O-F1", "mAP")
+CAPTIONS = {"score": "Scores", "forget": "Forgetting"}
 POOLED = ("O-P", "O-R", "O-F1")
 PRECISION_RECALL = ("C-P", "C-R", "O-P", "O-R")
 _PLACE = ["trained_tasks", "task", "group", "metric"]  # of a value
@@ -67,32 +67,41 @@ def run_columns(scores: pd.DataFrame) -> list[str]:
     return [column for column in scores if column not in (*_PLACE, "value", "draws")]
 
 
-def final(scores: pd.DataFrame, metrics: Sequence[str] = METRICS) -> pd.DataFrame:
+def final(scores: pd.DataFrame, metrics: Sequence[str] = MAIN_METRICS) -> pd.DataFrame:
     """Pick what Table 1 reports, in percent: scores after the last task, and forgetting."""
     # forgetting of each class takes long
-    scores = scores[scores["group"].isin(GROUPS) & scores["metric"].isin(metrics)]
+    scores = scores[scores["group"].isin(ALL_GROUPS) & scores["metric"].isin(metrics)]
     run = run_columns(scores)
-    last = scores.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
-    scored = scores[(scores["trained_tasks"] == last) & (scores["task"] == "seen")]
-    both = [scored.assign(measure="score")]
+    rows = with_forgetting(scores, {"forget": True})
+    last = rows.groupby(run, **_KEEP_ALL)["trained_tasks"].transform("max")
+    at_end = (rows["trained_tasks"] == last) & (rows["task"] == "seen")
+    rows = rows[at_end | (rows["measure"] == "forget")]
+    return in_percent(rows, [*run, "measure", "group", "metric"])
+
+
+def with_forgetting(scores: pd.DataFrame, measures: dict[str, bool]) -> pd.DataFrame:
+    """Add the forgetting of runs to their scores, by measure, True for the normalised."""
+    frames = [scores.assign(measure="score")]
     # Multitask has no earlier tasks to forget
     online = scores[scores["schedule"] != ""]
     if len(online):
-        both.append(forgetting(online).assign(measure="forget"))
-    return _percent(pd.concat(both, ignore_index=True), [*run, "measure"])
+        for name, normalised in measures.items():
+            frames.append(forgetting(online, normalised).assign(measure=name))
+    return pd.concat(frames, ignore_index=True)
 
 
 def progression(scores: pd.DataFrame) -> pd.DataFrame:
     """Pick the overall scores after every task, in percent (Appendix, Task Progression Results)."""
     rows = scores[(scores["task"] == "seen") & (scores["group"] == "overall")]
-    rows = rows[rows["metric"].isin(METRICS)].assign(measure="score")
-    return _percent(rows, [*run_columns(scores), "trained_tasks", "measure"])
+    rows = rows[rows["metric"].isin(MAIN_METRICS)].assign(measure="score")
+    columns = [*run_columns(scores), "trained_tasks", "measure", "group", "metric"]
+    return in_percent(rows, columns)
 
 
-def _percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+def in_percent(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Return columns of scores, and value and draws in percent."""
     values = rows[[name for name in ("value", "draws") if name in rows]]
-    rows = rows[[*columns, "group", "metric"]].join(100 * values)
-    return rows.reset_index(drop=True)
+    return rows[columns].join(100 * values).reset_index(drop=True)
 
 
 def average(rows: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +110,7 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
     cells = rows.groupby(keys, **_KEEP_ALL)["value"]
     table = cells.agg(mean="mean", sd="std", seeds="count").reset_index()
     order = {"dataset": rows["dataset"].unique(), "method": METHODS}
-    order |= {"group": GROUPS, "metric": (*METRICS, *PRECISION_RECALL)}
+    order |= {"group": ALL_GROUPS, "metric": (*MAIN_METRICS, *PRECISION_RECALL)}
     rank = {"key": lambda column: column.map(list(order[column.name]).index)}
     return table.sort_values(list(order), **rank, kind="stable", ignore_index=True)
 
@@ -113,11 +122,16 @@ def beside(rows: pd.DataFrame, *tables: str, also: Sequence[str] = ()) -> pd.Dat
     return published.beside(rows, *tables, also=also)
 
 
-def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[Styler]:
+def main_tables(
+    averages: pd.DataFrame,
+    dataset: str,
+    metrics: Sequence[str] = MAIN_METRICS,
+    by: Sequence[str] = (),
+) -> list[Styler]:
     """Return `main_table` of each measure, with the best that sees a stream in bold."""
     tables = []
-    for measure, title in MEASURES.items():
-        table = main_table(averages, dataset, *layout, measure=measure, **more)
+    for measure, title in CAPTIONS.items():
+        table = main_table(averages, dataset, metrics, by, measure)
         if table.empty:
             continue
         numbers = table.map(lambda cell: float(cell.partition(" ")[0] or "nan"))
@@ -134,7 +148,7 @@ def main_tables(averages: pd.DataFrame, dataset: str, *layout, **more) -> list[S
 def main_table(
     averages: pd.DataFrame,
     dataset: str,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = MAIN_METRICS,
     by: Sequence[str] = (),
     measure: str = "score",
 ) -> pd.DataFrame:
@@ -150,7 +164,7 @@ def main_table(
     order = product(*blocks, METHODS, pair)
     table = table.reindex([key for key in order if key in table.index])
     table = table[(table != "").any(axis=1)]
-    columns = [key for key in product(GROUPS, metrics) if key in table.columns]
+    columns = [key for key in product(ALL_GROUPS, metrics) if key in table.columns]
     return table.reindex(columns=columns)
 
 
@@ -159,20 +173,14 @@ def _said(numbers: pd.Series, text: str) -> pd.Series:
     return numbers.map(text.format).where(numbers.notna(), "")
 
 
-def _keys(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns in which two scores must agree to be compared, seed aside."""
-    usual = ["dataset", "stands_for", *by, "measure", "group", "metric"]
-    return [name for name in usual if name in rows]
-
-
 def seed_gaps(
     rows: pd.DataFrame, method: str, than: str, by: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Return how far one method is above another at each of its seeds; NaN if one is missing."""
-    if "measure" in rows:
-        rows = rows[rows["measure"] == "score"]
+    rows = rows[rows["measure"] == "score"]
     values = [name for name in _VALUES if name in rows]
-    table = rows.set_index([*_keys(rows, by), "seed"])
+    keys = ["dataset", "stands_for", *by, "measure", "group", "metric", "seed"]
+    table = rows.set_index([name for name in keys if name in rows])
     first = table.loc[table["method"] == method, values]
     second = table.loc[table["method"] == than, values]
     return (first - second).reindex(first.index).reset_index()
@@ -182,28 +190,28 @@ def contrasts(
     rows: pd.DataFrame,
     method: str,
     than: str,
-    cells: Sequence[tuple[str, str]] | None = None,  # (group, metric); by default all
+    cells: Sequence[tuple[str, str]],  # (group, metric)
     by: Sequence[str] = (),  # further columns in which the two must agree
     place: str | None = None,  # begins a sentence, columns in braces
     paper: str = "in the paper, on {stands_for}, by {published:+.1f}",
 ) -> pd.DataFrame:
     """Add to `over_seeds` the paper's difference of two methods, published, and a sentence."""
     gaps = seed_gaps(rows, method, than, by).dropna(subset="value")
-    if cells is not None:
-        gaps = gaps[gaps.set_index(["group", "metric"]).index.isin(cells)]
-    keys = [name for name in _keys(gaps, by) if name != "measure"]
+    gaps = gaps[gaps.set_index(["group", "metric"]).index.isin(cells)]
+    keys = [name for name in gaps if name not in ("seed", *_VALUES)]
     table = over_seeds(gaps, keys)
     if "published" in gaps:
         theirs = gaps.groupby(keys, **_KEEP_ALL)["published"].first()
         table["published"] = theirs.to_numpy()
     if place is None:
         place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
-        place += ", {group} {metric}" if "group" in gaps else ""
+        place += ", {group} {metric}"
     said = []
     for row in table.to_dict("records"):
         theirs = f"; {paper.format(**row)}" if pd.notna(row.get("published")) else ""
         said.append(f"{place.format(**row)}: {compared(row, method, than)}{theirs}.")
-    return table.assign(sentence=said).drop(columns="stands_for", errors="ignore")
+    table = table.assign(sentence=said)
+    return table.drop(columns=["stands_for", "measure"], errors="ignore")
 
 
 def in_short(gaps: pd.DataFrame) -> str:

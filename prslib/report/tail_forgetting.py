@@ -16,8 +16,7 @@ from prslib.training.config import Run, RunConfig
 from prslib.training.grids import configs_of
 from prslib.training.methods import METHODS
 
-METRICS = ("AP", "F1")
-MEASURES = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
+FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
 TASK_GAP = 1.5  # bars' widths between two tasks
 
 
@@ -45,7 +44,7 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 
 def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
-    """Measure the forgetting of every class of all tasks but the last, by both `MEASURES`.
+    """Measure the forgetting of every class of all tasks but the last, by both `FORGETTING`.
 
     In percent of the best score, or in points; NaN where a class was never learned.
     """
@@ -55,12 +54,14 @@ def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
 def run_forgetting(run: Run) -> pd.DataFrame:
     """Measure one run; tasks in the order of the schedule, classes from large to small."""
     dataset = labels_of(run.config.dataset)
-    scores = run.scores[run.scores["metric"].isin(METRICS)]
+    scores = run.scores[run.scores["metric"].isin(["AP", "F1"])]
     scores = scores[scores["group"].isin(dataset.class_names)]
     if (scores["schedule"] == "").any():
         what = "methods that see one task after the other"
         raise ValueError(expected(what, run.config.method, "leave it out"))
-    both = [forgetting(scores, f).assign(measure=name) for name, f in MEASURES.items()]
+    both = [
+        forgetting(scores, f).assign(measure=name) for name, f in FORGETTING.items()
+    ]
     measured = pd.concat(both).dropna(subset="unlearned")
     sizes = class_statistics(dataset).drop(columns="dataset")
     in_turn = [sizes[sizes["task"] == t] for t in run.config.resolved["schedule"]]

@@ -32,29 +32,16 @@ def device_of(profile: str, topic: str) -> str:
     return getattr(settings_of(profile, topic), "device", "cpu")
 
 
-def runs(profile: str) -> list[RunConfig]:
-    """Return the runs of all topics, each once; leave out topics whose files miss."""
-    every, errors = _runs_by_topic(profile)
-    if errors and not any(every.values()):
-        raise FileNotFoundError(next(iter(errors.values())))
-    first = {}
-    for configs in every.values():
-        for config in configs:
-            first.setdefault(config.hash, config)
-    return list(first.values())
-
-
-def left_out(profile: str) -> dict[str, str]:
-    """Return which files miss for the topics that `runs` leaves out."""
-    return _runs_by_topic(profile)[1]
-
-
-def _runs_by_topic(profile: str) -> tuple[dict[str, list[RunConfig]], dict[str, str]]:
-    every, errors = {}, {}
+def runs(profile: str) -> tuple[list[RunConfig], dict[str, str]]:
+    """Return the runs of all topics, each once, and the topics whose files miss."""
+    first, errors = {}, {}
     names = [name for name in known_notebooks(profile) if name != LEDGER]
     for name in sorted(names, key=lambda name: name not in STANDARD):
         try:
-            every[name] = runs_of(profile, name)
+            for config in runs_of(profile, name):
+                first.setdefault(config.hash, config)
         except FileNotFoundError as error:
             errors[name] = str(error)
-    return every, errors
+    if errors and not first:
+        raise FileNotFoundError(next(iter(errors.values())))
+    return list(first.values()), errors

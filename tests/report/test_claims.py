@@ -7,7 +7,13 @@ from scipy import stats
 
 from prslib import RunConfig, run
 from prslib.paths import project_root
-from prslib.report.claims import CLAIMS, METRICS, Scores, by_seed, schedule_variance
+from prslib.report.claims import (
+    CLAIMS,
+    MAIN_METRICS,
+    Scores,
+    by_seed,
+    schedule_variance,
+)
 from prslib.report.observations import observe, printed_rows
 from prslib.report.tables import scores_of
 
@@ -17,7 +23,7 @@ def rows_of(table, **columns):
     rows = [
         {"method": method, "seed": seed, "value": value, "metric": metric}
         for (method, seed), value in table.items()
-        for metric in METRICS
+        for metric in MAIN_METRICS
     ]
     usual = {"setting": "", "rho": 0.0, "trained_tasks": 2, "task": "seen"}
     usual |= {"group": "overall", "measure": "score"}
@@ -72,8 +78,8 @@ def test_the_papers_own_numbers_by_hand(name, effect):
 )
 def test_shares_of_a_memory(name, rows):
     frames = [
-        rows_of({(method, 0): float(value)}, measure="share").assign(metric=metric)
-        for metric, values in rows.items()
+        rows_of({(method, 0): float(value)}, measure=measure).assign(metric="memory")
+        for measure, values in rows.items()
         for method, value in values.items()
     ]
     assert decide(pd.concat(frames), name)["effect"] > 0
@@ -85,7 +91,7 @@ def test_the_weakest_cell_is_named_and_clear_ones_are_counted():
     row = decide(rows.assign(value=rows["value"] - 5.0 * worse), "above_crs")
     assert (row["weakest"], row["effect"]) == ("over CRS O-F1", -3)
     assert (row["above"], row["below"], row["cells"]) == (2, 1, 3)
-    assert [row[f"{metric} effect"] for metric in METRICS] == [2, -3, 2]
+    assert [row[f"{metric} effect"] for metric in MAIN_METRICS] == [2, -3, 2]
     assert row["alone"] == "does not hold"
 
 
@@ -130,7 +136,7 @@ def test_every_score_of_real_images_has_draws_forgetting_and_order_too():
     np.testing.assert_array_equal(draws[pooled], stored[pooled])
     assert np.std(draws[average]) != np.std(stored[average])
     rows = observe([done], [config]).dropna(subset="value")
-    rows = rows[rows["measure"] != "share"]
+    rows = rows[rows["metric"] != "memory"]
     assert set(rows["measure"]) >= {"score", "forget", "lost", "order"}
     assert set(map(len, rows["draws"])) == {config.resolved["test_resamples"]}
 

@@ -2,7 +2,7 @@ import pandas as pd
 
 from prslib.datasets import load_dataset
 from prslib.report.rho_sweep import beside_crs, best_rho, plot_sweep
-from prslib.report.tables import METRICS
+from prslib.report.tables import MAIN_METRICS
 from prslib.training.config import RunConfig
 from prslib.training.replay import without_training
 
@@ -22,7 +22,7 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
 
 def test_the_plot_rings_the_best_rho_of_each_metric(ax):
     rows = pd.DataFrame({"rho": [-1, 0, 1] * 2, "value": [10, 30, 20, 12, 32, 22]})
-    plot_sweep(pd.concat([rows.assign(metric=name) for name in METRICS]), ax)
+    plot_sweep(pd.concat([rows.assign(metric=name) for name in MAIN_METRICS]), ax)
     rings = [line for line in ax.lines if line.get_markersize() == 13]
     drawn = [(list(ring.get_xdata()), list(ring.get_ydata())) for ring in rings]
     assert drawn == [([0], [31])] * 3 + [([], [])]
