@@ -40,7 +40,7 @@ docs: figures  ## the documentation with the executed notebooks as web pages in 
 	$(PYTHON) docs/build.py --profile $(PROFILE)
 
 verify: $(READY)  ## train a few runs anew, compare them and what was drawn with the commit
-	$(PYTHON) -m prslib verify --profile $(PROFILE)
+	$(PYTHON) docs/verify.py --profile $(PROFILE)
 
 test: $(READY)  ## install and run the tests
 	$(PYTHON) -m ruff check .

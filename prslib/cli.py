@@ -69,8 +69,6 @@ def _parser() -> ArgumentParser:
     argument = add(show_plan, "plan")
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
-    argument = add(verify_results, "verify")
-    argument("--profile", **PROFILE)
     prepare.add_command(commands)
     argument = add(find_departures, "conformance")
     argument("sampler", nargs="?", default="prslib.samplers:PRS")
@@ -174,22 +172,6 @@ def show_plan(options: Namespace) -> int:
     return 1 if left_out else 0
 
 
-def verify_results(options: Namespace) -> int:
-    """Train a few runs anew; compare them, and what was drawn, with the commit.
-
-    The runs are trained in a temporary folder, for a minute or two. What is compared:
-    their scores, the profile's CSV files and its articles.
-
-    Example: prslib verify --profile seeds
-    """
-    from prslib.report.verify import verify
-
-    _notebooks(options.profile)
-    lines, within = verify(options.profile)
-    print("\n".join(lines))
-    return 0 if within else 1
-
-
 def find_departures(options: Namespace) -> int:
     """Check an implementation of PRS against the paper's equations.
 
@@ -211,10 +193,10 @@ def find_departures(options: Namespace) -> int:
     return 1 if answer.departures else 0
 
 
-def _notebooks(profile: str, names: list[str] | None = None) -> list[str]:
+def _notebooks(profile: str, names: list[str]) -> list[str]:
     """Return the notebooks that a command names, by default all of the profile."""
     one_of("profile", profile, known_profiles())  # none outside a checkout
     notebooks = known_notebooks(profile)
-    for name in names or ():
+    for name in names:
         one_of("notebook", name, notebooks)
     return names or notebooks

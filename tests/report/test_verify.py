@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 from fake_runs import fake_run
 
-from prslib.cli import main
-from prslib.report import verify
 from prslib.report.tables import final, scores_of
 from prslib.training import versions
 from prslib.training.grids import configs
@@ -17,7 +15,12 @@ def made(config, level=0.5):
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
+def verify(program):
+    return program("verify")
+
+
+@pytest.fixture
+def table(verify, tmp_path, monkeypatch):
     """A table and the versions of a profile, committed; its runs repeat the table."""
     monkeypatch.setattr(verify, "project_root", lambda: tmp_path)
     monkeypatch.setattr(verify, "runs_of", lambda *_: CONFIGS)
@@ -31,24 +34,24 @@ def table(tmp_path, monkeypatch):
     rows[rows["measure"] == "score"].to_csv(file, index=False, float_format="%.6g")
     versions().to_csv(folder / "ledger_versions.csv", index=False)
     verify.git("init", "--quiet")
-    commit()
+    commit(verify)
     return file
 
 
-def commit(what="."):
+def commit(verify, what="."):
     verify.git("add", what)
     who = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
     verify.git(*who, "commit", "--quiet", "--message", "figures")
 
 
-def test_the_same_is_said_in_one_sentence(table, capsys):
-    assert main(["verify", "--profile", "smoke"]) == 0
-    said = capsys.readouterr().out.splitlines()
+def test_the_same_is_said_in_one_sentence(verify, table):
+    said, well = verify.verify("smoke")
+    assert well
     assert said[0].startswith("torch ") and "; processor " in said[0]
     assert said[-1] == "Of 2 runs trained anew and 2 tables: all as committed."
 
 
-def test_another_byte_is_a_fault_unless_other_versions_round_otherwise(table):
+def test_another_byte_is_a_fault_unless_other_versions_round_otherwise(verify, table):
     table.write_text(table.read_text().replace("50", "60", 1))
     lines, well = verify.verify("smoke")
     assert not well
@@ -56,24 +59,25 @@ def test_another_byte_is_a_fault_unless_other_versions_round_otherwise(table):
     name = versions()["package"].iloc[0]
     file = table.with_name("ledger_versions.csv")
     file.write_text(f"package,version\n{name},0\n")
-    commit(file)
+    commit(verify, file)
     lines, well = verify.verify("smoke")
     assert well
     assert lines[1] == f"committed with other versions: {name} 0"
 
 
-def test_runs_that_differ_from_their_rows_are_a_fault(table, monkeypatch):
+def test_runs_that_differ_from_their_rows_are_a_fault(verify, table, monkeypatch):
     other = [made(config, 0.51) for config in CONFIGS[:1]]
     monkeypatch.setattr(verify, "run_all", lambda *_: other)
     lines, well = verify.verify("smoke")
     assert not well
     assert f"- CRS on {DATASET}, trained anew: up to 1 points from its rows" in lines
     table.unlink()
-    commit()
-    assert main(["verify", "--profile", "smoke"]) == 1  # no table to compare with
+    commit(verify)
+    with pytest.raises(SystemExit, match="a checkout with committed figures"):
+        verify.verify("smoke")
 
 
-def test_every_method_and_every_data_set_is_trained():
+def test_every_method_and_every_data_set_is_trained(verify):
     chosen = verify.chosen("seeds")
     every = verify.runs_of("seeds", verify.TOPIC)
     assert {config.method for config in chosen} == {config.method for config in every}

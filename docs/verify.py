@@ -1,6 +1,13 @@
-"""Check that this machine repeats the committed results."""
+"""Train a few runs anew; compare them, and what was drawn, with the commit.
 
+`make verify` calls ``python docs/verify.py``. The runs are trained in a temporary
+folder, for a minute or two. What is compared: their scores, the profile's CSV files and
+its articles.
+"""
+
+import argparse
 import subprocess
+import sys
 import tempfile
 from io import StringIO
 
@@ -10,7 +17,7 @@ from llvmlite.binding import get_host_cpu_name
 from prslib.checks import expected
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
-from prslib.paths import project_root
+from prslib.paths import known_profiles, project_root
 from prslib.report.tables import final, scores_of
 from prslib.report.topics import runs_of
 from prslib.training import versions
@@ -47,12 +54,12 @@ def verify(profile: str) -> tuple[list[str], bool]:
 
 
 def git(*arguments: str) -> str:
-    """Return what git prints about the checkout."""
+    """Return what git prints about the checkout; end the program where it fails."""
     command = ["git", "-C", project_root(), *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         what = "a checkout with committed figures of the profile"
-        raise RuntimeError(expected(what, done.stderr.strip()))
+        sys.exit(expected(what, done.stderr.strip()))
     return done.stdout
 
 
@@ -83,3 +90,11 @@ def run_faults(run: Run, table: pd.DataFrame, allowed: float) -> list[str]:
         return []
     label = f"{run.config.method} on {run.config.dataset}, trained anew"
     return [f"{label}: up to {gaps.abs().max():.3g} points from its rows"]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--profile", default="quick", choices=known_profiles())
+    lines, all_well = verify(parser.parse_args().profile)
+    print("\n".join(lines))
+    sys.exit(not all_well)
