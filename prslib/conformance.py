@@ -10,7 +10,7 @@ import inspect
 import json
 import traceback
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -105,22 +105,14 @@ class Answer(NamedTuple):
         return "\n".join(lines + [f"- {one}" for one in self.departures])
 
 
-def quantities(plain: ReferencePRS, y: np.ndarray) -> dict:
-    """Return what a reference with a full memory says of a sample before it draws."""
-    p = plain.partition(y)
-    shown = {"partition": p, "acceptance": plain.acceptance(y, p)}
-    shown["surplus"] = plain.surplus(p)
-    return shown | {"class_probability": plain.class_probability(shown["surplus"])}
-
-
 def read_vectors() -> list[tuple[Stream, list[dict]]]:
     """Read the embedded streams, and what the reference decided about each sample."""
     with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file][1:]
+        lines = [json.loads(line) for line in file]
     heads = [k for k, line in enumerate(lines) if "stream" in line]
     read = []
-    for start, end in zip(heads, [*heads[1:], len(lines)], strict=True):
-        head, steps = lines[start], lines[start + 1 : end]
+    for start, end in pairwise([*heads, len(lines)]):
+        head, *steps = lines[start:end]
         labels = np.zeros((len(steps), head["num_classes"]), bool)
         for row, step in zip(labels, steps, strict=True):
             row[step["labels"]] = True
@@ -177,26 +169,25 @@ def check_prs(
     """
     one_of("variant", variant, VARIANTS)
     whole("seeds", seeds, least=1)
-    streams = [stream for stream, _ in read_vectors()]
+    streams = {stream.name: stream for stream, _ in read_vectors()}
     for name in only or ():
-        one_of("stream", name, [stream.name for stream in streams])
-    parameters = inspect.signature(make).parameters
-    kinds = {parameter.kind for parameter in parameters.values()}
-    takes_rho = "rho" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
-    records = []
-    for stream in streams:
-        if (stream.rho and not takes_rho) or (only and stream.name not in only):
+        one_of("stream", name, streams)
+    parameters = inspect.signature(make).parameters.values()
+    takes_rho = any(p.name == "rho" or p.kind == p.VAR_KEYWORD for p in parameters)
+    records = [
+        _Record(stream)
+        for name, stream in streams.items()
+        if name in (only or streams) and (takes_rho or stream.rho == 0)
+    ]
+    for record, seed in product(records, range(seeds)):
+        if seed and record.takes_uniforms:  # another seed changes nothing
             continue
-        record = _Record(stream)
-        records.append(record)
-        for seed in range(seeds):
-            try:
-                record.follow(make, {"rho": stream.rho} if takes_rho else {}, seed)
-            except Exception as error:
-                said = f"{record.where}: {type(error).__name__}: {error}{ASKED}"
-                raise ValueError(f"{said}\n{traceback.format_exc()}") from error
-            if record.takes_uniforms:
-                break  # another seed changes nothing
+        options = {"rho": record.stream.rho} if takes_rho else {}
+        try:
+            record.follow(make, options, seed)
+        except Exception as error:
+            said = f"{record.where}: {type(error).__name__}: {error}{ASKED}"
+            raise ValueError(f"{said}\n{traceback.format_exc()}") from error
     takes_uniforms = all(record.takes_uniforms for record in records)
     if variant == "authors" and not takes_uniforms:
         what = "place(labels, uniforms), which decides by the file's numbers, (B, 3)"
@@ -230,8 +221,7 @@ class _Record:
         self.ranks = {"class_probability": [], "slot": [], "age": []}
 
     def depart(self, equation: str, text: str) -> None:
-        """Note the first departure from an equation, at the sample at hand."""
-        text = f"sample {len(self.slots)}: {text}"
+        """Note the first departure from an equation."""
         departure = Departure(equation, self.stream.name, text)
         self.by_equation.setdefault(equation, departure)
 
@@ -253,81 +243,86 @@ class _Record:
             slots = np.asarray(place(labels.copy(), **more))
             if slots.shape != (len(labels),):
                 raise ValueError(expected(f"{len(labels)} slots", repr(slots)))
-            numbers = uniforms if self.takes_uniforms else len(labels) * [None]
-            for y, u, slot in zip(labels, numbers, slots.tolist(), strict=True):
-                filled = len(self.plain)
-                if filled < stream.size and slot != filled:
-                    return self.depart("fill", expected(f"slot {filled}", slot))
+            for y, u, slot in zip(labels, uniforms, slots.tolist(), strict=True):
+                sample, filled = len(self.slots), len(self.plain)
+                self.slots.append(slot)
                 if filled == stream.size:
-                    self.decide(y, u, slot)
+                    self.decide(sample, y, u, slot)
+                elif slot != filled:
+                    text = f"sample {sample}: {expected(f'slot {filled}', slot)}"
+                    return self.depart("fill", text)
                 self.plain.follow(y, slot)
                 if slot >= 0:
-                    self.came[slot] = len(self.slots)
-                self.slots.append(slot)
+                    self.came[slot] = sample
 
-    def decide(self, y: np.ndarray, u: np.ndarray | None, slot: int) -> None:
-        """Look at one decision; u is None where the sampler draws its own numbers."""
-        plain, rng, came = self.plain, self.rng, self.came
+    def decide(self, sample: int, y: np.ndarray, u: np.ndarray, slot: int) -> None:
+        """Look at one decision of a sampler with a full memory."""
+        plain, by_numbers = self.plain, self.takes_uniforms
         self.decisions += 1
-        p, s, delta, chance = quantities(plain, y).values()
+        p = plain.partition(y)
+        s = plain.acceptance(y, p)
         accepted = slot >= 0
-        if u is None:
+        if not by_numbers:
             self.coins.append((s, accepted))
-        if accepted < (s >= 1 - 1e-9) or (u is not None and accepted != (u[0] < s)):
+        turned_away = s >= 1 - 1e-9 and not accepted
+        if turned_away or (by_numbers and accepted != (u[0] < s)):
             said = "accepted" if accepted else "not accepted"
-            number = "" if u is None else f" and the number {u[0]}"
-            self.depart("acceptance", f"{said} at s = {s:.6g}{number}")
+            number = f" and the number {u[0]}" if by_numbers else ""
+            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}{number}")
         if not accepted:
             return
-        leaves = np.flatnonzero(plain.labels[slot]).tolist()
+        delta = plain.surplus(p)
+        chance = plain.class_probability(delta)
         likely = np.flatnonzero(chance > NEVER).tolist()
-        possible = likely if u is None else [plain.draw_class(chance, u[1])]
-        scarce = plain.scarce(y, delta)
+        possible = [plain.draw_class(chance, u[1])] if by_numbers else likely
+        leaves = np.flatnonzero(plain.labels[slot]).tolist()
         shared = [c for c in possible if c in leaves]
-        sets = {c: plain.candidates(c, scarce) for c in shared}
-        ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
         if not shared:
             text = expected(f"a sample of a class of {possible} to go", leaves)
-            return self.depart("class_probability", text)
+            return self.depart("class_probability", f"sample {sample}: {text}")
+        scarce = plain.scarce(y, delta)
+        sets = {c: plain.candidates(c, scarce) for c in shared}
+        ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
                 slots = np.sort(which[shared[0]])[:SHOWN].tolist()
                 text = expected(f"one of slots {slots} ... to go", slot)
-                return self.depart(equation, text)
+                return self.depart(equation, f"sample {sample}: {text}")
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was
         odds = np.array([chance[c] / len(slots) for c, slots in ties.items()])
-        c = rng.choice(list(ties), p=odds / odds.sum())
-        if u is None and len(likely) > 1:
-            order = np.lexsort([np.arange(len(delta)), delta]).tolist()
+        c = self.rng.choice(list(ties), p=odds / odds.sum())
+        if not by_numbers and len(likely) > 1:
+            order = np.argsort(delta, kind="stable").tolist()
             below = chance[order[: order.index(c)]].sum()
-            self.ranks["class_probability"].append(below + chance[c] * rng.random())
+            rank = below + chance[c] * self.rng.random()
+            self.ranks["class_probability"].append(rank)
         if len(ties[c]) > 1:
-            for name, key in (("slot", np.arange(len(came))), ("age", came)):
-                rank = (key[ties[c]] < key[slot]).sum() + rng.random()
+            for name, key in (("slot", np.arange(len(self.came))), ("age", self.came)):
+                rank = (key[ties[c]] < key[slot]).sum() + self.rng.random()
                 self.ranks[name].append(rank / len(ties[c]))
 
     def departures(self) -> list[Departure]:
         """Return what was seen, and what the tests of all choices say."""
         from scipy.stats import chi2, kstest
 
-        tests = []  # equation, p, what is unlikely
         if strata := _strata(self.coins):
             z = [(a - s).sum() ** 2 / (s * (1 - s)).sum() for s, a in strata]
             s, a = strata[int(np.argmax(z))]
             text = f"{a.sum():.0f} samples accepted, expected {s.sum():.0f}"
-            tests.append(("acceptance", chi2.sf(sum(z), len(z)), text))
+            self.test("acceptance", chi2.sf(sum(z), len(z)), text)
         for name, ranks in self.ranks.items():
             if ranks:
                 equation = name if name in EQUATIONS else "tie"
                 text = f"mean rank by {name} {np.mean(ranks):.2f} of {len(ranks)} draws"
                 p = kstest(ranks, "uniform").pvalue
-                tests.append((equation, p, f"{text}, expected 0.50"))
-        for equation, p, text in tests:
-            if p < LEVEL:
-                said = Departure(equation, self.stream.name, f"{text} (p = {p:.0e})")
-                self.by_equation.setdefault(equation, said)
+                self.test(equation, p, f"{text}, expected 0.50")
         return list(self.by_equation.values())
+
+    def test(self, equation: str, p: float, text: str) -> None:
+        """Note a departure where choices are as unlikely as `LEVEL`."""
+        if p < LEVEL:
+            self.depart(equation, f"{text} (p = {p:.0e})")
 
     def from_released(self) -> list[Departure]:
         """Return the first slot that is not that of the authors' released code."""
@@ -336,7 +331,8 @@ class _Record:
         options = {"rho": self.stream.rho, "variant": "authors"}
         sampler = self.stream.make(PRS, Numbers(self.stream.uniforms), **options)
         slots = sampler.place(self.stream.labels).tolist()
-        for t, (slot, got) in enumerate(zip_longest(slots, self.slots)):
+        # a sampler that does not fill the slots in order was followed no further
+        for t, (slot, got) in enumerate(zip(slots, self.slots, strict=False)):
             if got != slot:
                 text = f"sample {t}: {expected(f'slot {slot}', got)}"
                 return [Departure("released", self.stream.name, text)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prslib.conformance import VECTORS, Stream, quantities, read_vectors
+from prslib.conformance import VECTORS, Stream, read_vectors
 from prslib.paths import replacing
 from prslib.samplers.reference import ReferencePRS
 
@@ -18,7 +18,10 @@ def steps(stream: Stream) -> Iterator[dict]:
     for y, u in zip(stream.labels, stream.uniforms, strict=True):
         step = {"labels": np.flatnonzero(y), "uniforms": u}
         if len(plain) == stream.size:
-            step |= quantities(plain, y)
+            step["partition"] = p = plain.partition(y)
+            step["acceptance"] = plain.acceptance(y, p)
+            step["surplus"] = plain.surplus(p)
+            step["class_probability"] = plain.class_probability(step["surplus"])
             if u[0] < step["acceptance"]:
                 step["class"] = plain.draw_class(step["class_probability"], u[1])
                 scarce = plain.scarce(y, step["surplus"])
