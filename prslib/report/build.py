@@ -13,13 +13,8 @@ from pathlib import Path
 from prslib.paths import PACKAGE, cache_dir, figures_dir, params_file, project_root
 
 DRAWN_AT_ONCE = 4  # notebooks; each keeps about one core busy once its runs are stored
-READ = (
-    ".py",
-    ".csv",
-    ".toml",
-    ".mplstyle",
-    ".pth",
-)  # what notebooks read of the package
+# what notebooks read of the package
+READ = (".py", ".csv", ".toml", ".mplstyle", ".pth")
 
 
 def executed_file(profile: str, name: str) -> Path:

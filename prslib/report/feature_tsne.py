@@ -71,14 +71,14 @@ def labelled_images(config: RunConfig) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def neighbour_hits(
-    features: np.ndarray, classes: np.ndarray, neighbours: int
-) -> np.ndarray:
-    """Say for each sample whether its nearest others vote for its class, by inverse distance."""
+def neighbour_votes(run: Run, neighbours: int) -> pd.DataFrame:
+    """Add the kNN accuracy of each image: 100 where its nearest others vote for its class."""
     from sklearn.neighbors import KNeighborsClassifier
 
+    images = labelled_images(run.config)
     vote = KNeighborsClassifier(n_neighbors=neighbours, weights="distance")
-    return vote.fit(features, classes).predict(None) == classes
+    voted = vote.fit(run.features, images["class"].to_numpy()).predict(None)
+    return images.assign(**{"kNN accuracy": 100.0 * (voted == images["class"])})
 
 
 def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
@@ -87,14 +87,12 @@ def separation(runs: Sequence[Run], neighbours: int) -> pd.DataFrame:
 
     frames = []  # distances are Euclidean and between features, as in t-SNE
     for run in runs:
-        images = labelled_images(run.config)
+        images = neighbour_votes(run, neighbours)
         images["stands_for"] = labels_of(run.config.dataset).stands_for
         keys = ["dataset", "stands_for", "method", "seed", "group"]
-        features, classes = run.features, images["class"].to_numpy()
-        hits = neighbour_hits(features, classes, neighbours)
-        images["kNN accuracy"] = 100.0 * hits
         # 1 for classes far apart, 0 where they overlap
-        images["silhouette"] = 100 * silhouette_samples(features, classes)
+        silhouettes = silhouette_samples(run.features, images["class"].to_numpy())
+        images["silhouette"] = 100 * silhouettes
         both = pd.concat([images, images.assign(group="overall")])
         frames.append(both.melt(keys, ["kNN accuracy", "silhouette"], "metric"))
     means = pd.concat(frames).groupby([*keys, "metric"], sort=False)["value"].mean()

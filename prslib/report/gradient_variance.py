@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from prslib.checks import expected
+from prslib.report.memory_distribution import check_memory
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import over_seeds, spread
 from prslib.report.style import draw_curves, looks_of
@@ -34,6 +34,7 @@ class Settings(Parameters):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List runs that measure the gradient variance over their memory."""
+    check_memory(settings.method)
     made = []
     for_any = [m for m in settings.method if m not in settings.single_label_only]
     for row in paired(
@@ -49,12 +50,10 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
     """Join the gradient variances of runs; "seen" is the share of the stream in percent."""
     frames = []
     for run in runs:
-        rows = run.gradient_variance
-        if rows is None:
-            what, got = "methods with a memory", run.config.method
-            raise ValueError(expected(what, got, "leave it out"))
         # another order of the tasks drops another number of images
-        frames.append(rows.assign(seen=100 * np.arange(1, len(rows) + 1) / len(rows)))
+        count = len(run.gradient_variance)
+        seen = 100 * np.arange(1, count + 1) / count
+        frames.append(run.gradient_variance.assign(seen=seen))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -40,10 +40,15 @@ def runs(settings: Settings) -> list[RunConfig]:
 
 def memories(settings: Settings) -> list[RunConfig]:
     """List a memory of every method and seed; the costly have the first seed alone."""
-    with_memory = [name for name, row in METHODS.items() if row.sampler]
-    for name in settings.method:
-        one_of("method", name, with_memory)
+    check_memory(settings.method)
     return every_method(settings, settings.rhos, settings.method, settings.seeds[:1])
+
+
+def check_memory(methods: Sequence[str]) -> None:
+    """Raise ValueError for a method without a memory."""
+    with_memory = [name for name, row in METHODS.items() if row.sampler]
+    for name in methods:
+        one_of("method", name, with_memory)
 
 
 def memory_shares(

@@ -23,7 +23,7 @@ import pandas as pd
 from prslib import published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.models import MODELS
-from prslib.report.feature_tsne import labelled_images, neighbour_hits
+from prslib.report.feature_tsne import neighbour_votes
 from prslib.report.tables import (
     ALL_GROUPS,
     in_percent,
@@ -174,18 +174,16 @@ def _features(run: Run) -> Iterator[dict]:
     """Measure how many test images have neighbours of their class, by group."""
     if run.features is None:
         return
-    images = labelled_images(run.config)
-    classes = images["class"].to_numpy()
-    neighbours = min(5, len(run.features) - 1)
-    hits = 100.0 * neighbour_hits(run.features, classes, neighbours)
+    images = neighbour_votes(run, min(5, len(run.features) - 1))
     weights = _weights(run)
     for group in [*images["group"].unique(), "overall"]:
-        used = (images["group"] == group).to_numpy() | (group == "overall")
+        used = images[(images["group"] == group) | (group == "overall")]
+        hits = used["kNN accuracy"].to_numpy()
         row = {"group": group, "measure": "features", "metric": "kNN accuracy"}
-        row["value"] = hits[used].mean()
+        row["value"] = hits.mean()
         if weights is not None:
-            of_images = weights.to_numpy()[:, classes[used]]  # (draws, images)
-            row["draws"] = of_images @ hits[used] / of_images.sum(axis=1)
+            of_images = weights.to_numpy()[:, used["class"]]  # (draws, images)
+            row["draws"] = of_images @ hits / of_images.sum(axis=1)
         yield row
 
 

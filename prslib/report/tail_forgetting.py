@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.checks import expected
+from prslib.checks import one_of
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import Parameters, several
@@ -34,6 +34,9 @@ class Settings(Parameters):
 
 def runs(settings: Settings) -> list[RunConfig]:
     """List a run of every method and seed."""
+    online = [name for name, row in METHODS.items() if not row.offline]
+    for name in settings.method:
+        one_of("method", name, online)
     return configs_of(
         settings.method,
         settings.seeds,
@@ -56,9 +59,6 @@ def run_forgetting(run: Run) -> pd.DataFrame:
     dataset = labels_of(run.config.dataset)
     scores = run.scores[run.scores["metric"].isin(["AP", "F1"])]
     scores = scores[scores["group"].isin(dataset.class_names)]
-    if (scores["schedule"] == "").any():
-        what = "methods that see one task after the other"
-        raise ValueError(expected(what, run.config.method, "leave it out"))
     both = [
         forgetting(scores, f).assign(measure=name) for name, f in FORGETTING.items()
     ]

@@ -16,9 +16,9 @@ ONE_LABEL = "imbal-digits-tiny"
 
 
 def test_a_method_without_a_memory_is_refused():
-    finetune = run(RunConfig(dataset=ONE_LABEL, method="Finetune", batch_size=40))
-    with pytest.raises(ValueError, match="expected methods with a memory, got Fine"):
-        variances_of([finetune])
+    settings = gradient_variance.Settings(method=["PRS", "Finetune"])
+    with pytest.raises(ValueError, match="unknown method 'Finetune'; known methods: C"):
+        gradient_variance.runs(settings)
 
 
 def test_some_methods_are_for_single_labels_alone():

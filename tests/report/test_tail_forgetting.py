@@ -69,8 +69,9 @@ def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
 
 
 def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
-    with pytest.raises(ValueError, match="one task after the other, got Multitask"):
-        tail.class_forgetting([run_of(lambda size: 0.4, "Multitask")])
+    settings = tail.Settings(method=["CRS", "Multitask"])
+    with pytest.raises(ValueError, match="unknown method 'Multitask'; known methods: "):
+        tail.runs(settings)
 
 
 def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
