@@ -158,9 +158,9 @@ from prslib.report.style import contrast_panels, plot_groups
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
-    parts = architectures.in_order(shown).groupby("network", sort=False)
-    for ax, (network, part) in zip(axes, parts, strict=True):
-        plot_groups(part[part["metric"] == "mAP"], ax, "mAP").set_title(network)
+    networks = architectures.in_order(shown).groupby("network", sort=False)
+    for ax, (network, scores) in zip(axes, networks, strict=True):
+        plot_groups(scores[scores["metric"] == "mAP"], ax, "mAP").set_title(network)
     join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 

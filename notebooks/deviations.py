@@ -107,13 +107,13 @@ costs = against_prs(runs)
 # %%
 groups = ["overall", "majority", "moderate", "minority"]
 for name in settings.trained:
-    own = costs[costs["dataset"] == name]
+    shown = costs[costs["dataset"] == name]
     figure, axes = plt.subplots(1, 4, figsize=(11, 3.4), sharex=True, sharey=True)
     for ax, group in zip(axes, groups, strict=True):
-        plot_costs(own[own["group"] == group], ax).set_title(group)
+        plot_costs(shown[shown["group"] == group], ax).set_title(group)
     title = f"{name}: each deviation minus PRS, 95 % intervals"
     figure.suptitle(f"{title}, {len(settings.seeds)} seeds")
-    settings.save(figure, own, f"costs_{name}")
+    settings.save(figure, shown, f"costs_{name}")
 
 # %% [markdown]
 # ## Which matter?
@@ -130,10 +130,10 @@ for name in settings.trained:
 # %%
 from IPython.display import display
 
-from prslib.report.deviations import summary
+from prslib.report.deviations import costs_and_memory
 
 for name in settings.trained:
-    display(summary(mix, costs[costs["dataset"] == name]))
+    display(costs_and_memory(mix, costs[costs["dataset"] == name]))
 
 # %% [markdown]
 # ## What is called PRS

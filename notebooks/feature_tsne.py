@@ -107,8 +107,8 @@ rows = feature_tsne.separation(runs, settings.neighbours)
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
-        part = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
-        plot_groups(part, ax, metric)
+        shown = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
+        plot_groups(shown, ax, metric)
     axes[0].set_ylim(0, 100)
     axes[1].set_ylabel("silhouette, times 100")
     join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")

@@ -151,11 +151,11 @@ for name in settings.dataset:
 from prslib.report.memory_distribution import memory_shares
 
 by_class = memory_shares([config for config in configs if METHODS[config.method].sampler])
-held = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
-held = held.reset_index()
-held = held[held["task"] == held["dataset"].map(tasks["task"].astype(int))]
-settings.save(None, held, "memory")
-held.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "count"]).round(1)
+shares = by_class.groupby(["dataset", "method", "seed", "task"], sort=False)["share"].sum()
+shares = shares.reset_index()
+shares = shares[shares["task"] == shares["dataset"].map(tasks["task"].astype(int))]
+settings.save(None, shares, "memory")
+shares.groupby(["dataset", "method"], sort=False)["share"].agg(["mean", "std", "count"]).round(1)
 
 # %% [markdown]
 # ## What holds

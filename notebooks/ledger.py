@@ -65,7 +65,7 @@ plt.style.use(style.STYLE)
 observations = ledger.gather(configs, settings.missing, device=settings.device)
 rows = ledger.cells(observations, settings.profile)
 settings.save(None, rows, "cells")
-tables = ledger.summary(rows)
+tables = ledger.by_table(rows)
 settings.save(None, tables, "tables")
 display(tables.round(2))
 
@@ -126,8 +126,8 @@ half = decided["claim"].map(decided["claim"].unique().tolist().index)
 half = half > half.median()
 lines = max(half.sum(), (~half).sum())
 figure, axes = plt.subplots(1, 2, figsize=(16, 1.6 + 0.18 * lines), sharex=True)
-for ax, part in zip(axes, [decided[~half], decided[half]], strict=True):
-    ledger.plot_claims(part, ax)
+for ax, claims in zip(axes, [decided[~half], decided[half]], strict=True):
+    ledger.plot_claims(claims, ax)
 style.join_panels(figure, f"The paper's claims in our runs ({most})")
 settings.save(figure, decided, "claims")
 

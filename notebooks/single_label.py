@@ -184,7 +184,7 @@ for name in mlps:
 # the gaps to the table.
 
 # %%
-found = []
+searches = []
 for name in mlps if settings.search else []:
     looks = zip(["second", "third"], settings.search, strict=True)
     second, third = (single_label.order_scores(name, *look) for look in looks)
@@ -195,10 +195,10 @@ for name in mlps if settings.search else []:
     text += f"paper within 5 points. The nearest, {best.schedule}, is {best.rms:.1f} points away "
     text += f"in root mean square, {best.largest:.1f} in the worst number."
     display(nearest.round(1), Markdown(text))
-    found.append((name, second, third, best.schedule))
+    searches.append((name, second, third, best.schedule))
 
 # %%
-for name, second, third, order in found:
+for name, second, third, order in searches:
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     shown = third[third["schedule"] == order]
     plot_progression(shown, axes[0], "accuracy")

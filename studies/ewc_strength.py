@@ -47,7 +47,7 @@ def held_out(name: str, images: bool) -> SequentialDataset:
     order = np.random.default_rng(SPLIT_SEED).permutation(len(data.train))
     cut = len(order) // SHARE
     test, train = (
-        rows_of(data.train, np.sort(part)) for part in np.split(order, [cut])
+        rows_of(data.train, np.sort(rows)) for rows in np.split(order, [cut])
     )
     return replace(data, train=train, tests={DATASETS[name].recipe.test_set: test})
 
@@ -63,9 +63,9 @@ def tried(name: str, strength: float, seed: int, device: str) -> pd.DataFrame:
     """Train EWC once on the training images that are left; return its overall scores in percent."""
     import prslib  # in the worker: the names above are copies there
 
-    part, recipe = f"{name}-held-out", DATASETS[name].recipe
-    prslib.DATASETS[part] = Entry(partial(held_out, name), recipe)
-    config = RunConfig(dataset=part, method="EWC", ewc_lambda=strength, seed=seed)
+    entry = Entry(partial(held_out, name), DATASETS[name].recipe)
+    prslib.DATASETS[f"{name}-held-out"] = entry
+    config = RunConfig(f"{name}-held-out", "EWC", ewc_lambda=strength, seed=seed)
     rows = final(scores_of([run(config, device)]))
     overall = rows[(rows["group"] == "overall") & (rows["measure"] == "score")]
     values = overall.set_index("metric")["value"][METRICS].round(2)
@@ -87,13 +87,13 @@ def main() -> None:
         for strength in STRENGTHS
         for seed in SEEDS
     ]
-    found = pd.concat(Parallel(n_jobs=options.workers)(work), ignore_index=True)
+    scores = pd.concat(Parallel(n_jobs=options.workers)(work), ignore_index=True)
     path = figures_dir("studies") / "ewc_strength.csv"
     if path.is_file():
         before = pd.read_csv(path)
-        found = pd.concat([before[~before["dataset"].isin(options.dataset)], found])
-    save(found, "ewc_strength")
-    means = found.groupby(["dataset", "ewc_lambda"], sort=False)[METRICS].mean()
+        scores = pd.concat([before[~before["dataset"].isin(options.dataset)], scores])
+    save(scores, "ewc_strength")
+    means = scores.groupby(["dataset", "ewc_lambda"], sort=False)[METRICS].mean()
     means["mean"] = means.mean(axis=1)
     print(means.round(1))
     for name, best in means["mean"].groupby("dataset", sort=False).idxmax().items():

@@ -122,9 +122,9 @@ def times() -> pd.DataFrame:
             take()
             if repetition >= 0:
                 rows.append((name, time.process_time() - start))
-    found = pd.DataFrame(rows, columns=["contestant", "seconds"])
+    table = pd.DataFrame(rows, columns=["contestant", "seconds"])
     return (
-        found.groupby("contestant", sort=False)["seconds"]
+        table.groupby("contestant", sort=False)["seconds"]
         .median()
         .round(3)
         .reset_index()

@@ -1,7 +1,7 @@
 """Depart from PRS in one step at a time, as other implementations do, and measure what it costs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -246,24 +246,23 @@ def memory_mix(
             p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
             mix = sampler.class_counts / sampler.class_counts.sum()
             distance = np.abs(mix - p / p.sum()).sum() / 2
-            images = memory.read(np.arange(memory.size))["index"]
-            age = 1 - came[images].mean() / (step * len(batch))
-            values = step / len(batches), distance, mix[rare].sum(), age
-            rows.append((config.dataset, name_of(config), config.seed, *values))
-    keys = ["dataset", "deviation", "seed", "images"]
-    frame = pd.DataFrame(rows, columns=[*keys, *MIX_LABELS])
-    frame["images"] *= 100
-    percent = 100 * frame.set_index(keys).rename_axis("measure", axis=1)
-    return percent.stack().rename("value").reset_index()
+            in_memory = memory.read(np.arange(memory.size))["index"]
+            age = 1 - came[in_memory].mean() / (step * len(batch))
+            percent = 100 * np.array([distance, mix[rare].sum(), age])
+            place = config.dataset, name_of(config), config.seed
+            images = 100 * (step / len(batches))
+            for measure, value in zip(MIX_LABELS, percent, strict=True):
+                rows.append((*place, images, measure, value))
+    columns = ["dataset", "deviation", "seed", "images", "measure", "value"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _compared(
     runs: Sequence[Run], names: Sequence[str], cells: Sequence[tuple[str, str]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return final scores, deviations in the column method, and `contrasts` with PRS."""
-    named = [run.scores.assign(method=name_of(run.config)) for run in runs]
-    pairs = zip(runs, named, strict=True)
-    rows = final(scores_of([replace(run, scores=scores) for run, scores in pairs]))
+    scores = [scores_of([run]).assign(method=name_of(run.config)) for run in runs]
+    rows = final(pd.concat(scores, ignore_index=True))
     gaps = [contrasts(rows, one, "PRS", cells).assign(deviation=one) for one in names]
     return rows, pd.concat(gaps, ignore_index=True)
 
@@ -295,7 +294,7 @@ def contest(runs: Sequence[Run]) -> pd.DataFrame:
     return table.assign(source=table["method"].map(SOURCES))
 
 
-def summary(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+def costs_and_memory(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Set what the memories hold at the end beside the scores, a row a deviation."""
     last = mix[mix["images"] == mix["images"].max()]
     columns = ["dataset", "measure"]
@@ -316,10 +315,8 @@ def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
         if name in COLOURS:  # broad and pale, so that what runs along it shows
             line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
         ax.plot(means[name], label=name, **line)
-    ax.set(
-        xlabel="images of the stream (%)", ylabel=MIX_LABELS[frame["measure"].iloc[0]]
-    )
-    ax.set_ylim(0, None)
+    ax.set(xlabel="images of the stream (%)", ylim=(0, None))
+    ax.set_ylabel(MIX_LABELS[frame["measure"].iloc[0]])
     ax.legend()
     return ax
 

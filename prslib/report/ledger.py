@@ -68,7 +68,7 @@ def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
     return both[CELLS]
 
 
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
+def by_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Sum up the tables of `cells`: how much was run, how far off, in which order."""
     table = []
     for name, cells in rows.groupby("table", sort=False):

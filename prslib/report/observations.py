@@ -8,7 +8,7 @@ The columns:
 - seed, run (the hash of its configuration);
 - trained_tasks, task, group, measure, metric;
 - value: in percent, or in the unit that the metric's name gives;
-- draws: the value under each resample (`with_draws` of tables), an array or NaN.
+- draws: the value under each resample (`tables.scores_of`), an array or NaN.
 
 The standard of a data set is the first configuration that is asked for on it.
 """
@@ -23,14 +23,9 @@ import pandas as pd
 from prslib import published
 from prslib.datasets import DATASETS, GROUPS
 from prslib.models import MODELS
+from prslib.report import tables
 from prslib.report.feature_tsne import neighbour_votes
-from prslib.report.tables import (
-    ALL_GROUPS,
-    in_percent,
-    labels_of,
-    with_draws,
-    with_forgetting,
-)
+from prslib.report.tables import labels_of
 from prslib.report.tail_forgetting import run_forgetting, size_correlations
 from prslib.resamples import class_weights
 from prslib.training.config import Run, RunConfig
@@ -109,16 +104,16 @@ def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
 
 
 def _scores(runs: dict[str, Run]) -> pd.DataFrame:
-    frames = [with_draws(run).assign(run=name) for name, run in runs.items()]
+    frames = [tables.scores_of([run]).assign(run=name) for name, run in runs.items()]
     rows = pd.concat(frames, ignore_index=True)
-    rows = rows[rows["group"].isin(ALL_GROUPS)]
+    rows = rows[rows["group"].isin(tables.ALL_GROUPS)]
     ends = rows.groupby("run")["trained_tasks"].max()
-    rows = with_forgetting(rows, {"forget": True, "lost": False})
+    rows = tables.with_forgetting(rows, {"forget": True, "lost": False})
     # forgetting is measured at the end
     rows["task"] = rows["task"].fillna("seen")
     last = rows["run"].map(ends)
     rows["trained_tasks"] = rows["trained_tasks"].fillna(last).astype(int)
-    return in_percent(rows, ["run", *CELL])
+    return tables.in_percent(rows, ["run", *CELL])
 
 
 def _shares(run: Run) -> Iterator[dict]:

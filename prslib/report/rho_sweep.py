@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prslib.datasets import load_dataset
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import draw_curves, looks_like
-from prslib.report.tables import MAIN_METRICS
+from prslib.report.tables import MAIN_METRICS, labels_of
 from prslib.training.config import RunConfig
 from prslib.training.grids import configs
 from prslib.training.replay import stream, without_training
@@ -77,7 +76,7 @@ def beside_crs(
     rows = []
     fixed = {"rho": 1.0, "memory_size": memory_size, "seed": list(seeds)}
     for config in configs(dataset=list(names), method=["CRS", "PRS"], **fixed):
-        data = load_dataset(config.dataset, images=False)
+        data = labels_of(config.dataset)
         shown = np.concatenate([s.batches.ravel() for s in stream(config, data)])
         replay = without_training(config, data)
         in_memory = replay.memory.read(np.arange(len(replay.memory)))["index"]

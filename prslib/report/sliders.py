@@ -8,13 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.style import context as style_context
 
 from prslib.checks import whole
+from prslib.report import walkthrough
 from prslib.report.style import COLOURS, STYLE
-from prslib.report.walkthrough import (
-    outside_quota,
-    plot_quotas,
-    quotas,
-    skewed_stream,
-)
 
 # the axes have a fixed place: finding one takes as long as drawing them
 LOOK = [STYLE, {"figure.constrained_layout.use": False}]
@@ -35,15 +30,17 @@ class MemorySliders:
 
     def redraw(self, rho: float, memory: int, skew: float) -> pd.DataFrame:
         """Send the stream through a new sampler, show its memory, return its numbers."""
-        labels = skewed_stream(self.samples, self.num_classes, skew, seed=self.seed)
-        frame = quotas(labels, memory, [rho], self.seed)
+        labels = walkthrough.skewed_stream(
+            self.samples, self.num_classes, skew, seed=self.seed
+        )
+        frame = walkthrough.quotas(labels, memory, [rho], self.seed)
         share = frame["frequency"] / frame["frequency"].sum()
         frame["stream"] = share * frame["in_memory"].sum()
-        outside = f"{outside_quota(frame):.1%} of them not in their quota"
+        outside = f"{walkthrough.outside_quota(frame):.1%} of them not in their quota"
         file = io.BytesIO()
         with style_context(LOOK):
             figure = Figure(figsize=(9, 3.6))
-            ax = plot_quotas(frame, figure.add_axes(PLACE), letters=False)
+            ax = walkthrough.plot_quotas(frame, figure.add_axes(PLACE), letters=False)
             ax.plot(frame["class"] + 1, frame["stream"], color=COLOURS["Stream"])
             names = ["quota", "in memory", "as the stream"]
             ax.legend(ax.lines, names, ncols=3, **ABOVE)

@@ -35,7 +35,7 @@ LOOKS = {
     "OCDM": ("#E69F00", "h"),
 }
 # of methods that are added by `prslib.register`, in turn
-SPARE = (("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d"))
+SPARE = cycle([("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d")])
 COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
 MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
 OURS = "PRS"  # drawn over all others
@@ -58,8 +58,7 @@ def in_order(methods: Iterable[str]) -> list[str]:
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
         if name not in COLOURS:
-            number = len(COLOURS) - len(LOOKS)
-            COLOURS[name], MARKERS[name] = SPARE[number % len(SPARE)]
+            COLOURS[name], MARKERS[name] = next(SPARE)
     return [name for name in COLOURS if name in present]
 
 
@@ -67,9 +66,9 @@ def looks_of(methods: Iterable[str]) -> dict[str, dict]:
     """Return colour, marker and height in the picture of some methods, in order."""
     looks = {}
     for name in in_order(methods):
-        looks[name] = {"color": COLOURS[name], "marker": MARKERS[name], "zorder": 3}
-    if OURS in looks:
-        looks[OURS]["zorder"] = 4
+        height = 4 if name == OURS else 3
+        look = {"color": COLOURS[name], "marker": MARKERS[name], "zorder": height}
+        looks[name] = look
     return looks
 
 

@@ -176,8 +176,8 @@ def test_matching(cells, table, place, filters, theirs, ours):
     assert row["sd"] == pytest.approx(0.5 * np.std(range(DECIDING), ddof=1))
 
 
-def test_summary(cells):
-    tables = ledger.summary(cells).set_index("table")
+def test_tables_are_summed_up(cells):
+    tables = ledger.by_table(cells).set_index("table")
     assert tables["cells"].sum() == 2220
     assert tables.loc["main", "run"] == tables.loc["main", "stand_ins"] == 312
     svhn = cells[cells["table"] == "svhn"]["difference"].abs()
