@@ -53,13 +53,12 @@ def members_of(state, c):
 
 
 @compiled
-def classes_of(state, slot):
-    """Return the classes of the sample in a slot, a view."""
-    row = state.classes[slot]
+def label_count(state, slot):
+    """Return how many classes the sample in a slot has."""
     number = 0
-    while number < len(row) and row[number] >= 0:
+    while number < state.classes.shape[1] and state.classes[slot, number] >= 0:
         number += 1
-    return row[:number]
+    return number
 
 
 @compiled
@@ -94,21 +93,17 @@ def count(state, classes):
 @compiled
 def store(state, classes, slot):
     """Put a sample in a slot, in place of the one that is there (lines 9 and 18)."""
-    row = state.classes[slot]
-    for c in row:
-        if c < 0:
-            break
-        members = members_of(state, c)  # the last one moves to the place that is free
-        k = 0
-        while members[k] != slot:
+    for column in range(label_count(state, slot)):
+        c = state.classes[slot, column]
+        last = state.start[c] + state.class_counts[c] - 1
+        k = state.start[c]
+        while state.members[k] != slot:
             k += 1
-        members[k] = members[-1]
+        state.members[k] = state.members[last]  # moves to the place that is free
         state.class_counts[c] -= 1
-    for j in range(len(row)):
-        row[j] = -1
-    for j in range(len(classes)):
-        c = classes[j]
-        row[j] = c
+        state.classes[slot, column] = -1
+    for column, c in enumerate(classes):
+        state.classes[slot, column] = c
         state.members[state.start[c] + state.class_counts[c]] = slot
         state.class_counts[c] += 1
     state.filled[0] = max(state.filled[0], slot + 1)

@@ -9,7 +9,8 @@ from numba.extending import register_jitable
 
 # A function that compiled code calls; from Python it runs as it stands. A call that is
 # not inlined counts the users of each of State's arrays, which costs more than most
-# functions here do. Without wrappers for Python it compiles in less time.
+# functions here do. So does a view of a row: inner loops take single numbers instead.
+# Without wrappers for Python it compiles in less time.
 compiled = register_jitable(
     error_model="numpy",
     forceinline=True,

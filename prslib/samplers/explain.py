@@ -67,8 +67,8 @@ def explain(sampler: prs.PRS, y: np.ndarray) -> Decision:
         prs.partition(p, log_power, observed)
     weight, s = np.zeros(len(n)), 0.0
     if len(classes) > 0:
-        weight = prs.weights(y, n)
-        s = prs.acceptance(y, n, p, size, authors) if full else 1.0
+        weight[classes] = prs.weights(classes, n)
+        s = prs.acceptance(classes, n, p, size, authors) if full else 1.0
     delta = prs.surplus(counts, p, authors)
     decision = Decision(
         class_freq=n,

@@ -61,19 +61,14 @@ def find_nth(x, value, n):
 
 
 @compiled
-def softmax(x, allowed, sign):
-    """Return e^(x_i) / sum_j e^(x_j) over what is allowed, else 0; e^(-x_i) for sign -1."""
+def softmax(x):
+    """Turn x_i into e^(x_i) / sum_j e^(x_j), which is 0 for -inf."""
     top = -np.inf
-    for i in range(len(x)):
-        if allowed[i]:
-            top = max(top, sign * x[i])
-    share = np.zeros(len(x))
+    for value in x:
+        top = max(top, value)
     norm = 0.0
     for i in range(len(x)):
-        if allowed[i]:
-            # neither overflows nor is 0 throughout
-            share[i] = math.exp(sign * x[i] - top)
-            norm += share[i]
+        x[i] = math.exp(x[i] - top)  # neither overflows nor is 0 throughout
+        norm += x[i]
     for i in range(len(x)):
-        share[i] /= norm
-    return share
+        x[i] /= norm

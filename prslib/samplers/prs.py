@@ -28,30 +28,36 @@ def partition(p, log_power, observed):
 
     For the authors these are the classes in memory; one that left keeps its p_i.
     """
-    share = softmax(log_power, observed, 1.0)
+    share = np.empty(len(p))
+    for i in range(len(p)):
+        share[i] = log_power[i] if observed[i] else -np.inf
+    softmax(share)
     for i in range(len(p)):
         if observed[i]:
             p[i] = share[i]
 
 
 @compiled
-def weights(y, n):
-    """Return w_i = y_i e^(-n_i) / sum_j y_j e^(-n_j), Eq. (2)."""
-    return softmax(n, y, -1.0)
+def weights(classes, n):
+    """Return w_i = e^(-n_i) / sum_j e^(-n_j), Eq. (2), of the classes with y_i = 1."""
+    w = np.empty(len(classes))
+    for j, i in enumerate(classes):
+        w[j] = -n[i]
+    softmax(w)
+    return w
 
 
 @compiled
-def acceptance(y, n, p, size, authors):
+def acceptance(classes, n, p, size, authors):
     """Return s = sum_i w_i m_i / n_i, Eq. (2), cut at 1; the quota m_i is m p_i.
 
     The authors cut each m_i / n_i at 1, which it is for a class met for the first time.
     """
-    w = weights(y, n)
+    w = weights(classes, n)
     s = 0.0
-    for i in range(len(y)):
-        if y[i]:
-            quota = size * np.float64(p[i])
-            s += w[i] * (1.0 if authors and n[i] <= quota else quota / n[i])
+    for j, i in enumerate(classes):
+        quota = size * np.float64(p[i])
+        s += w[j] * (1.0 if authors and n[i] <= quota else quota / n[i])
     return min(1.0, s)
 
 
@@ -80,10 +86,12 @@ def class_probability(delta, counts, authors):
             largest = max(largest, delta[i])
     # what is not 0 is above the tolerance
     bound = TOLERANCE if largest > 0.0 else largest - TOLERANCE
-    allowed = np.empty(len(delta), np.bool_)
+    chance = np.empty(len(delta))
     for i in range(len(delta)):
-        allowed[i] = counts[i] > 0 and (authors or delta[i] >= bound)
-    return softmax(delta, allowed, 1.0)
+        allowed = counts[i] > 0 and (authors or delta[i] >= bound)
+        chance[i] = delta[i] if allowed else -np.inf
+    softmax(chance)
+    return chance
 
 
 @compiled
@@ -111,9 +119,9 @@ def candidates(state, c, q):
     """Return K, the slots of Y, members of c, with the largest (not y).q, Eq. (4)."""
     members = books.members_of(state, c)
     number = np.zeros(len(members))  # y.q, least where (not y).q is largest
-    for j in range(len(members)):
-        for i in books.classes_of(state, members[j]):
-            number[j] += q[i]
+    for j, slot in enumerate(members):
+        for column in range(books.label_count(state, slot)):
+            number[j] += q[state.classes[slot, column]]
     return at_most(members, number, least(number))
 
 
@@ -126,17 +134,17 @@ def distances(state, k, p, appearance, authors):
     # over all classes with b labels less, once for each b; the classes of k itself
     # then have one sample less
     sums = np.full(state.classes.shape[1] + 1, -1.0)
-    for j in range(len(k)):
-        classes = books.classes_of(state, k[j])
-        b = len(classes)
+    for j, slot in enumerate(k):
+        b = books.label_count(state, slot)
         rest = labels - b
         if authors:
-            result[j] = authors_distance(counts, p, rest, classes, appearance)
+            result[j] = authors_distance(state, slot, b, p, rest, appearance)
             continue
         if sums[b] < 0.0:
             sums[b] = distance(counts, p, rest)
         result[j] = sums[b]
-        for i in classes:
+        for column in range(b):
+            i = state.classes[slot, column]
             gap = counts[i] - p[i] * rest
             result[j] += abs(gap - 1.0) - abs(gap)
     return result
@@ -152,13 +160,13 @@ def distance(counts, p, rest):
 
 
 @compiled
-def authors_distance(counts, p, rest, classes, appearance):
+def authors_distance(state, slot, b, p, rest, appearance):
     """Return the distance in float32, oldest class first, without emptied classes."""
     result = np.float32(0.0)
     for i in appearance:
-        count = counts[i]
-        for c in classes:
-            count -= c == i
+        count = state.class_counts[i]
+        for column in range(b):
+            count -= state.classes[slot, column] == i
         if i >= 0 and count > 0:
             result += abs(np.float32(count) - p[i] * np.float32(rest))
     return result
@@ -181,7 +189,7 @@ def leaving(k, gaps, size, authors):
 
 
 @compiled
-def choose(state, target, y, u, authors):
+def choose(state, target, classes, u, authors):
     """Return the slot of a sample, -1 for none (Algorithm 1, lines 6 to 18)."""
     p, log_power, appearance = target
     size, counts = len(state.classes), state.class_counts
@@ -190,7 +198,7 @@ def choose(state, target, y, u, authors):
     n = state.class_freq
     observed = counts if authors else n
     partition(p, log_power, observed)  # line 12
-    if u[0] >= acceptance(y, n, p, size, authors):  # lines 14 and 15: sample-in
+    if u[0] >= acceptance(classes, n, p, size, authors):  # lines 14 and 15: sample-in
         return -1
     delta = surplus(counts, p, authors)  # line 16: sample-out
     c = draw_class(class_probability(delta, counts, authors), u[1])
@@ -227,7 +235,7 @@ def place(arrays, begin, labels, uniforms, slots, target, rho, authors):
                 return b
             if not authors:
                 observe(state, target, classes, rho)  # line 5
-            slots[b] = choose(state, target, labels[b], uniforms[b], authors)
+            slots[b] = choose(state, target, classes, uniforms[b], authors)
             if slots[b] >= 0:
                 books.store(state, classes, slots[b])  # lines 9 and 18
             if authors:
