@@ -18,7 +18,6 @@ from prslib.datasets import GROUPS
 from prslib.paths import cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: equal runs are equal bytes
 INTEGERS = ("memory_size", "seed", "trained_tasks", "images", "samples")  # columns
 TYPES = defaultdict(lambda: str, dict.fromkeys(INTEGERS, "int64"))
 
@@ -96,7 +95,7 @@ class Store:
         path = self.path(run.config)
         with replacing(path) as raw, zipfile.ZipFile(raw, "w") as file:
             for name, content in members.items():
-                info = zipfile.ZipInfo(name, EPOCH)
+                info = zipfile.ZipInfo(name)  # of 1980: equal runs are equal bytes
                 file.writestr(info, content, zipfile.ZIP_DEFLATED)
         return path
 

@@ -5,21 +5,20 @@ One process asks for the runs: it locks each, hands it to a pool, and stores the
 
 import os
 import socket
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 from filelock import Timeout
 from tqdm import tqdm
 
 from prslib.checks import expected, whole
 from prslib.experiments.pool import Pool, make_pool
-from prslib.experiments.store import CHECKPOINT, LOCK, Store, describe
+from prslib.experiments.store import CHECKPOINT, Store, describe
 from prslib.training import round_alike
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
 from prslib.training.grids import check_all
@@ -77,7 +76,7 @@ def run_all(
         If there is an address and no Ray, or no cluster that answers or has a GPU for
         ``device="cuda"``.
     RuntimeError
-        If runs failed, when all others are stored; if a result was removed meanwhile.
+        If runs failed, when all others are stored.
 
     Notes
     -----
@@ -99,12 +98,6 @@ def run_all(
     by_hash = {config.hash: config for config in configs}
     runs = {name: store.load(config) for name, config in by_hash.items()}
     missing = [config for name, config in by_hash.items() if runs[name] is None]
-    for name, config in by_hash.items():
-        if runs[name] and store.path(config, LOCK).exists():
-            with suppress(OSError):  # Timeout: runs that train alike are under way
-                lock = store.lock(config)
-                store.finish([config])  # what a killed process left
-                lock.release()
     if missing:
         round_alike()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
@@ -114,10 +107,6 @@ def run_all(
         pool = make_pool(missing, device, workers, address)
         Sweep(store, options).train(missing, pool)
         runs |= {config.hash: store.load(config) for config in missing}
-    lost = [name for name, run in runs.items() if run is None]
-    if lost:
-        what = f"stored runs {', '.join(lost)} in {store.folder}"
-        raise RuntimeError(expected(what, "none", "ask again to train them again"))
     return [runs[config.hash] for config in configs]  # ty: ignore
 
 
@@ -137,7 +126,7 @@ class Sweep:
         groups = {}
         for config in configs:
             groups.setdefault(config.training, []).append(config)
-        how = {"desc": "training", "unit": "run", "smoothing": 0, "file": bar_stream()}
+        how = {"desc": "training", "unit": "run", "smoothing": 0}
         with pool as (self.call, limit), tqdm(total=len(configs), **how) as self.bar:
             self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
@@ -225,13 +214,3 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
         advice = "install there the data and the prslib of the machine that asked"
         raise ValueError(expected(what, ", ".join(here), advice))
     return run_at_once(group, **options)
-
-
-def bar_stream() -> TextIO:
-    """Return stderr; what papermill's kernel writes goes to its terminal, too."""
-    stream: Any = sys.stderr
-    is_kernel = hasattr(stream, "echo")
-    if is_kernel and "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
-        terminal = open(stream.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
-        stream.echo = terminal
-    return stream

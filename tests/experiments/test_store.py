@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from fake_runs import fake_run
 
-from prslib.experiments.store import CHECKPOINT, LOCK, Store
+from prslib.experiments.store import LOCK, Store
 from prslib.experiments.sweep import run_all
 from prslib.training.config import RunConfig
 
@@ -83,18 +83,6 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(tmp_path, finished):
             pd.testing.assert_frame_equal(loaded.scores, scores, check_exact=True)
             np.testing.assert_array_equal(loaded.memory_labels, finished.memory_labels)
     assert hurt > 0.7 * len(spoilt)  # what is left is in config.json, or in no use
-
-
-def test_what_killed_processes_left_goes_with_the_next_look(tmp_path, finished):
-    store = Store(tmp_path)
-    whole = store.save(finished)
-    for kind in (LOCK, CHECKPOINT):
-        store.path(CONFIG, kind).touch()
-    store.path(CONFIG, CHECKPOINT).with_suffix(".checkpoint.17.part").touch()
-    (tmp_path / f"{CONFIG.hash}.zip.17.part").touch()
-    (tmp_path / f"{CONFIG.hash}.zip.bak").touch()  # not ours
-    assert run_all([CONFIG], store)
-    assert set(tmp_path.iterdir()) == {whole, whole.with_suffix(".zip.bak")}
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rest(
