@@ -10,43 +10,21 @@ Examples
 array([0, 1])
 """
 
+import ast
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # what editors and type checkers see
-    # isort: off
-    from prslib.datasets import DATASETS as DATASETS, load_dataset as load_dataset
-    from prslib.experiments.store import Store as Store
-    from prslib.experiments.sweep import run_all as run_all
-    from prslib.memory import Memory as Memory
-    from prslib.models import MODELS as MODELS
-    from prslib.models.networks import make_model as make_model
-    from prslib.report.statistics import compare as compare
-    from prslib.samplers import SAMPLERS as SAMPLERS, Sampler as Sampler
-    from prslib.samplers import make_sampler as make_sampler
-    from prslib.training.config import Run as Run, RunConfig as RunConfig
-    from prslib.training.grids import configs as configs, configs_of as configs_of
-    from prslib.training.grids import paired as paired
-    from prslib.training.methods import METHODS as METHODS, register as register
-    from prslib.training.run import run as run
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
-_NAMES = {
-    "prslib.datasets": ("DATASETS", "load_dataset"),
-    "prslib.experiments.store": ("Store",),
-    "prslib.experiments.sweep": ("run_all",),
-    "prslib.memory": ("Memory",),
-    "prslib.models": ("MODELS",),
-    "prslib.models.networks": ("make_model",),
-    "prslib.report.statistics": ("compare",),
-    "prslib.samplers": ("SAMPLERS", "Sampler", "make_sampler"),
-    "prslib.training.config": ("Run", "RunConfig"),
-    "prslib.training.grids": ("configs", "configs_of", "paired"),
-    "prslib.training.methods": ("METHODS", "register"),
-    "prslib.training.run": ("run",),
+# the module of each public name, as editors see it
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
+_HOME: dict[str, Any] = {
+    alias.name: line.module
+    for line in _STUB.body
+    if isinstance(line, ast.ImportFrom)
+    for alias in line.names
 }
-_HOME = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = sorted(_HOME)
 
 

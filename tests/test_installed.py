@@ -1,6 +1,5 @@
 """prslib as it is installed: with numpy and numba alone, its command, types and locked packages."""
 
-import ast
 import os
 import re
 import subprocess
@@ -10,7 +9,7 @@ import pandas as pd
 
 import prslib
 from prslib.cli import _parser
-from prslib.paths import PACKAGE, project_root
+from prslib.paths import project_root
 
 BARE = """import sys
 names = "pandas", "scipy", "sklearn", "torch", "joblib", "tqdm", "filelock", "PIL"
@@ -49,15 +48,6 @@ def test_every_help_text_has_an_example_that_is_understood():
     for parser in (*commands.values(), *prepared.values()):
         _, words = parser.format_help().split("example: prslib ")
         assert _parser().parse_args(words.split()).command
-
-
-def test_editors_see_the_public_names():
-    tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (block,) = (statement for statement in tree.body if isinstance(statement, ast.If))
-    assert {
-        name.name: part.module for part in block.body for name in part.names
-    } == prslib._HOME
-    assert (PACKAGE / "py.typed").is_file()
 
 
 def test_one_version_and_the_locked_packages_of_the_committed_figures():

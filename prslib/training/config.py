@@ -20,7 +20,7 @@ PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
 # A hash leaves fields out at these values: runs kept theirs when the fields were added.
-UNHASHED_DEFAULTS = {
+FIELDS_ADDED_LATER = {
     "precision": "fp32",
     "features_per_class": 0,
     "variance_points": 0,
@@ -224,7 +224,7 @@ class RunConfig:
         fields = {
             name: value
             for name, value in self.resolved.items()
-            if name not in unread and (name, value) not in UNHASHED_DEFAULTS.items()
+            if name not in unread and (name, value) not in FIELDS_ADDED_LATER.items()
         }
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
         if self.options:
