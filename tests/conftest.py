@@ -1,5 +1,8 @@
 """Shared by all tests: caches and figures of their own, and the tiny data sets."""
 
+from contextlib import ExitStack
+from unittest.mock import patch
+
 import pytest
 
 collect_ignore = ["helpers"]
@@ -8,10 +11,10 @@ collect_ignore = ["helpers"]
 @pytest.fixture(scope="session", autouse=True)
 def own_folders(tmp_path_factory):
     """Keep the checkout's cache and figures out of the tests and the tests out of them."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as environment:
         folder = tmp_path_factory.mktemp("prslib")
-        patch.setenv("PRSLIB_CACHE", str(folder / "cache"))
-        patch.setenv("PRSLIB_FIGURES", str(folder / "figures"))
+        environment.setenv("PRSLIB_CACHE", str(folder / "cache"))
+        environment.setenv("PRSLIB_FIGURES", str(folder / "figures"))
         yield folder
 
 
@@ -24,3 +27,14 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def registers():
+    """Forget after a test what it has registered."""
+    from prslib.training import methods
+
+    with ExitStack() as stack:
+        for table in (*methods.TABLES.values(), methods._added):
+            stack.enter_context(patch.dict(table))
+        yield

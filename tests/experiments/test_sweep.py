@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from fake_runs import fake_run
 from joblib import Parallel, delayed
 
 from prslib.experiments import pool, sweep
@@ -55,13 +56,14 @@ def test_errors_come_before_any_training(tmp_path, fields, options, error, messa
 def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypatch):
     grid = configs(**MLP, method="Finetune", seed=[0, 1, 2, 3])
     store, notes = Store(tmp_path / "runs"), tmp_path / "notes"
+    made = {config.seed: [fake_run(config, 0.5)] for config in grid}
 
-    def kill(group, train=sweep.train_group, **options):
+    def kill(group, **_options):
         if group[0].seed == 1:  # as a system does whose memory does not suffice
             with open(notes, "a") as file:
                 file.write("x")
             os.kill(os.getpid(), signal.SIGKILL)
-        return train(group, **options)
+        return made[group[0].seed]
 
     monkeypatch.setattr(sweep, "train_group", kill)
     message = r"1 of 4 runs failed(?s:.*)seed 1: .* was killed twice"
@@ -75,12 +77,18 @@ def test_a_process_that_is_killed_takes_no_other_run_with_it(tmp_path, monkeypat
 
 PROGRAM = """
 import signal
-from prslib import Store, configs, run_all
+import prslib
 
-if __name__ == "__main__":
+class Newest(prslib.Sampler):
+    def choose(self, y, u):
+        return self.seen % self.size
+
+if __name__ == "__main__":  # the processes are told of the sampler
+    prslib.register("Newest", Newest)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     many = {"seed": list(range(500)), "batch_size": 30}
-    run_all(configs(dataset="imbal-digits-tiny", method="CRS", **many), Store(), workers=2)
+    grid = prslib.configs(dataset="imbal-digits-tiny", method="Newest", **many)
+    prslib.run_all(grid, workers=2)
 """
 
 

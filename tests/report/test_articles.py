@@ -1,11 +1,7 @@
 """Articles: an executed notebook without its code, the same bytes every time."""
 
-import re
-
 import pytest
 from nbformat import v4
-
-from prslib.report import build
 
 STYLED = """<style type="text/css">
 #T_1_row0_col1, #T_1_row1_col0 {
@@ -33,19 +29,14 @@ def shown(kind, value, metadata=None):
 
 
 @pytest.fixture
-def articles(program):
-    return program("articles")
-
-
-@pytest.fixture
-def article(articles):
+def article(program):
     """Write a notebook of some text and a cell with these outputs as an article."""
     text = v4.new_markdown_cell("# Why?\n\nSee [it](ledger.ipynb).")
 
     def write(*outputs, **metadata):
         code = v4.new_code_cell("secret()", outputs=list(outputs), metadata=metadata)
         notebook = v4.new_notebook(cells=[text, code])
-        return articles.article(notebook, "smoke", "rho_sweep")
+        return program("articles").article(notebook, "smoke", "rho_sweep")
 
     return write
 
@@ -73,12 +64,3 @@ def test_an_output_is_a_picture_or_text_or_left_out(article, output, text):
     without = article()
     assert article(output) == (f"{without}\n{text}\n" if text else without)
     assert article(output, tags=["timed"]) == without
-
-
-def test_an_executed_notebook_becomes_an_article_with_its_pictures(articles):
-    assert not build.execute("smoke", ["datasets"])
-    file = articles.write("smoke", "datasets")
-    text = file.read_text()
-    assert "<details><summary>Parameters</summary>\n\n| parameter | value |" in text
-    links = re.findall(r"!\[.*\]\((.*\.png)\)", text)
-    assert links and all((file.parent / link).is_file() for link in links)

@@ -1,13 +1,17 @@
 """The notebooks as files, and executed under the smoke profile."""
 
 import os
+import re
 from dataclasses import asdict
 from importlib import import_module
 
 import jupytext
+import matplotlib as mpl
 import nbformat
 import pytest
 import yaml
+from in_process import InProcess
+from papermill.engines import papermill_engines
 
 from prslib.paths import project_root
 from prslib.report import build
@@ -75,10 +79,13 @@ def test_profiles_list_what_differs_from_the_notebook(file):
 
 
 @pytest.fixture(scope="module")
-def smoke(own_folders, python):
-    """The smoke profile's figures, from one call of the command line."""
-    done = python("-m", "prslib", "figures", "--profile", "smoke")
-    assert done.returncode == 0, done.stderr
+def smoke(own_folders):
+    """The folder of the smoke profile's runs, executed notebooks and figures."""
+    with pytest.MonkeyPatch.context() as patch, mpl.rc_context():
+        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # to train in this process
+        patch.setattr(build, "DRAWN_AT_ONCE", 1)
+        patch.setitem(papermill_engines._engines, None, InProcess)
+        assert build.execute("smoke", NAMES) == {}
     return own_folders
 
 
@@ -87,7 +94,6 @@ def test_notebooks_run_under_smoke_and_train_nothing_themselves(smoke, name):
     file = smoke / "cache" / "executed" / "smoke" / f"{name}.ipynb"
     executed = nbformat.read(file, as_version=4)
     outputs = [o for cell in executed.cells for o in cell.get("outputs", [])]
-    assert not [o for o in outputs if o.output_type == "error"]
     assert not [o for o in outputs if "training:" in o.get("text", "")]
     assert any("image/png" in o.get("data", {}) for o in outputs)
 
@@ -98,6 +104,14 @@ def test_every_picture_has_its_numbers(smoke):
     assert pictures
     assert pictures <= {file.stem for file in folder.glob("*.csv")}
     assert not (smoke / "figures" / "custom").exists()
+
+
+def test_an_executed_notebook_becomes_an_article_with_its_pictures(smoke, program):
+    file = program("articles").write("smoke", "datasets")
+    text = file.read_text()
+    assert "<details><summary>Parameters</summary>\n\n| parameter | value |" in text
+    links = re.findall(r"!\[.*\]\((.*\.png)\)", text)
+    assert links and all((file.parent / link).is_file() for link in links)
 
 
 def test_jupyterlab_gives_the_same_numbers_and_trains_nothing_again(
