@@ -44,8 +44,7 @@ search: list = None  # orders to keep after the first and second look, None for 
 device: str = "cpu"  # cpu or cuda
 
 # %%
-from prslib import DATASETS, load_dataset
-from prslib.datasets.single_label import at_hand
+from prslib.datasets import DATASETS, at_hand, load_dataset
 from prslib.report import single_label
 
 settings = single_label.Settings.read(globals())

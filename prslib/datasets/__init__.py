@@ -1,6 +1,7 @@
 """List the data sets and load them by name, without torch."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 
 from prslib.checks import naming_extra, one_of
@@ -14,6 +15,7 @@ __all__ = [
     "Recipe",
     "SequentialDataset",
     "Split",
+    "at_hand",
     "fingerprint",
     "load_dataset",
 ]
@@ -71,3 +73,17 @@ def fingerprint(name: str) -> str:
         digest.update(split.labels.tobytes())
         digest.update(split.task.tobytes())
     return digest.hexdigest()[:12]
+
+
+def at_hand(names: Sequence[str]) -> list[str]:
+    """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
+    there, missing = [], None
+    for name in names:
+        try:
+            fingerprint(name)
+            there.append(name)
+        except FileNotFoundError as error:
+            missing = missing or error
+    if missing and not there:
+        raise missing
+    return there

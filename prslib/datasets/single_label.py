@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -22,7 +21,7 @@ from prslib.paths import PACKAGE, data_dir
 BySplit = dict[str, np.ndarray]
 
 CLASSES = 10
-PARTS = ("train", "test")
+SPLITS = ("train", "test")
 RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
 # of pixels and digits, a byte each: torchvision checks archives alone
@@ -35,7 +34,7 @@ MNIST_SHA256 = {
 def read_mnist(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
     """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
     keras, pictures, labels = folder / "mnist.npz", {}, {}
-    for split in PARTS:
+    for split in SPLITS:
         if keras.is_file():
             names = f"x_{split}", f"y_{split}"
             pixels, digits = read_arrays(keras, names).values()
@@ -59,7 +58,7 @@ def read_svhn(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
     if (folder / "SVHN" / "train_32x32.mat").is_file():
         folder = folder / "SVHN"
     pictures, labels = {}, {}
-    for split in PARTS:
+    for split in SPLITS:
         original = SVHN(folder, split, download=download)
         pictures[split] = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
         labels[split] = original.labels.astype(np.int64)
@@ -86,15 +85,6 @@ class Source:
     def train_counts(self) -> np.ndarray:
         """Images of each class in the thinned stream, int64 (C,)."""
         return curation.pareto_counts(np.array(self.train_freq))
-
-    def folder(self, download: bool = False) -> Path:
-        """Return the folder of downloads; FileNotFoundError where the files lack."""
-        folder = data_dir()
-        if not download and not any((folder / file).exists() for file in self.files):
-            advice = f"run `python -m prslib prepare {self.name} --download`"
-            what = f"{self.original} in {folder}: {' or '.join(self.files)}"
-            raise FileNotFoundError(expected(what, "none", advice))
-        return folder
 
 
 ON_CONVNET = Recipe(
@@ -137,53 +127,35 @@ def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
     """Read a downloaded data set and thin its training images; Appendix."""
-    folder = source.folder(download)
-    if images:
-        pictures, digits = read_source(source, folder, download)
-    else:
-        pictures, digits = {}, read_digits(source, folder)
-    rows = curation.first_of_each_class(digits["train"], source.train_counts)
+    pictures, digits = read_source(source, download)
     if source.released:
         rows = released_images(source)
-    digits = digits | {"train": digits["train"][rows]}
-    if images:
-        pictures["train"] = pictures["train"][rows]
-    return one_class_a_task(source.name, digits, pictures, source.stands_for)
+    else:
+        rows = curation.first_of_each_class(digits["train"], source.train_counts)
+    for arrays in (pictures, digits):
+        arrays["train"] = arrays["train"][rows]
+    return one_class_a_task(
+        source.name, digits, pictures if images else {}, source.stands_for
+    )
 
 
-def read_source(
-    source: Source, folder: Path, download: bool = False
-) -> tuple[BySplit, BySplit]:
+def read_source(source: Source, download: bool = False) -> tuple[BySplit, BySplit]:
     """Read pictures and digits; ValueError unless they are the original ones."""
+    folder = data_dir()
+    if not download and not any((folder / file).exists() for file in source.files):
+        advice = f"run `python -m prslib prepare {source.name} --download`"
+        what = f"{source.original} in {folder}: {' or '.join(source.files)}"
+        raise FileNotFoundError(expected(what, "none", advice))
     what = f"the original {source.original} in {folder}"
     advice = "delete its files and download them again"
     with readable(what, advice), naming_extra("training"):
         return source.read(folder, download)
 
 
-@lru_cache
-def read_digits(source: Source, folder: Path) -> BySplit:
-    """Read the digits alone, once: the files must be read whole to be compared."""
-    return read_source(source, folder)[1]
-
-
 def released_images(source: Source) -> np.ndarray:
     """Return which training images the authors kept, int64 (N,), rising."""
     name = source.original.lower()
     return read_arrays(RELEASED, [name])[name].astype(np.int64)
-
-
-def at_hand(names: Sequence[str]) -> list[str]:
-    """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
-    there = []
-    for name in names:
-        with suppress(FileNotFoundError):
-            if name in SOURCES:
-                SOURCES[name].folder()
-            there.append(name)
-    if names and not there:
-        SOURCES[names[0]].folder()  # says what is missing
-    return there
 
 
 def one_class_a_task(
@@ -193,7 +165,7 @@ def one_class_a_task(
     one_hot = np.eye(CLASSES, dtype=bool)
     train, test = (
         Split(pictures.get(split), one_hot[digits[split]], digits[split])
-        for split in PARTS
+        for split in SPLITS
     )
     freq = train.labels.sum(axis=0)
     return SequentialDataset(

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prslib.checks import expected
+from prslib.datasets import at_hand
 from prslib.datasets.base import schedule_of, task_name, tasks_together
-from prslib.datasets.single_label import at_hand
 from prslib.paths import project_root
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, STAR, in_order

@@ -104,7 +104,9 @@ def read(root, kind):
         return [single_label.released_images(single_label.SVHN)]
     if kind.startswith(("keras", "idx", "svhn")):
         source = single_label.SVHN if kind.startswith("svhn") else single_label.MNIST
-        pictures, digits = single_label.read_source(source, root / kind.split("/")[0])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PRSLIB_DATA", str(root / kind.split("/")[0]))
+            pictures, digits = single_label.read_source(source)
         return [*pictures.values(), *digits.values()]
     return arrays_of(load_dataset("cocoseq"))
 

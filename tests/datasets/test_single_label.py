@@ -11,9 +11,9 @@ import torch
 from torchvision import datasets as torchvision
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, load_dataset, single_label
+from prslib.datasets import DATASETS, at_hand, load_dataset, single_label
 from prslib.datasets.base import draw_schedule
-from prslib.datasets.single_label import MNIST, SVHN, at_hand
+from prslib.datasets.single_label import MNIST, SVHN
 from prslib.models.networks import make_model
 from prslib.training.config import RunConfig
 from prslib.training.run import run
