@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm
 
 from prslib.datasets import coco, features
-from prslib.datasets.arrays import BATCH, read_image
+from prslib.datasets.arrays import read_image
 from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # in place of zero where a column has one value
@@ -41,11 +41,8 @@ def to_bytes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 def embed_all(root: Path, files: list[str]) -> np.ndarray:
     """Return the features of images, float32 (N, D)."""
-    values = []
-    for start in tqdm(range(0, len(files), BATCH), "features", unit="batch"):
-        images = [read_image(root, name) for name in files[start : start + BATCH]]
-        values.append(features.embed(images))
-    return np.concatenate(values)
+    progress = tqdm(files, "features", unit="image")
+    return np.array([features.embed(read_image(root, name)) for name in progress])
 
 
 def labels_of(annotations: Path, selection: Selection) -> np.ndarray:
@@ -64,7 +61,7 @@ def remake(images: Path, annotations: Path, made: Path) -> str:
     labels = labels_of(annotations, selection)
     values = embed_all(images, selection.files.tolist())
     apart = np.abs(to_bytes(values, scale).astype(int) - before)
-    _, weights = features.frozen_network(features.DEFAULT, None)
+    _, weights = features.frozen_network(features.DEFAULT)
     new_scale = np.maximum(values.max(axis=0), TINY) / np.float32(255)
     replace(selection, labels=labels).save(
         made,

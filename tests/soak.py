@@ -57,7 +57,7 @@ def begin(root):
     write_coco(root / "coco", halves, ("apple", "bear", "person"))
     write_ids(root / "ids", ids | {"teorg": [[202], [201]]}, "coco")
     torch.set_num_threads(1)  # a fork would lack the others
-    frozen_network(DEFAULT, None)
+    frozen_network(DEFAULT)
     one_class = make_sampler("prs", size=1, num_classes=1, seed=0)
     one_class.place([[True], [True]])  # compiles it, once for all forks
     loky.backend.context.set_start_method("fork")

@@ -14,8 +14,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,6 @@ SUM = np.dtype("<u8")  # of a checksum
 SAMPLE = 1 << 30
 # rows that are made before they are written; a kill loses no more
 CHUNK = 512
-# rows that a process makes at once: of more, a network's maps leave the cache
-BATCH = 8
 # pixels of each side of a prepared image; the released code's size
 RESOLUTION = 256
 # a row of images.bin
@@ -50,8 +48,8 @@ def write_arrays(file: Path, **arrays: np.ndarray) -> None:
         np.savez_compressed(stream, **arrays)
 
 
-def checksum(row: np.ndarray | bytes) -> int:
-    """Return a row's checksum, 1 or more: 0 stands for a row that could not be made."""
+def row_checksum(row: np.ndarray | bytes) -> int:
+    """Return a checksum, 1 or more: 0 stands for a row that could not be made."""
     return zlib.crc32(row) + 1
 
 
@@ -77,7 +75,7 @@ def open_rows(file: Path, count: int, row: np.dtype, whole: bool = False) -> np.
         rows = np.random.default_rng().permutation(count)
         rows = rows if whole else rows[: SAMPLE // row.itemsize]
         for number in rows.tolist():
-            if checksum(array[number]) != sums[number]:
+            if row_checksum(array[number]) != sums[number]:
                 raise ValueError(f"row {number} has changed")
     return array
 
@@ -86,14 +84,11 @@ def fill_rows(
     file: Path,
     row: np.dtype,
     items: Sequence,
-    make: Callable[[Sequence], Iterable],
+    make: Callable[[Any], np.ndarray | None],
     workers: int | None,
     title: str,
 ) -> None:
-    """Write a row for each item; after a kill the same call goes on.
-
-    `make` takes a few items and returns a row for each, or None where there is none.
-    """
+    """Write the row that `make` gives for each item; after a kill the call goes on."""
     # Rows are appended to X.part, then their checksums to X.sums; rows without one are
     # cut off when work goes on. A row that failed has the checksum 0 and takes no
     # place. At last X.part becomes X.bin. Only this process, which has the lock,
@@ -115,12 +110,10 @@ def fill_rows(
         rows_stream.truncate(np.count_nonzero(sums) * row.itemsize)
         starts = range(len(sums), len(items), CHUNK)
         for start in tqdm(starts, title, unit=f"{CHUNK} images"):
-            chunk = items[start : start + CHUNK]
-            batches = [chunk[i : i + BATCH] for i in range(0, len(chunk), BATCH)]
-            made = chain.from_iterable(pool(map(delayed(make), batches)))
+            made = pool(map(delayed(make), items[start : start + CHUNK]))
             rows = [b"" if x is None else x.astype(row.base).tobytes() for x in made]
             rows_stream.write(b"".join(rows))
-            sums = [checksum(content) if content else 0 for content in rows]
+            sums = [row_checksum(content) if content else 0 for content in rows]
             sums_stream.write(np.array(sums, SUM).tobytes())
     os.replace(unfinished, file)
 

@@ -48,7 +48,11 @@ class Split:
 
     def __post_init__(self) -> None:
         """Check types and shapes."""
-        check_labels(self.labels)
+        _check_array("labels", self.labels, np.bool_, 2)
+        if len(empty := np.flatnonzero(~self.labels.any(axis=1))):
+            what = "at least one label for every image"
+            got = f"{len(empty)} without any, the first at index {empty[0]}"
+            raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
         _check_array("task", self.task, np.int64, 1)
         for array in (self.task, self.images):
             if array is not None and len(array) != len(self.labels):
@@ -297,15 +301,6 @@ def schedule_of(text: str) -> tuple[int, ...]:
     except ValueError:
         what = "an order of classes such as '1+2,0+3'"
         raise ValueError(expected(what, repr(text))) from None
-
-
-def check_labels(labels: np.ndarray) -> None:
-    """Raise unless labels are a bool matrix with a label or more in every row."""
-    _check_array("labels", labels, np.bool_, 2)
-    if len(empty := np.flatnonzero(~labels.any(axis=1))):
-        what = "at least one label for every image"
-        got = f"{len(empty)} without any, the first at index {empty[0]}"
-        raise ValueError(expected(what, got, "leave them out: labels.any(axis=1)"))
 
 
 def _check_array(what: str, array: np.ndarray, dtype: type, axes: int) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prslib.checks import expected
-from prslib.datasets.base import GROUPS, Clustering, Split, check_labels
+from prslib.datasets.base import GROUPS, Clustering, Split
 
 
 class Merge(NamedTuple):
@@ -39,20 +39,14 @@ def class_merges(source: Clustering) -> list[Merge]:
     # are no more than the groups below the minimum, every merge must take in one of
     # those. This looks one merge ahead only and so can end short of the minimum, which
     # is an error.
-    check_labels(source.labels)
     labels, n_groups, min_classes = source.labels, source.n_groups, source.min_classes
-    num_classes = labels.shape[1]
-    if not 1 <= n_groups * min_classes <= num_classes or not source.beta >= 0:
-        what = f"groups of one or more of {num_classes} classes and a beta of 0 or more"
-        got = f"n_groups {n_groups}, min_classes {min_classes}, beta {source.beta}"
-        raise ValueError(expected(what, got))
     # the distinct rows, bool (rows, groups), and how many images have each
     _, first, images = np.unique(
         np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
     )
     touched = labels[first]
     # stays sorted by lowest class index
-    groups = [(c,) for c in range(num_classes)]
+    groups = [(c,) for c in range(labels.shape[1])]
     merges = []
     while len(groups) > n_groups:
         score, together, apart = _merge_scores(touched, images, source.beta)
@@ -112,7 +106,6 @@ def number_by_size(group_of_class: np.ndarray, counted: np.ndarray) -> np.ndarra
 
 def tasks_of_images(labels: np.ndarray, class_task: np.ndarray) -> np.ndarray:
     """Find the task of all labels of an image, -1 where they span tasks; Appendix."""
-    check_labels(labels)
     # of the first label
     task = class_task[labels.argmax(axis=1)].astype(np.int64)
     foreign = labels & (class_task[None, :] != task[:, None])  # (N, C)

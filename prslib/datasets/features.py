@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -19,15 +19,10 @@ import numpy as np
 
 from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_arrays
+from prslib.datasets.arrays import fill_rows, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.prepared import PreparedSet, Selection, open_images
-from prslib.models.weights import (
-    check_weights,
-    identity_of,
-    load_weights,
-    published_file,
-)
+from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import PACKAGE, data_dir, replacing
 
 if TYPE_CHECKING:  # loading features needs no torch
@@ -43,32 +38,27 @@ SEED = 20200826  # of the thinned streams, not of a run
 STANDARDISED = "standardised"
 
 
-def embed(
-    images: Sequence[np.ndarray], name: str = DEFAULT, weights: str | None = None
-) -> np.ndarray:
-    """Return a frozen network's pooled features, float32 (N, D), of prepared images.
+def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
+    """Return a frozen network's pooled features, float32 (D,), of a prepared image.
 
     The network is the default one, whose weights come with a package, or a classifier
-    of torchvision; the weights are a file's or else the published ones.
+    of torchvision.
     """
     import torch
     from PIL import Image
 
-    network, _ = frozen_network(name, weights)
+    network, _ = frozen_network(name)
     # All of an image is seen and not its middle, as labels may be at its edge.
-    seen = [
-        Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-        for image in images
-    ]
-    pixels = torch.from_numpy(np.stack([np.asarray(image) for image in seen]))
+    seen = Image.fromarray(image).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+    pixels = torch.from_numpy(np.array(seen)[None])
     # processes share the cores, and sums keep their order
     torch.set_num_threads(1)
     with torch.inference_mode():  # channels stay last in memory
-        return network(pixels.permute(0, 3, 1, 2).float()).flatten(1).numpy()
+        return network(pixels.permute(0, 3, 1, 2).float()).flatten().numpy()
 
 
 @lru_cache(maxsize=1)
-def frozen_network(name: str, weights: str | None) -> tuple[nn.Module, str]:
+def frozen_network(name: str) -> tuple[nn.Module, str]:
     """Load a network of pixels that ends before its head; and its weights' digest."""
     import torch
     from torchvision import models
@@ -76,8 +66,6 @@ def frozen_network(name: str, weights: str | None) -> tuple[nn.Module, str]:
     from prslib.models.networks import IMAGENET_MEAN, IMAGENET_STD, Normalise
 
     one_of("backbone", name, [DEFAULT, *models.list_models(module=models)])
-    if weights is not None:
-        check_weights(name, weights, ())
     if name == DEFAULT:
         otherwise = ", or name one of torchvision's networks with --backbone"
         with naming_extra("laptop", otherwise):
@@ -85,7 +73,7 @@ def frozen_network(name: str, weights: str | None) -> tuple[nn.Module, str]:
             from efficientnet_lite_pytorch import EfficientNet
         network, head = EfficientNet.from_name("efficientnet-lite0"), "_fc"
         normalise = Normalise((127.0,), (128.0,))
-        file = weights or EfficientnetLite0ModelFile.get_model_file_path()
+        file = EfficientnetLite0ModelFile.get_model_file_path()
     else:
         network = models.get_model(name, weights=None)
         *_, (head, _) = network.named_children()
@@ -93,7 +81,7 @@ def frozen_network(name: str, weights: str | None) -> tuple[nn.Module, str]:
         mean, std = 255 * np.array([IMAGENET_MEAN, IMAGENET_STD])
         normalise = Normalise(tuple(mean.tolist()), tuple(std.tolist()))
         best = models.get_model_weights(name).DEFAULT.name
-        file = weights or str(published_file(name, best))
+        file = str(published_file(name, best))
     load_weights(network, name, file, f"{head}.")
     setattr(network, head, torch.nn.Identity())
     network = torch.nn.Sequential(normalise, network).eval()
@@ -103,7 +91,7 @@ def frozen_network(name: str, weights: str | None) -> tuple[nn.Module, str]:
 def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load raw embedded features, of a share of each task's training images."""
     selection = Selection.load(EMBEDDED)
-    task = selection.task[selection.part("train")]
+    task = selection.task[selection.rows("train")]
     # a larger share holds a smaller one
     order = np.random.default_rng(SEED).permutation(len(task))
     kept = np.ones(len(selection), dtype=bool)
@@ -146,29 +134,24 @@ def mini_identity() -> str:
     return hashlib.sha256(content).hexdigest() + STANDARDISED
 
 
-def extract(folder: Path, name: str, weights: str | None, workers: int | None) -> None:
+def extract(folder: Path, name: str, workers: int | None) -> None:
     """Compute the features of a prepared set's images; they are loaded from then on."""
     images = open_images(folder, len(Selection.load(folder / "labels.npz")))
     pixels = hashlib.sha256(images).hexdigest()
-    of_weights = frozen_network(name, weights)[1].removeprefix("sha256:")
+    of_weights = frozen_network(name)[1].removeprefix("sha256:")
     scaling = "127" if name == DEFAULT else "imagenet"
     # all that decides the features, and so the identity of a run on them
     decides = name, of_weights[:12], "pooled", SIZE, scaling, pixels[:12]
     file = folder / f"features-{'-'.join(map(str, decides))}.bin"
-    make = partial(embed, name=name, weights=weights)
-    width = make(np.zeros((1, *PIXELS.shape), dtype=np.uint8)).shape[1]
+    make = partial(embed, name=name)
+    width = len(make(images[0]))
     row = np.dtype((np.float16, (width,)))
     fill_rows(file, row, images, make, workers, "features")
     # the identity of stored runs has this ending
-    record = {"file": f"{file.stem}.npy", "width": width, "images": digest_of(folder)}
+    record = {"file": f"{file.stem}.npy", "width": width}
     with replacing(folder / RECORD) as stream:
         stream.write(json.dumps(record).encode())
     print(file)
-
-
-def digest_of(folder: Path) -> str:
-    """Return a digest of the checksums of a prepared set's images."""
-    return hashlib.sha256((folder / "images.sums").read_bytes()).hexdigest()
 
 
 def open_features(folder: Path, count: int) -> np.ndarray:
@@ -179,8 +162,6 @@ def open_features(folder: Path, count: int) -> np.ndarray:
         raise FileNotFoundError(expected(what, "none", advice))
     with readable(what, advice):
         record = json.loads((folder / RECORD).read_text())
-        if record["images"] != digest_of(folder):
-            raise ValueError("the images have been prepared anew since")
         file = (folder / record["file"]).with_suffix(".bin")
         row = np.dtype((np.float16, (record["width"],)))
         return open_rows(file, count, row, whole=True).astype(np.float32)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,12 @@ import numpy as np
 from prslib.checks import expected
 from prslib.datasets import coco, features, nuswide, single_label
 from prslib.datasets.arrays import PIXELS, fill_rows, open_rows, read_image, read_sums
-from prslib.datasets.prepared import PreparedSet, Selection, not_prepared
+from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, not_prepared
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-# share of the images that may be left out without --allow-missing
-MOST_LOST = 0.01
+# share of the images that may be missing without --allow-missing
+MOST_MISSING = 0.01
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -57,9 +56,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         if prepared.id_digest:
             text = "fetch them to $PRSLIB_DATA/cocoseq_ids"
             option("--download-ids", action="store_true", help=text)
-        text = "in a derived split's balanced test set (%(default)s)"
-        option("--test-per-class", type=int, default=prepared.per_class, help=text)
-        text = "leave out more than 1 %% of the images"
+        text = "leave out what is missing, also more than 1 %% of the images"
         option("--allow-missing", action="store_true", help=text)
         option("--workers", type=int, help="processes")
     text = "what a frozen network sees in a prepared set"
@@ -67,7 +64,6 @@ def add_command(commands: argparse._SubParsersAction) -> None:
     option("name", choices=list(SETS))
     text = "this or one of torchvision's classifiers (%(default)s)"
     option("--backbone", default=features.DEFAULT, help=text)
-    option("--weights", help="a file, in place of the published ones")
     option("--workers", type=int, help="processes")
     for name, source in single_label.SOURCES.items():
         run = partial(prepare_source, source)
@@ -90,7 +86,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     if root and not ids and prepared.some_images_lost:
         missing = missing_files(root, corpus.files, allowed=True)
         corpus.labels[missing] = False  # which leaves them out
-    selection = prepared.select(corpus, ids, options.test_per_class)
+    selection = prepared.select(corpus, ids)
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root and not file.is_file():
@@ -100,61 +96,52 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     with FileLock(folder / "prepare.lock", timeout=0):
         stored = Selection.load(labels) if labels.is_file() else selection
         files = selection.files
-        if file.is_file():
-            files = files[np.isin(files, stored.files)]
+        if file.is_file() and len(stored) < len(files):  # images were left out
+            files = np.delete(files, np.flatnonzero(read_sums(file) == 0))
         if not np.array_equal(stored.files, files):
             advice = "other ids or annotations; move it away or delete it"
             what = f"these images in {folder}"
             raise ValueError(expected(what, "those of another selection", advice))
-        if file.is_file() and np.count_nonzero(read_sums(file)) == len(stored):
-            open_rows(file, len(stored), PIXELS, whole=True)
-            print(f"nothing to do: {file} is whole; delete {folder} to make it again")
-            return
-        corpus.save(folder / "corpus.npz")
-        selection.save(labels)  # studies of labels can begin
-        if root is None:
-            print(f"labels only, in {folder}; give --images to decode the images")
-            return
-        read = partial(read_images, root)
-        fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
+        if not file.is_file():
+            corpus.save(folder / "corpus.npz")
+            selection.save(labels)  # studies of labels can begin
+            if root is None:
+                print(f"labels only, in {folder}; give --images to decode the images")
+                return
+            # features of images that were here before
+            (folder / features.RECORD).unlink(missing_ok=True)
+            read = partial(image_or_none, root)
+            fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
         lost = read_sums(file) == 0
-        refuse_lost(lost, root, selection.files, allowed)
         selection.keep(~lost).save(labels)
+        open_rows(file, (~lost).sum(), PIXELS, whole=True)
     (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
     print(f"{folder}: {(~lost).sum()} images; left_out.csv lists {lost.sum()} others")
-
-
-def read_images(root: Path, names: Sequence[str]) -> list[np.ndarray | None]:
-    """Read images, None for each that is missing or broken."""
-    images: list[np.ndarray | None] = []
-    for name in names:
-        try:
-            images.append(read_image(root, name))
-        except (OSError, ValueError):
-            images.append(None)
-    return images
 
 
 def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
     """Tell which files a folder lacks, bool (N,); refuse too many."""
     missing = np.array([not (root / name).is_file() for name in files])
-    refuse_lost(missing, root, files, allowed)
+    if missing.all() or (missing.mean() > MOST_MISSING and not allowed):
+        what = f"at most {MOST_MISSING:.0%} of {len(files)} images missing"
+        got = f"{missing.sum()}, such as {root / files[missing][0]}"
+        advice = "put them there, name another --images or pass --allow-missing"
+        raise ValueError(expected(what, got, advice))
     return missing
 
 
-def refuse_lost(lost: np.ndarray, root: Path, files: np.ndarray, allowed: bool) -> None:
-    """Raise ValueError where too many images would be left out."""
-    if lost.all() or (lost.mean() > MOST_LOST and not allowed):
-        what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
-        got = f"{lost.sum()}, such as {root / files[lost][0]}"
-        advice = "put them there, name another --images or pass --allow-missing"
-        raise ValueError(expected(what, got, advice))
+def image_or_none(root: Path, name: str) -> np.ndarray | None:
+    """Read an image; None where it is missing or broken."""
+    try:
+        return read_image(root, name)
+    except (OSError, ValueError):
+        return None
 
 
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     """Fetch the released id files that a folder lacks, and check all of them."""
     digest = hashlib.sha256()
-    for file in chain(*prepared.id_files(folder)):
+    for file in [file for split in SPLITS for file in prepared.id_files(folder, split)]:
         if not file.is_file():
             address = f"{ID_ADDRESS}/{prepared.stands_for}/ids/{file.name}"
             with urllib.request.urlopen(address, timeout=60) as answer:
@@ -178,7 +165,7 @@ def prepare_features(options: argparse.Namespace) -> None:
     if not (folder / "images.bin").is_file():
         raise not_prepared(folder)
     with FileLock(folder / "prepare.lock", timeout=0):
-        features.extract(folder, options.backbone, options.weights, options.workers)
+        features.extract(folder, options.backbone, options.workers)
 
 
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:

@@ -16,11 +16,8 @@ from prslib.datasets.arrays import PIXELS, open_rows, read_arrays, write_arrays
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
-PARTS = ("train", "balanced", "imbalanced")
-# how the names of the id files of each of `PARTS` begin
-ID_FILES = ("train", "test", "teorg")
-
-
+# how the names of the id files of each split begin
+SPLITS = {"train": "train", "balanced": "test", "imbalanced": "teorg"}
 # of an official half: keys and files of its images, labels bool (N, C), and C names
 Half = tuple[list[int], list[str], np.ndarray, tuple[str, ...]]
 
@@ -70,7 +67,7 @@ class Selection:
     files: np.ndarray  # str (N,), relative to the folder of images
     labels: np.ndarray  # bool (N, C)
     task: np.ndarray  # int64 (N,)
-    # int64 (3, 2), first row and end of each of `PARTS`
+    # int64 (3, 2), first row and end of each of `SPLITS`
     bounds: np.ndarray
     class_names: np.ndarray  # str (C,)
     class_task: np.ndarray  # int64 (C,)
@@ -80,9 +77,9 @@ class Selection:
         """Return the number of rows."""
         return len(self.labels)
 
-    def part(self, name: str) -> slice:
+    def rows(self, split: str) -> slice:
         """Return the rows of "train", "balanced" or "imbalanced"."""
-        return slice(*self.bounds[PARTS.index(name)].tolist())
+        return slice(*self.bounds[list(SPLITS).index(split)].tolist())
 
     def keep(self, rows: np.ndarray) -> Selection:
         """Return the selection without the images where `rows`, bool (N,), is False."""
@@ -109,8 +106,8 @@ class Selection:
     ) -> SequentialDataset:
         """Return the data set, with a row of inputs for each image or without any."""
         splits = {}
-        for split in PARTS:
-            rows = self.part(split)
+        for split in SPLITS:
+            rows = self.rows(split)
             split_inputs = None if inputs is None else inputs[rows]
             splits[split] = Split(split_inputs, self.labels[rows], self.task[rows])
         return SequentialDataset(
@@ -234,14 +231,12 @@ class PreparedSet:
             min_classes=self.min_classes,
         )
 
-    def select(
-        self, corpus: Corpus, ids: Path | None = None, per_class: int | None = None
-    ) -> Selection:
+    def select(self, corpus: Corpus, ids: Path | None = None) -> Selection:
         """Choose images by the released ids in a folder, or derive a split; Sec. 4."""
         stays = ~np.isin(corpus.names, self.dropped)
         labels = corpus.labels[:, stays]
         if ids is None:
-            class_task, rows = self._derive(corpus, stays, per_class or self.per_class)
+            class_task, rows = self._derive(corpus, stays)
         else:
             class_task, rows = self._released(corpus, labels, ids)
         train, balanced, imbalanced = rows
@@ -266,7 +261,7 @@ class PreparedSet:
         )
 
     def _derive(
-        self, corpus: Corpus, stays: np.ndarray, per_class: int
+        self, corpus: Corpus, stays: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each split; Sec. 4."""
         group = curation.cluster_classes(self.load_clustering(corpus))
@@ -278,13 +273,12 @@ class PreparedSet:
         rng = np.random.default_rng(self.seed)
         if self.balanced_halves:
             drawn = []
-            for half, share in ((is_test, per_class + 1), (~is_test, per_class)):
-                half = pool[half]
-                images = curation.balanced_test(labels[half], share // 2, rng)
+            for half in (pool[is_test], pool[~is_test]):
+                images = curation.balanced_test(labels[half], self.per_class // 2, rng)
                 drawn.append(half[images])
             balanced = np.concatenate(drawn)
         else:
-            drawn = curation.balanced_test(labels[pool], per_class, rng, ~is_test)
+            drawn = curation.balanced_test(labels[pool], self.per_class, rng, ~is_test)
             balanced = pool[drawn]
         train = np.setdiff1d(pool[~is_test], balanced)
         return class_task[stays], [train, balanced, pool[is_test]]
@@ -293,32 +287,26 @@ class PreparedSet:
         self, corpus: Corpus, labels: np.ndarray, ids: Path
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each published split."""
-        train, test = (
-            dict(zip(corpus.key[half].tolist(), half.tolist(), strict=True))
-            for half in map(np.flatnonzero, (~corpus.is_test, corpus.is_test))
-        )
-        # where the ids of each split are looked up
-        halves = train, train | test, test
-        rows = []
-        for row_of, files in zip(halves, self.id_files(ids), strict=True):
-            of_tasks = []
-            for file in files:
+        images = list(enumerate(corpus.key.tolist()))
+        train = {key: row for row, key in images if not corpus.is_test[row]}
+        test = {key: row for row, key in images if corpus.is_test[row]}
+        row_of = {"train": train, "balanced": train | test, "imbalanced": test}
+        # by split, those of each task
+        rows: dict[str, list[np.ndarray]] = {split: [] for split in SPLITS}
+        for split in SPLITS:
+            for file in self.id_files(ids, split):
                 what = f"ids of annotated images in {file}"
                 with readable(what, "get ids and annotations anew"):
                     keys = json.loads(file.read_bytes())
-                    images = np.array([row_of[key] for key in keys], np.int64)
-                of_tasks.append(images[labels[images].any(axis=1)])
-            rows.append(of_tasks)
+                    of_task = np.array([row_of[split][key] for key in keys], np.int64)
+                rows[split].append(of_task[labels[of_task].any(axis=1)])
         # the task of a class is the one that most of its images are in
-        counts = [labels[images].sum(axis=0) for images in rows[0]]
+        counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]
         class_task = np.argmax(counts, axis=0).astype(np.int64)
-        return class_task, [np.concatenate(of_tasks) for of_tasks in rows]
+        return class_task, [np.concatenate(rows[split]) for split in SPLITS]
 
-    def id_files(self, folder: Path) -> list[list[Path]]:
-        """Return the id files in a folder: those of each of `PARTS`, task by task."""
+    def id_files(self, folder: Path, split: str) -> list[Path]:
+        """Return the id files of a split in a folder, task by task."""
         ending = f"id_{self.name.removesuffix('seq')}.json"
         tasks = range(self.num_tasks)
-        return [
-            [folder / f"{split}_task{task}_{ending}" for task in tasks]
-            for split in ID_FILES
-        ]
+        return [folder / f"{SPLITS[split]}_task{task}_{ending}" for task in tasks]

@@ -18,8 +18,8 @@ ITEMS = range(7)
 MADE = [n for n in ITEMS if n != 4]
 
 
-def make(numbers):
-    return [None if n == 4 else np.full(3, n) for n in numbers]
+def make(number):
+    return None if number == 4 else np.full(3, number)
 
 
 @pytest.fixture

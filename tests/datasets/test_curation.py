@@ -147,11 +147,7 @@ def test_twin_agrees(data):
 
 REFUSED = {
     "no two share an image": (matrix(3, {0}, {1}, {2}), 2, 1.0),
-    "n_groups 2, min_classes 2": (matrix(3, {0, 1}, {2}), 2, 1.0, 2),
     r"\[3, 1\]": (matrix(4, *[{0, 1}, {1, 2}] * 2, {2, 3}), 2, 0.0, 2),
-    "n_groups 0": (matrix(2, {0, 1}), 0, 1.0),
-    "beta of 0 or more, got .*nan": (matrix(2, {0, 1}), 1, np.nan),
-    "2 without any, the first at index 1": (matrix(2, {0, 1}, {}, {}), 1, 1.0),
 }
 
 

@@ -74,7 +74,7 @@ def root(tmp_path_factory):
         folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
         options = [f"--{name}={root / folder}" for name, folder in folders.items()]
         assert main(["prepare", "cocoseq", "--workers", "1", *options]) == 0
-        patch.setattr(features, "frozen_network", lambda *_: (None, "sha256:0"))
+        patch.setattr(features, "frozen_network", lambda _: (None, "sha256:0"))
         patch.setattr(features, "embed", see)
         assert main(["prepare", "features", "cocoseq", "--workers", "1"]) == 0
         for module, name in ((features, "EMBEDDED"), (single_label, "RELEASED")):
@@ -83,8 +83,8 @@ def root(tmp_path_factory):
         yield root
 
 
-def see(images, name, weights):
-    return np.array([image[:2, :2, 0].ravel() for image in images], np.float32)
+def see(image, name):
+    return image[:2, :2, 0].ravel().astype(np.float32)
 
 
 def arrays_of(dataset):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -79,7 +80,9 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
     gone = [nus / "nus/Flickr" / file for file, _ in corpus_of("actor")[:2]]
     for file in gone:
         file.unlink()
-    assert prepare(nus, "--test-per-class", "3") == 0
+    few = replace(nuswide.PREPARED, per_class=3)
+    monkeypatch.setitem(command.SETS, "nuswideseq", few)
+    assert prepare(nus) == 0
     with pytest.warns(UserWarning, match="NUS-WIDEseq is our own derivation") as caught:
         dataset = load_dataset("nuswideseq")
     assert len(caught) == 1

@@ -17,6 +17,7 @@ from prslib.cli import main
 from prslib.datasets import DATASETS, arrays, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED
+from prslib.datasets.prepared import SPLITS
 
 NAMES = ("apple", "bear", "cat", "cup", "dog", "person")
 # the fifth is of both tasks and in no id file, the sixth has no annotation
@@ -98,7 +99,7 @@ def test_images_and_labels_are_those_of_the_id_files(
     assert (coco / "data/cocoseq/left_out.csv").read_text() == "file"
     monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
     assert prepare(coco) == 0
-    assert "nothing to do" in capsys.readouterr().out
+    assert "11 images; left_out.csv lists 0 others" in capsys.readouterr().out
 
 
 def test_two_at_once(coco, monkeypatch, capsys):
@@ -130,7 +131,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
     said = capsys.readouterr().err
-    assert "at most 1% of 11 images missing or broken, got 1, such as" in said
+    assert "at most 1% of 11 images missing, got 1, such as" in said
     assert "COCO_train2014_000000000001.jpg; put them there" in said
     assert not (coco / "data/cocoseq").exists()
     broken = picture(coco, "val2014", 12)
@@ -147,7 +148,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     listed = (coco / "data/cocoseq/left_out.csv").read_text().split()
     assert [name[-6:-4] for name in listed[1:]] == ["01", "12"]
     assert prepare(coco, "--allow-missing") == 0
-    assert "nothing to do" in capsys.readouterr().out
+    assert "9 images; left_out.csv lists 2 others" in capsys.readouterr().out
 
 
 def stop(*_):
@@ -199,12 +200,13 @@ def test_derived_split_of_a_small_folder(tmp_path, monkeypatch):
     }
     write_coco(tmp_path / "coco", halves, names)
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    assert prepare(tmp_path, "--test-per-class", "3", ids=False) == 0
+    monkeypatch.setitem(command.SETS, "cocoseq", replace(PREPARED, per_class=2))
+    assert prepare(tmp_path, ids=False) == 0
     with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
         dataset = load_dataset("cocoseq")
     assert len(caught) == 1
     assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [3] * 8
+    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [2] * 8
     assert len(dataset.tests["imbalanced"]) == 20
     clustering = DATASETS["cocoseq"].clustering()
     assert clustering.labels.shape == (21, 8)
@@ -231,7 +233,7 @@ def remove(name):
 BAD = {
     "coco/val2014": (
         remove,
-        r"broken, got 5, such as .*/val2014/COCO_val2014_0.*--allow",
+        r"missing, got 5, such as .*/val2014/COCO_val2014_0.*--allow",
     ),
     "coco/annotations/instances_train2014.json": (remove, "No such .*train2014.json"),
     "ids/train_task1_id_coco.json": (remove, "No such file .*train_task1_id_coco"),
@@ -273,7 +275,7 @@ def test_id_files_are_fetched_once_and_must_be_the_released_ones(coco, monkeypat
     monkeypatch.setattr(command, "ID_ADDRESS", (coco / "web").as_uri())
     web, ids = coco / "web/COCOseq/ids", coco / "fetched"
     shutil.copytree(coco / "ids", web)
-    files = [file for files in PREPARED.id_files(web) for file in files]
+    files = [file for split in SPLITS for file in PREPARED.id_files(web, split)]
     content = b"".join(file.read_bytes() for file in files)
     released = replace(PREPARED, id_digest=hashlib.sha256(content).hexdigest())
     with pytest.raises(ValueError, match=f"released id files in {ids}, got others"):

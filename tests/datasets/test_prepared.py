@@ -12,7 +12,7 @@ from real_folders import coco_json
 from prslib import configs
 from prslib.datasets import GROUPS, coco, load_dataset, nuswide
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
-from prslib.datasets.prepared import PARTS, read_table
+from prslib.datasets.prepared import read_table
 from prslib.paths import project_root
 from prslib.training.replay import without_training
 
@@ -46,7 +46,7 @@ def groups_of(names):
 
 
 def released_ids(split):
-    files = coco.PREPARED.id_files(IDS)[PARTS.index(split)]
+    files = coco.PREPARED.id_files(IDS, split)
     return [set(json.loads(file.read_text())) for file in files]
 
 
@@ -54,7 +54,7 @@ def released_ids(split):
 def test_pools_are_the_published_ones(corpus):
     derived = coco.PREPARED.select(corpus)
     assert np.bincount(derived.class_task).tolist() == [24, 18, 14, 14]
-    imbalanced = derived.part("imbalanced")
+    imbalanced = derived.rows("imbalanced")
     assert np.bincount(derived.task[imbalanced]).tolist() == [4710, 4287, 5672, 4191]
     key_of = dict(zip(corpus.files.tolist(), corpus.key.tolist(), strict=True))
     for number in range(4):
@@ -87,7 +87,7 @@ def test_released_split(corpus):
 def test_released_test_images_are_half_of_each_official_half(corpus):
     """The fact that the derivation draws by."""
     released = coco.PREPARED.select(corpus, IDS)
-    balanced = released.part("balanced")
+    balanced = released.rows("balanced")
     half = np.char.startswith(released.files[balanced], "val2014")
     for rows in (half, ~half):
         assert set(released.labels[balanced][rows].sum(axis=0).tolist()) == {50}
@@ -101,7 +101,7 @@ def test_derived_split(corpus):
         expected = getattr(released, column)
         np.testing.assert_array_equal(getattr(selection, column), expected)
     assert len(np.unique(selection.files)) == len(selection)
-    balanced = selection.labels[selection.part("balanced")]
+    balanced = selection.labels[selection.rows("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {100}
     assert selection.bounds[0, 1] == pytest.approx(35072, rel=0.03)
     again = coco.PREPARED.select(corpus)
@@ -113,7 +113,7 @@ def test_derived_nuswideseq():
     selection = nuswide.PREPARED.select(nuswide.PREPARED.corpus())
     assert groups_of(selection.class_group) == [10, 18, 21]
     assert np.bincount(selection.class_task).min() >= 4
-    balanced = selection.labels[selection.part("balanced")]
+    balanced = selection.labels[selection.rows("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {50}
 
 

@@ -9,7 +9,6 @@ import pytest
 from real_folders import write_coco
 
 from prslib.datasets import features
-from prslib.datasets.arrays import read_image
 from prslib.datasets.prepared import Selection
 from prslib.paths import project_root
 
@@ -31,7 +30,7 @@ def test_the_embedded_file_is_made_again(study, tmp_path, monkeypatch):
     halves = {"train2014": images, "val2014": []}
     write_coco(tmp_path / "coco", halves, ("cat", "dog"))
     files = [f"train2014/COCO_train2014_{number:012d}.jpg" for number, _ in images]
-    values = features.embed([read_image(tmp_path / "coco", file) for file in files])
+    values = study.embed_all(tmp_path / "coco", files)
     scale = np.maximum(values.max(axis=0), study.TINY) / np.float32(255)
     stored = study.to_bytes(values, scale)
     stored[0, 0] ^= 1
