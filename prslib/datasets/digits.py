@@ -190,7 +190,6 @@ def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(np.concatenate([stream, bridges]))
 
 
-@lru_cache
 def _draw_all(plan: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return the labels of the corpus, and those of each split."""
     rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
@@ -224,11 +223,11 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
     """Make a digits data set."""
     _, drawn = _draw_all(plan)
     class_task = plan.planted_task
-    pictures = _draw_scenes(plan) if images else {}
+    pictures = deepcopy(_draw_scenes(plan)) if images else {}
     splits = {}
     for name, labels in drawn.items():
         task = curation.tasks_of_images(labels, class_task)
-        splits[name] = deepcopy(Split(pictures.get(name), labels, task))
+        splits[name] = Split(pictures.get(name), labels, task)
     class_freq = drawn["train"].sum(axis=0)
     thresholds = 200 / plan.divisor, 900 / plan.divisor
     return SequentialDataset(
@@ -244,7 +243,7 @@ def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
 
 def load_clustering(plan: Plan) -> Clustering:
     """Return the corpus that a digits data set is clustered from."""
-    corpus = _draw_all(plan)[0].copy()
+    corpus, _ = _draw_all(plan)
     return Clustering(
         corpus, _names(plan), len(plan.profile), plan.beta, plan.min_classes
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pkgutil import resolve_name
 
 from prslib.checks import expected
 from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
@@ -12,7 +11,8 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    # a function, or "module:name" with a module of `prslib.models`
+    # a function of image shape, classes and weights, or "module:name" of one in
+    # `prslib.models`
     made_by: str | Callable
     stages: int  # the head included
     # ExStream takes its vectors after these stages and freezes them
@@ -27,13 +27,6 @@ class Architecture:
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
     # of another, frozen network; else the network takes images
     on_features: bool = False
-
-    @property
-    def factory(self) -> Callable:
-        """The function of image shape, classes and weights that makes the network."""
-        if callable(self.made_by):
-            return self.made_by
-        return resolve_name(f"prslib.models.{self.made_by}")
 
     def begins_with(self, proposed: str | None) -> str:
         """Return the weights that a data set proposes, or else the network's own."""

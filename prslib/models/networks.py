@@ -3,6 +3,7 @@
 import math
 from functools import partial
 from itertools import pairwise
+from pkgutil import resolve_name
 
 import torch
 from torch import Tensor, nn
@@ -36,9 +37,7 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages and the upper, whose ``objective`` a step lowers."""
-        if frozen_stages == 0:
-            return nn.Identity(), self
+        """Return the lower stages, and the upper with their ``objective``, if any."""
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
 
 
@@ -215,14 +214,9 @@ def make_model(
         weights = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
         options["weights"] = weights
+    make = row.made_by
+    if isinstance(make, str):
+        make = resolve_name(f"prslib.models.{make}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return row.factory(image_shape, num_classes, **options)
-
-
-def split(model: nn.Module, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-    """Cut a network into frozen stages, batch norm too, and stages that learn."""
-    if not isinstance(model, Staged):
-        return nn.Identity(), model
-    lower, upper = model.split(frozen_stages)
-    return lower.eval().requires_grad_(False), upper
+        return make(image_shape, num_classes, **options)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prslib.checks import expected
+from prslib.checks import expected, readable
 from prslib.paths import PACKAGE
 
 if TYPE_CHECKING:  # a configuration needs these names, and no torch
@@ -71,15 +71,13 @@ def read_state(file: Path) -> dict[str, "Tensor"]:
     """Read a state dict, also of int8 with a scale a channel."""
     import torch
 
-    try:
+    what = f"a state dict that torch.save has written in {file}"
+    with readable(what, "name another file"):
         stored = torch.load(file, map_location="cpu", weights_only=True)
         return {
             name: value[0] * value[1] if isinstance(value, tuple) else value
             for name, value in stored.items()
         }
-    except Exception as error:  # whatever another file leads to
-        what = f"a state dict that torch.save has written in {file}"
-        raise ValueError(expected(what, f"another file ({error})")) from error
 
 
 def published_file(name: str, weights: str) -> Path:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from prslib import metrics
 from prslib.datasets import SequentialDataset, Split
 from prslib.datasets.base import task_name, tasks_together
-from prslib.models.networks import split
+from prslib.models.networks import Staged
 from prslib.resamples import image_weights, resampled
 from prslib.training import gradients
 from prslib.training.config import RunConfig
@@ -44,7 +44,7 @@ class Learner:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Staged,
         optimizer: str,
         learning_rate: float,
         loss: str,
@@ -58,7 +58,8 @@ class Learner:
         self.device = torch.device(device)
         self.precision = Precision(precision)
         self.model = model.to(self.device, memory_format=self.precision.memory_format)
-        self.lower, self.upper = split(self.model, frozen_stages)
+        self.lower, self.upper = self.model.split(frozen_stages)
+        self.lower.eval().requires_grad_(False)  # batch norm is frozen, too
         self.upper.train()
         self.parameters = list(self.upper.parameters())
         self.ewc = None

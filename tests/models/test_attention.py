@@ -16,7 +16,7 @@ from prslib.models.attention import (
     cut,
     localisation_loss,
 )
-from prslib.models.networks import make_model, resnet_backbone, split
+from prslib.models.networks import make_model, resnet_backbone
 from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.run import run
@@ -40,7 +40,7 @@ def made(name, classes=5):
 
 
 def loss_of(model, frozen=0, loss=F.multilabel_soft_margin_loss):
-    lower, upper = split(model, frozen)
+    lower, upper = model.split(frozen)
     upper.train()
     return upper.objective(lower(images()), targets(), loss)
 
@@ -62,7 +62,7 @@ def test_a_step_lowers_the_networks_own_objective(name):
 @pytest.mark.parametrize("frozen", [0, 1, 2])
 def test_all_four_views_pass_the_frozen_part(frozen):
     model = made(CONSISTENCY)
-    lower, upper = split(model.eval(), frozen)
+    lower, upper = model.eval().split(frozen)
     large, small = upper.views(lower(images()))
     bigger = F.interpolate(images(), (36, 36), mode="bilinear")
     for views, scale in ((large, bigger), (small, images())):
@@ -73,11 +73,10 @@ def test_all_four_views_pass_the_frozen_part(frozen):
 def test_a_resnet_sees_the_same_ratio():
     backbone = partial(resnet_backbone, name="resnet18")
     model = AttentionConsistency((64, 64, 3), 5, backbone, weights="none")
-    lower, upper = split(model, 2)  # as the paper: stem and first residual block
+    lower, upper = model.split(2)  # as the paper: stem and first residual block
     assert lower.shapes == [(64, 18, 18), (64, 16, 16)]
     large, small = upper.views(lower(images(2, 64)))
     assert large.shape == (4, 64, 18, 18) and small.shape == (4, 64, 16, 16)
-    assert not any(p.requires_grad for p in model.stages[:2].parameters())
 
 
 def test_weights_of_labels_by_hand():

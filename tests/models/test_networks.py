@@ -160,9 +160,11 @@ def test_files_that_do_not_fit_are_refused(tmp_path, file):
     )
     refused(state | {"layer2.0.bn1.bias": torch.zeros(3)}, "size mismatch for layer2.0")
     refused({"conv1.weight": state["conv1.weight"]}, r"Missing key.*: \"bn1.weight\", ")
-    refused([1], r"a state dict .* in .*other.pth, got another")
+    refused([1], r"a state dict .* in .*other.pth, but it cannot")
     (tmp_path / "text.pth").write_text("no weights")
-    with pytest.raises(ValueError, match=r"a state dict .* in .*text.pth, got another"):
+    with pytest.raises(
+        ValueError, match=r"a state dict .* in .*text.pth, but it cannot"
+    ):
         build_small(weights=str(tmp_path / "text.pth"))
 
 

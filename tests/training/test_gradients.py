@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.datasets import load_dataset
-from prslib.models.networks import ResNet18, make_model, split
+from prslib.models.networks import ResNet18, make_model
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.gradients import (
@@ -96,8 +96,8 @@ def test_frozen_parameters_do_not_count():
     model = net("convnet", (8, 8, 3))
     images, labels = samples(5, (3, 8, 8))
     whole = gradient_products(model, LOSS, images, labels, (0, 1))
-    lower, upper = split(model, 1)
-    inputs = lower(images)
+    lower, upper = model.split(1)
+    inputs = lower.eval().requires_grad_(False)(images)
     gradients = one_by_one(upper, inputs, labels)
     rows = flat(gradients)
     for part, given in ((model, images), (upper, inputs)):

@@ -6,7 +6,7 @@ import torch
 
 from prslib.datasets import load_dataset
 from prslib.memory import Memory
-from prslib.models.networks import make_model
+from prslib.models.networks import Staged, make_model
 from prslib.samplers import make_sampler
 from prslib.training import learner as learner_module
 from prslib.training.config import RunConfig
@@ -39,7 +39,7 @@ def inputs_and_labels(dataset):
 
 def test_a_step_clips_every_component_of_the_gradient():
     layer = torch.nn.Linear(3, 2, bias=False)
-    model = torch.nn.Sequential(torch.nn.Flatten(), layer)
+    model = Staged(torch.nn.Flatten(), layer)
     learner = Learner(model, **TRAINING, clip_value=1e-3)
     learner.step(torch.ones(4, 1, 1, 3), torch.eye(2)[[0, 0, 0, 0]])
     assert layer.weight.grad.abs().max() == pytest.approx(1e-3)
