@@ -4,7 +4,7 @@ import hashlib
 import io
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -71,18 +71,17 @@ class Checkpoint:
         self.save_every = save_every
         self.due = time.monotonic() + save_every
 
-    def resume(self, start: Callable[[], Progress]) -> Progress:
-        """Return the progress in the file, or that of a run that starts."""
-        progress = start()
+    def resume(self, progress: Progress) -> None:
+        """Go on where the file was written; if it does not fit, only warn."""
         if self.path is None or not self.path.exists():
-            return progress
+            return
         try:
-            progress.load_state_dict(self._read(progress.learner.device))
-        except Exception as error:  # of any kind: another version's state, for example
+            saved = self._read(progress.learner.device)
+        except Exception as error:  # of any kind: another version's file, for example
             text = f"cannot resume from the checkpoint {self.path}: {error!r}"
             warnings.warn(f"{text}; the run starts again", stacklevel=4)
-            return start()
-        return progress
+        else:
+            progress.load_state_dict(saved)
 
     def _read(self, device: torch.device) -> dict:
         stored = self.path.read_bytes()
