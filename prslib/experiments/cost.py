@@ -86,13 +86,15 @@ class _Enough(Exception):  # noqa: N818
 
 def measure_step(config: RunConfig, device: str = "cpu") -> float:
     """Return the seconds of a step: begin the run and look at the clock."""
-    on_gpu = device != "cpu" and torch.cuda.is_available()  # else on this machine's CPU
-    precision = config.precision if on_gpu else "fp32"
+    if not torch.cuda.is_available():  # its CPU is measured instead
+        device = "cpu"
+    precision = "fp32" if device == "cpu" else config.precision
     plain = replace(config, weights=NONE, precision=precision)
+    dataset = with_inputs(config.dataset)
     times = []
 
     def tick(*_: object) -> None:
-        if on_gpu:
+        if device != "cpu":
             torch.cuda.synchronize()
         times.append(time.perf_counter())
         if len(times) >= STEPS and times[-1] - times[0] > SECONDS:
@@ -101,9 +103,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
     hook = register_optimizer_step_post_hook(tick)
     try:
         with conditions(plain), suppress(_Enough):
-            no_checkpoint = Checkpoint(None, [plain], SAVE_EVERY)
-            dataset = with_inputs(config.dataset)
-            train([plain], dataset, "cuda" if on_gpu else "cpu", no_checkpoint)
+            train([plain], dataset, device, Checkpoint(None, [plain], SAVE_EVERY))
     finally:
         hook.remove()
     return float(np.median(np.diff(times)[1:]))
