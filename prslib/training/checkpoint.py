@@ -4,7 +4,7 @@ import hashlib
 import io
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -71,17 +71,18 @@ class Checkpoint:
         self.save_every = save_every
         self.due = time.monotonic() + save_every
 
-    def resume(self, progress: Progress) -> None:
-        """Go on where the file was written; if it does not fit, only warn."""
+    def resume(self, start: Callable[[], Progress]) -> Progress:
+        """Return the progress in the file, or that of a run that starts."""
+        progress = start()
         if self.path is None or not self.path.exists():
-            return
+            return progress
         try:
-            saved = self._read(progress.learner.device)
-        except Exception as error:  # of any kind: another version's file, for example
+            progress.load_state_dict(self._read(progress.learner.device))
+        except Exception as error:  # such as the state of a network edited since
             text = f"cannot resume from the checkpoint {self.path}: {error!r}"
             warnings.warn(f"{text}; the run starts again", stacklevel=4)
-        else:
-            progress.load_state_dict(saved)
+            return start()
+        return progress
 
     def _read(self, device: torch.device) -> dict:
         stored = self.path.read_bytes()

@@ -119,10 +119,12 @@ def train(
     steps = sum(len(segment.batches) for segment in segments)
     measured_steps = set().union(*(variance_steps(config, steps) for config in configs))
 
-    learner = make_learner(config, dataset, device)
-    replay = make_replay(config, dataset)
-    progress = Progress(learner, replay)
-    checkpoint.resume(progress)
+    def start() -> Progress:
+        learner = make_learner(config, dataset, device)
+        return Progress(learner, make_replay(config, dataset))
+
+    progress = checkpoint.resume(start)
+    learner, replay = progress.learner, progress.replay
     step = 0
     for number, segment in enumerate(segments):
         for batch in segment.batches:
