@@ -148,14 +148,14 @@ def empty(size: int, num_classes: int) -> Arrays:
 def enlarged(arrays: Arrays, width: int) -> Arrays:
     """Make room for ``width`` labels a sample, and for more members of each class."""
     state = state_of(arrays)
-    size, known = state.classes.shape
+    size, columns = state.classes.shape
     room = 2 * state.class_counts + 2 * size // len(state.class_counts) + 8
     start = np.concatenate([[0], room.cumsum()])
     members = np.zeros(start[-1], np.int32)
     for c in range(len(room)):
         members[start[c] : start[c] + state.class_counts[c]] = members_of(state, c)
     state.start[:] = start
-    more = (0, 0), (0, max(width - known, 0))
+    more = (0, 0), (0, max(width - columns, 0))
     return arrays[0], np.pad(state.classes, more, constant_values=-1), members
 
 

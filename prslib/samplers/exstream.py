@@ -113,7 +113,7 @@ class ExStream(Sampler):
             return slot
         vectors = np.vstack([self.prototypes[slots], x])
         samples = np.append(self.samples[slots], 1)
-        first, second = closest(vectors.astype(np.float64))
+        first, second = closest(vectors)
         # the vector of the pair's second slot merges into the first; x takes its place
         samples[first] += samples[second]
         share = np.float32(samples[second] / samples[first])
@@ -131,7 +131,7 @@ def closest(vectors):
         for j in range(i):
             total = 0.0
             for k in range(vectors.shape[1]):
-                gap = vectors[i, k] - vectors[j, k]
+                gap = np.float64(vectors[i, k]) - vectors[j, k]
                 total += gap * gap
             if total < least:
                 least, pair = total, (j, i)

@@ -92,12 +92,10 @@ class OCDM(Sampler):
         more = labels.sum(axis=0)
         counts, freq = self.state.class_counts + more, self.state.class_freq + more
         stays = np.ones(len(joined), np.bool_)
-        if len(joined) > self.size:
-            delete(joined, stays, counts, freq, self.size, self.rho, uniforms[:, 0])
-        candidates = np.arange(len(self), len(joined))
+        delete(joined, stays, counts, freq, self.size, self.rho, uniforms[:, 0])
         free = iter(np.flatnonzero(~stays[: self.size]))
         slots = np.full(len(labels), -1)
-        for row, candidate in zip(rows, candidates, strict=True):
+        for candidate, row in enumerate(rows, start=len(self)):
             if candidate < self.size:
                 slots[row] = candidate
             elif stays[candidate]:
@@ -154,10 +152,8 @@ def draw_closest(joined, stays, loss, terms, labels, u):
     for k in range(len(joined)):
         if stays[k]:
             lost, b = 0.0, 0
-            for c in joined[k]:
-                if c < 0:
-                    break
-                lost += loss[c]
+            while b < width and joined[k, b] >= 0:
+                lost += loss[joined[k, b]]
                 b += 1
             rise[k] = (b * mean - lost) * scale[b] + offset[b]
     closest = at_most(np.arange(len(joined)), rise, least(rise) + TOLERANCE)
