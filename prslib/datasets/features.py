@@ -13,7 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.prepared import PreparedSet, Selection, open_images
 from prslib.models.weights import identity_of, load_weights, published_file
 from prslib.paths import PACKAGE, data_dir, replacing
-
-if TYPE_CHECKING:  # loading features needs no torch
-    from torch import nn
 
 DEFAULT = "efficientnet_lite0"
 SIZE = 224  # pixels of each side that a network sees
@@ -58,7 +54,7 @@ def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def frozen_network(name: str) -> tuple[nn.Module, str]:
+def frozen_network(name: str) -> tuple[Callable, str]:
     """Load a network of pixels that ends before its head; and its weights' digest."""
     import torch
     from torchvision import models

@@ -77,7 +77,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     # the command line names what is missing
     from filelock import FileLock
 
-    root, ids, allowed = options.images, options.ids, options.allow_missing
+    root, ids = options.images, options.ids
     folder = data_dir() / prepared.name
     file, labels = folder / "images.bin", folder / "labels.npz"
     if getattr(options, "download_ids", False):
@@ -90,7 +90,7 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     # refuses ids of other annotations
     selection.dataset(prepared.name, prepared.stands_for, inputs=None)
     if root and not file.is_file():
-        missing_files(root, selection.files, allowed)
+        missing_files(root, selection.files, options.allow_missing)
     print(f"{prepared.name}: the {selection.origin} split, {len(selection)} images")
     folder.mkdir(exist_ok=True)
     with FileLock(folder / "prepare.lock", timeout=0):
@@ -141,7 +141,8 @@ def image_or_none(root: Path, name: str) -> np.ndarray | None:
 def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     """Fetch the released id files that a folder lacks, and check all of them."""
     digest = hashlib.sha256()
-    for file in [file for split in SPLITS for file in prepared.id_files(folder, split)]:
+    files = [file for split in SPLITS for file in prepared.id_files(folder, split)]
+    for file in files:
         if not file.is_file():
             address = f"{ID_ADDRESS}/{prepared.stands_for}/ids/{file.name}"
             with urllib.request.urlopen(address, timeout=60) as answer:

@@ -54,7 +54,6 @@ REFUSED = {
     "image 1 .* label 'b'": lambda: dataset(split(task=(0, 0))),
     "image 1 of task -1": lambda: dataset(split(task=(0, -1))),
     "in 'balanced'": lambda: dataset(tests={"balanced": split(task=(1, 1))}),
-    "at least one test set": lambda: dataset(tests={}),
     r"got \[0, 2\]": lambda: dataset(class_task=np.array([0, 2])),
     "2 classes in 'class_names'": lambda: dataset(class_names=("a",)),
     r"'tail'; known": lambda: dataset(class_group=("tail", "minority")),
