@@ -16,7 +16,7 @@ import torch
 from joblib import Parallel, cpu_count, delayed
 from shared import parser, write
 
-from prslib.experiments.pool import gpu_share, process_count
+from prslib.experiments.sweep import gpu_share, process_count
 from prslib.training.grids import configs
 from prslib.training.run import run
 

@@ -12,7 +12,7 @@ import pytest
 from fake_runs import fake_run
 from joblib import Parallel, delayed
 
-from prslib.experiments import pool, sweep
+from prslib.experiments import sweep
 from prslib.experiments.inventory import list_runs
 from prslib.experiments.store import CHECKPOINT, FAILURE, Store
 from prslib.paths import project_root
@@ -163,7 +163,7 @@ def test_a_checkpoint_stays_while_a_run_that_trains_alike_ends(tmp_path, monkeyp
 
 def test_a_pool_leaves_joblib_as_it_was():
     for fails in (False, True):
-        with suppress(ValueError), pool.processes(2) as (submit, _):
+        with suppress(ValueError), sweep.processes(2) as (submit, _):
             assert submit(abs, -1).result() == 1
             if fails:
                 raise ValueError
@@ -242,12 +242,35 @@ def test_ctrl_c_goes_on_at_the_checkpoint_and_frees_the_locks(tmp_path, monkeypa
 def test_a_gpu_is_shared_by_small_networks_only():
     small = RunConfig("imbal-digits")
     large = RunConfig("imbal-digits", model="resnet18")
-    assert pool.gpu_share([small, large], "cpu") == 0
-    assert pool.gpu_share([small], "cuda") < pool.gpu_share([small, large], "cuda") == 1
-    assert pool.process_count(1.0) == 1
-    assert pool.process_count(0.5) == min(2, pool.cpu_count())
+    assert sweep.gpu_share([small, large], "cpu") == 0
+    assert (
+        sweep.gpu_share([small], "cuda") < sweep.gpu_share([small, large], "cuda") == 1
+    )
+    assert sweep.process_count(1.0) == 1
+    assert sweep.process_count(0.5) == min(2, sweep.cpu_count())
 
 
 def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="install there the data"):
         sweep.train_group([RunConfig(**MLP)], hashes=["0" * 12], device="cpu")
+
+
+def test_progress_reaches_the_terminal_under_papermill(monkeypatch):
+    """A kernel's stderr has the file descriptor of its terminal."""
+    reader, writer = os.pipe()
+
+    class OutStream:
+        echo = None
+
+        def fileno(self):
+            return writer
+
+    monkeypatch.setattr("sys.stderr", OutStream())
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
+    assert sweep.bar_stream().echo is None
+    monkeypatch.delenv("JPY_SESSION_NAME")
+    with sweep.bar_stream().echo as terminal:
+        terminal.write("\r1/2")
+        assert os.read(reader, 10) == b"\r1/2"
+    os.close(writer)
+    os.close(reader)
