@@ -1,7 +1,6 @@
 """Features of a frozen network: embedded ones, and those of a user's images."""
 
 import hashlib
-import os
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +25,6 @@ IDS = {
     "test": [[12], [11]],
     "teorg": [[21], [22]],
 }
-REAL = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 
 
 @pytest.fixture
