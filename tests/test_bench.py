@@ -3,11 +3,9 @@
 import importlib
 import sys
 
-import pandas as pd
 import pytest
 
 from prslib.paths import project_root
-from prslib.training.config import PRECISIONS
 
 BENCH = project_root() / "bench"
 PROGRAMS = ["gss", "many", "replay_share", "samplers", "step"]
@@ -34,13 +32,3 @@ def test_help_measures_nothing(name, load, tmp_path, monkeypatch, capsys):
         load(name).main()
     assert capsys.readouterr().out.startswith(f"usage: {name}.py [-h]")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_step_is_measured_on_a_cpu_as_well(load, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PRSLIB_FIGURES", str(tmp_path))
-    sizes = ["--image-size", "16", "--images", "40", "--seconds", "0.01"]
-    load("step").main(["--device", "cpu", *sizes])
-    assert "convnet, 10 + 10 images of 16x16, CPU" in capsys.readouterr().out
-    table = pd.read_csv(tmp_path / "bench" / "step_cpu.csv")
-    parts = ["fetch", *["floor", "step"] * len(PRECISIONS), "sampler"]
-    assert table["part"].tolist() == parts and (table["ms"] > 0).all()

@@ -7,7 +7,6 @@ from released_prs import ReleasedPRS
 
 from prslib.cli import main
 from prslib.conformance import VECTORS, Numbers, check_prs, read_vectors
-from prslib.report.deviations import DEVIATIONS
 from prslib.samplers import CRS, PRS
 from prslib.samplers.reference import ReferencePRS
 
@@ -97,11 +96,6 @@ def test_numbers_that_are_given_name_the_equation_as_well():
     assert answer.departures[0].equation == "class_probability"
 
 
-def test_a_measured_shortcut_is_found():
-    streams = ["counts above 746"]
-    assert check_prs(DEVIATIONS["underflowing exp"], 3, only=streams).departures
-
-
 @pytest.mark.parametrize("make", [PRS, given(PRS)])
 def test_prs_is_accepted(make):
     answer = check_prs(make, seeds=1)
@@ -154,7 +148,6 @@ class Late(ReferencePRS):
     [
         (OneRow, "stream 'single-label', samples 0 to 9: ValueError"),
         (lambda *_, rho: 3, "AttributeError: 'int' object has no attribute 'place'"),
-        (lambda size: 3, "TypeError: .*positional argument"),
         (lambda c, m, seed, rho: CRS(m, c, seed), r"labels: expected shape \(B, 20\)"),
         (Late, r"samples 20 to 29: KeyError: 20"),
     ],
@@ -179,23 +172,14 @@ def test_both_implementations_decide_what_the_file_says(vectors, tmp_path):
         assert slots.tolist() == [step["slot"] for step in recorded]
 
 
-def test_the_command_says_one_line_first(tmp_path, monkeypatch, capsys):
-    (tmp_path / "mine.py").write_text(
-        "from prslib.samplers import CRS\n"
-        "class Full(CRS):\n    def place(self, labels):\n        return [-1] * len(labels)\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
+def test_the_command_says_one_line_first(capsys):
     assert main(["conformance", "prslib.samplers:CRS", "--seeds", "1"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("prslib.samplers:CRS departs from Algorithm 1 at Eq. (2)")
     assert said[0].endswith("checked: 7 of 10 streams, 5,314 decisions")
     assert said[1].startswith("- Eq. (2)")
-    assert main(["conformance", "mine:Full", "--seeds", "1"]) == 1
-    assert "sample 0: expected slot 0, got -1" in capsys.readouterr().out
-    assert main(["conformance", "mine:Nobody"]) == 1
-    assert "expected package.module:Class, got 'mine:Nobody'" in capsys.readouterr().err
-    assert main(["conformance", "mine:Full", "--variant", "authors"]) == 1
-    assert "expected place(labels, uniforms)" in capsys.readouterr().err
+    assert main(["conformance", "prslib:Nobody"]) == 1
+    assert "expected package.module:Class, got 'prslib:N" in capsys.readouterr().err
 
 
 def test_a_check_of_nothing_is_refused():

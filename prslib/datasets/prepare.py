@@ -18,8 +18,8 @@ from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, not_prepare
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-# share of the images that may be left out without --allow-missing
-MOST_LOST = 0.01
+# share of the images that may be missing without --allow-missing
+MOST_MISSING = 0.01
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -56,7 +56,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         if prepared.id_digest:
             text = "fetch them to $PRSLIB_DATA/cocoseq_ids"
             option("--download-ids", action="store_true", help=text)
-        text = "leave out more than 1 %% of the images"
+        text = "leave out what is missing, also more than 1 %% of the images"
         option("--allow-missing", action="store_true", help=text)
         option("--workers", type=int, help="processes")
     text = "what a frozen network sees in a prepared set"
@@ -113,8 +113,6 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
             read = partial(image_or_none, root)
             fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
         lost = read_sums(file) == 0
-        if len(stored) == len(lost):  # none is left out yet
-            refuse_lost(lost, root or folder, selection.files, options.allow_missing)
         selection.keep(~lost).save(labels)
         open_rows(file, (~lost).sum(), PIXELS, whole=True)
     (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
@@ -124,17 +122,12 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
     """Tell which files a folder lacks, bool (N,); refuse too many."""
     missing = np.array([not (root / name).is_file() for name in files])
-    refuse_lost(missing, root, files, allowed)
-    return missing
-
-
-def refuse_lost(lost: np.ndarray, root: Path, files: np.ndarray, allowed: bool) -> None:
-    """Raise ValueError where too many images would be left out."""
-    if lost.all() or (lost.mean() > MOST_LOST and not allowed):
-        what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
-        got = f"{lost.sum()}, such as {root / files[lost][0]}"
+    if missing.all() or (missing.mean() > MOST_MISSING and not allowed):
+        what = f"at most {MOST_MISSING:.0%} of {len(files)} images missing"
+        got = f"{missing.sum()}, such as {root / files[missing][0]}"
         advice = "put them there, name another --images or pass --allow-missing"
         raise ValueError(expected(what, got, advice))
+    return missing
 
 
 def image_or_none(root: Path, name: str) -> np.ndarray | None:

@@ -125,7 +125,7 @@ def test_damage_is_named_or_changes_nothing(root, kind):
     (file,) = root.glob(kind)
     before, content = read(root, kind), file.read_bytes()
     rng, refused = random.Random(kind), 0
-    for other in [o for _ in range(8) for o in damaged(content, rng)]:
+    for other in [o for _ in range(5) for o in damaged(content, rng)]:
         file.write_bytes(other)
         try:
             again = read(root, kind)
@@ -136,4 +136,4 @@ def test_damage_is_named_or_changes_nothing(root, kind):
             for array, expected in zip(again, before, strict=True):
                 np.testing.assert_array_equal(array, expected)
     file.write_bytes(content)
-    assert refused > 8
+    assert refused > 5

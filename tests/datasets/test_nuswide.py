@@ -96,21 +96,17 @@ def test_derivation_takes_the_images_at_hand(nus, monkeypatch):
 
 
 LABELS = "Groundtruth/TrainTestLabels/Labels_toy_Train.txt"
-LISTED = "ImageList/TestImagelist.txt"
-BAD = {  # file, its content, none where it is missing, message
-    "label file cut off": (LABELS, b"0\n" * 50, "50 digits, or others"),
-    "no label": (LABELS, b"0\n7\n", "lines of 0 or 1"),
-    "image list": (LISTED, None, "TestImagelist.txt"),
+BAD = {  # the content of its file, and the message
+    "label file cut off": (b"0\n" * 50, "50 digits, or others"),
+    "no label": (b"0\n7\n", "lines of 0 or 1"),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_bad_input(nus, capsys, what):
-    name, content, message = BAD[what]
-    file = nus / "nus" / name
-    file.unlink()
-    if content is not None:
-        file.write_bytes(content)
+    content, message = BAD[what]
+    (nus / "nus" / LABELS).unlink()
+    (nus / "nus" / LABELS).write_bytes(content)
     assert prepare(nus, "--ids", str(nus / "ids")) == 1
     said = capsys.readouterr().err
     assert message in said, said

@@ -14,7 +14,7 @@ from PIL import Image
 from real_folders import write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import DATASETS, arrays, load_dataset
+from prslib.datasets import arrays, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED
 from prslib.datasets.prepared import SPLITS
@@ -53,13 +53,10 @@ def coco(original, tmp_path, monkeypatch):
     return tmp_path
 
 
-def prepare(root, *more, ids=True):
-    arguments = [
-        *("prepare", "cocoseq", "--images", str(root / "coco")),
-        *("--annotations", str(root / "coco" / "annotations")),
-        *(("--ids", str(root / "ids")) if ids else ()),
-    ]
-    return main([*arguments, "--workers", "1", *more])
+def prepare(root, *more):
+    folders = {"images": "coco", "annotations": "coco/annotations", "ids": "ids"}
+    options = [f"--{name}={root / folder}" for name, folder in folders.items()]
+    return main(["prepare", "cocoseq", *options, "--workers", "1", *more])
 
 
 def picture(root, half, number):
@@ -71,11 +68,8 @@ def scaled(root, half, number):
         return np.asarray(original.convert("RGB").resize((256, 256)))
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_images_and_labels_are_those_of_the_id_files(
-    coco, capsys, monkeypatch, workers
-):
-    assert prepare(coco, "--workers", workers) == 0
+def test_images_and_labels_are_those_of_the_id_files(coco, capsys, monkeypatch):
+    assert prepare(coco, "--workers", "2") == 0
     dataset = load_dataset("cocoseq")
     assert dataset.class_names == ("apple", "bear", "cat", "dog")
     assert dataset.class_task.tolist() == [0, 0, 1, 1]
@@ -131,7 +125,7 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     picture(coco, "train2014", 1).unlink()
     assert prepare(coco) == 1
     said = capsys.readouterr().err
-    assert "at most 1% of 11 images missing or broken, got 1, such as" in said
+    assert "at most 1% of 11 images missing, got 1, such as" in said
     assert "COCO_train2014_000000000001.jpg; put them there" in said
     assert not (coco / "data/cocoseq").exists()
     broken = picture(coco, "val2014", 12)
@@ -149,14 +143,6 @@ def test_missing_and_broken_images_are_reported_and_left_out(coco, capsys):
     assert [name[-6:-4] for name in listed[1:]] == ["01", "12"]
     assert prepare(coco, "--allow-missing") == 0
     assert "9 images; left_out.csv lists 2 others" in capsys.readouterr().out
-
-
-def test_too_many_broken_images_are_refused_once_they_are_read(coco, capsys):
-    broken = picture(coco, "val2014", 12)
-    broken.write_bytes(broken.read_bytes()[:300])
-    assert prepare(coco) == 1
-    assert "got 1, such as" in capsys.readouterr().err
-    assert prepare(coco, "--allow-missing") == prepare(coco) == 0
 
 
 def stop(*_):
@@ -183,44 +169,6 @@ def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):
     assert (folder / "images.bin").read_bytes() == images
 
 
-def test_killed_between_images_and_labels(coco, monkeypatch, capsys):
-    picture(coco, "train2014", 1).unlink()
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(command, "read_sums", stop)
-        prepare(coco, "--allow-missing")
-    with pytest.raises(ValueError, match="expected 11 rows"):
-        load_dataset("cocoseq")
-    monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
-    assert prepare(coco, "--allow-missing") == 0
-    assert len(load_dataset("cocoseq").train) == 3
-
-
-PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
-
-
-def test_derived_split_of_a_small_folder(tmp_path, monkeypatch):
-    """Four tasks, two classes each; one image spans two of them."""
-    names = [name for pair in PAIRS for name in pair]
-    images = [*([name] for name in names * 2), *map(list, PAIRS), ["ant", "cow"]]
-    halves = {
-        half: list(enumerate(images, first))
-        for half, first in (("train2014", 100), ("val2014", 200))
-    }
-    write_coco(tmp_path / "coco", halves, names)
-    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
-    monkeypatch.setitem(command.SETS, "cocoseq", replace(PREPARED, per_class=2))
-    assert prepare(tmp_path, ids=False) == 0
-    with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
-        dataset = load_dataset("cocoseq")
-    assert len(caught) == 1
-    assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [2] * 8
-    assert len(dataset.tests["imbalanced"]) == 20
-    clustering = DATASETS["cocoseq"].clustering()
-    assert clustering.labels.shape == (21, 8)
-    assert clustering.class_names == tuple(names)
-
-
 def edit(file, old, new):
     def change(root):
         content = (root / file).read_text()
@@ -241,9 +189,8 @@ def remove(name):
 BAD = {
     "coco/val2014": (
         remove,
-        r"broken, got 5, such as .*/val2014/COCO_val2014_0.*--allow",
+        r"missing, got 5, such as .*/val2014/COCO_val2014_0.*--allow",
     ),
-    "coco/annotations/instances_train2014.json": (remove, "No such .*train2014.json"),
     "ids/train_task1_id_coco.json": (remove, "No such file .*train_task1_id_coco"),
     "coco/annotations/instances_val2014.json": (
         partial(edit, old='"image_id": 11', new='"image_id": 777'),

@@ -84,16 +84,6 @@ def test_released_split(corpus):
 
 
 @needs_coco
-def test_released_test_images_are_half_of_each_official_half(corpus):
-    """The fact that the derivation draws by."""
-    released = coco.PREPARED.select(corpus, IDS)
-    balanced = released.rows("balanced")
-    half = np.char.startswith(released.files[balanced], "val2014")
-    for rows in (half, ~half):
-        assert set(released.labels[balanced][rows].sum(axis=0).tolist()) == {50}
-
-
-@needs_coco
 def test_derived_split(corpus):
     selection = coco.PREPARED.select(corpus)
     released = coco.PREPARED.select(corpus, IDS)

@@ -1,34 +1,15 @@
-"""The documentation and JupyterLab as a reader meets them, in a browser where there is one."""
+"""The documentation as a reader meets it, in a browser where there is one."""
 
 import re
 import shutil
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from nbformat import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from prslib.paths import project_root
-
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-PATIENCE = 120  # seconds for JupyterLab and a kernel to start and to run the notebook
 
-RUN_ALL = """
-const [path, done] = arguments;
-(async () => {
-  const {commands, restored} = window.jupyterapp;
-  await restored;
-  const panel = await commands.execute('docmanager:open', {path});
-  await panel.context.ready;
-  await panel.sessionContext.ready;
-  await commands.execute('notebook:run-all-cells');
-  await panel.content.scrollToItem(panel.content.widgets.length - 1);
-})().then(() => done(null), error => done(String(error)));
-"""
-SHOWN = "return document.querySelector('img.widget-image')?.src"  # of the sliders
 # what a page gets wrong: it is wider, or a picture is lost
 FAULTS = """
 const wide = document.documentElement.scrollWidth > window.innerWidth ? ['too wide'] : [];
@@ -88,7 +69,6 @@ def browser(tmp_path):
     for argument in ("headless=new", "no-sandbox", f"user-data-dir={tmp_path / 'me'}"):
         options.add_argument(f"--{argument}")
     driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.set_script_timeout(PATIENCE)
     yield driver
     driver.quit()
 
@@ -96,52 +76,8 @@ def browser(tmp_path):
 def test_pages_fit_a_phone_and_show_their_pictures(site, browser):
     screen = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    for file in sorted(site.rglob("*.html")):
+    files = [*site.glob("*.html"), *site.glob("articles/*.html")]
+    for file in files:
         if file.stem not in ("genindex", "search"):
             browser.get(file.as_uri())
             assert browser.execute_script(FAULTS) == [], file
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    """The address of a JupyterLab that shows a copy of the walkthrough and the questions."""
-    for name in ("walkthrough.ipynb", "start.md"):
-        shutil.copy(project_root() / "notebooks" / name, tmp_path)
-    monkeypatch.setenv("JUPYTERLAB_WORKSPACES_DIR", str(tmp_path / "workspaces"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = [
-        f"--config={project_root() / 'docs' / 'lab' / 'config.py'}",
-        "--no-browser",
-        "--allow-root",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        f"--ServerApp.root_dir={tmp_path}",
-        "--IdentityProvider.token=",
-        "--LabApp.expose_app_in_browser=True",
-    ]
-    command = [sys.executable, "-m", "jupyterlab", *options]
-    with open(tmp_path / "lab.log", "w") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log)
-        yield f"http://127.0.0.1:{port}/"
-        server.terminate()
-        server.wait()
-
-
-def test_the_sliders_of_the_walkthrough_redraw_its_picture(lab, browser):
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    wait = WebDriverWait(browser, PATIENCE, ignored_exceptions=[WebDriverException])
-    wait.until(lambda page: page.get(lab) is None)  # refused until it has started
-    # it opens on the list of questions
-    wait.until(lambda page: page.find_elements("css selector", ".jp-MarkdownViewer a"))
-    assert browser.execute_async_script(RUN_ALL, "walkthrough.ipynb") is None
-    handles = wait.until(lambda page: page.find_elements("class name", "noUi-handle"))
-    assert len(handles) == 3
-    for handle in handles:
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", handle)
-        before = None, browser.execute_script(SHOWN)
-        handle.send_keys("\ue014")  # the right arrow
-        wait.until(lambda page, old=before: page.execute_script(SHOWN) not in old)

@@ -103,18 +103,3 @@ def test_the_frequent_the_middle_and_the_rare_are_shown(monkeypatch):
     monkeypatch.setattr(tsne, "labels_of", lambda _: SimpleNamespace(class_freq=freq))
     assert tsne.shown_classes(CONFIG, 1) == ["b", "f", "j"]
     assert tsne.shown_classes(CONFIG, 2) == ["b", "c", "f", "g", "k", "j"]
-
-
-def test_features_show_classes_by_colour_and_groups_by_marker(ax):
-    groups = ["majority", "minority", "minority", "moderate"]
-    frame = pd.DataFrame({"class_name": ["a", "b", "b", "c"], "group": groups})
-    frame = frame.assign(x=[0.0, 1, 2, 3], y=[0.0, 1, 2, 3])
-    tsne.plot_features(frame, ax, ["a", "b"])
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["other classes", "a (majority)", "b (minority)"]
-    _, first, second = ax.collections
-    assert [len(drawn.get_offsets()) for drawn in ax.collections] == [1, 1, 2]
-    assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
-    assert len(first.get_paths()[0].vertices) != len(second.get_paths()[0].vertices)
-    with pytest.raises(ValueError, match=r"expected at most 10 classes.* got 11"):
-        tsne.plot_features(frame, ax, [str(i) for i in range(11)])

@@ -223,6 +223,8 @@ def test_verdicts_follow_the_numbers(runs):
 
 def test_every_data_set_is_decided_the_papers_own_first(observations):
     """A part of the paper's images counts before a stand-in."""
+    two = observations["method"].isin(["CRS", "PRS"])
+    observations = observations[two & observations["setting"].eq("")]
     other = observations[observations["dataset"] == TINY]
     both = pd.concat([observations, other.assign(dataset="cocoseq-mini")])
     rows = decide_some(both, "above_crs")
@@ -286,14 +288,3 @@ def test_gather_leaves_what_is_not_stored_or_trains_it(monkeypatch, own_folders)
     assert set(ledger.gather(runs, "leave")["seed"]) == {0}
     monkeypatch.setattr(ledger, "run_all", lambda runs, **_: map(made, runs))
     assert set(ledger.gather(runs, "train")["seed"]) == {0, 1}
-
-
-def test_a_claim_has_a_line_for_each_data_set(decided, ax):
-    ledger.plot_claims(decided, ax)
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert len(labels) == len(decided)
-    # its statement stands at the first
-    assert sum(not label.startswith("   ") for label in labels) == len(CLAIMS)
-    short = {label.split("   ")[-1] for label in labels}
-    assert len(short) == len(set(decided["dataset"]))
-    assert "holds" in [text.get_text() for text in ax.get_legend().texts]

@@ -1,13 +1,11 @@
 """The classes' shares of memory, planned or trained."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from prslib.datasets import load_dataset
 from prslib.experiments.store import Store
 from prslib.report import memory_distribution as topic
-from prslib.report.memory_distribution import plot_class_shares, plot_group_shares
 from prslib.training.grids import configs
 from prslib.training.run import run
 
@@ -31,28 +29,6 @@ def test_memory_shares_take_trained_memories_from_the_store(tmp_path):
         counts = finished.memory_labels.sum(0)
         found = shares.loc[finished.config.method]
         np.testing.assert_allclose(found, 100 * counts / counts.sum())
-
-
-def three_classes(share):
-    groups = ["majority", "moderate", "minority"]
-    frame = pd.DataFrame({"class_rank": [0, 1, 2] * 2, "group": groups * 2})
-    frame["method"] = ["Stream"] * 3 + ["PRS"] * 3
-    return frame.assign(seed=0, share=share, classes=1)
-
-
-def test_memory_plots_show_the_stream_and_every_method(ax):
-    frame = three_classes([60, 30, 10, 34, 33, 33])
-    plot_class_shares(frame, ax)
-    assert ax.get_title("left") == "PRS"
-    assert [bar.get_height() for bar in ax.patches] == [60, 30, 10]
-    groups = [text.get_text() for text in ax.texts]
-    assert groups == ["majority", "moderate", "minority"]
-    ax.clear()
-    plot_group_shares(frame, ax)
-    drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
-    assert (drawn["Stream"], drawn["PRS"]) == ([60, 30, 10], [34, 33, 33])
-    heights = [segment[0, 1] for segment in ax.collections[-1].get_segments()]
-    np.testing.assert_allclose(heights, [100 / 3] * 3)  # equal shares
 
 
 def test_distances_put_each_memory_where_it_belongs():

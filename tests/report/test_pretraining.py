@@ -41,7 +41,7 @@ def test_scenes_have_one_to_four_labels_and_all_classes_alike():
     assert (abs(labels.sum(axis=0) - expected) < 5 * np.sqrt(expected)).all()
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("name", ["digits-0", "turned_digits"])
 def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     """On originals that they have not seen; the other scenes have the same colours."""
     model = make_model("convnet", SHAPE, len(CLASS_NAMES), seed=0, weights=NONE)

@@ -1,8 +1,7 @@
 import pandas as pd
 
 from prslib.datasets import load_dataset
-from prslib.report.rho_sweep import beside_crs, best_rho, plot_sweep
-from prslib.report.tables import MAIN_METRICS
+from prslib.report.rho_sweep import beside_crs, best_rho
 from prslib.training.config import RunConfig
 from prslib.training.replay import without_training
 
@@ -18,14 +17,6 @@ def test_the_best_rho_is_that_of_the_mean_over_seeds():
     assert (best["at_lowest"], best["at_highest"]) == (11, 21)
     said = "outside the paper's range [-0.2, 0.2]; 21.0 points less at rho = -1"
     assert said in best["sentence"]
-
-
-def test_the_plot_rings_the_best_rho_of_each_metric(ax):
-    rows = pd.DataFrame({"rho": [-1, 0, 1] * 2, "value": [10, 30, 20, 12, 32, 22]})
-    plot_sweep(pd.concat([rows.assign(metric=name) for name in MAIN_METRICS]), ax)
-    rings = [line for line in ax.lines if line.get_markersize() == 13]
-    drawn = [(list(ring.get_xdata()), list(ring.get_ydata())) for ring in rings]
-    assert drawn == [([0], [31])] * 3 + [([], [])]
 
 
 def test_the_memory_beside_crs_is_that_of_a_run():

@@ -1,6 +1,5 @@
 """Tables, sentences and pictures of single_label."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,16 +87,3 @@ def test_the_table_and_the_differences():
     assert gap["difference"] == pytest.approx(by_hand["PRS"].mean() - mean)
     assert gap["published"] == pytest.approx(68.45 - 52.57)
     assert "in the paper by +15.9." in gap["sentence"]
-
-
-def test_pictures_show_every_order_and_the_paper(trained):
-    last = trained[(trained["trained_tasks"] == 5) & (trained["variant"] != "authors")]
-    axes = plt.figure().subplots(1, 2)
-    single_label.plot_order_spread(last, axes[0])
-    single_label.plot_order_pairs(last, axes[1], "CRS", "PRS")
-    *dots, stars = [c.get_offsets() for c in axes[0].collections]
-    assert sorted(np.concatenate(dots)[:, 1]) == pytest.approx(sorted(last["value"]))
-    assert sorted(stars[:, 1]) == [9.82, 52.57, 68.45]
-    star = axes[1].collections[-1].get_offsets()
-    assert star.tolist() == [[52.57, 68.45]]
-    plt.close()

@@ -91,9 +91,9 @@ REPEATS = 4000
 CHANCE = 0.0085  # 3.5 standard errors of a rate of 2.5 % over so many repetitions
 
 
-@pytest.mark.parametrize("seeds", [3, 10])
-@pytest.mark.parametrize("cells", [1, 3, 36])
-@pytest.mark.parametrize("common", [0.0, 0.9])
+@pytest.mark.parametrize(
+    ("seeds", "cells", "common"), [(3, 1, 0.0), (3, 36, 0.9), (10, 3, 0.0)]
+)
 def test_verdicts_are_false_as_seldom_as_they_say(seeds, cells, common):
     """Every true effect is 0: each verdict is false, and may come in one of 40 cases.
 

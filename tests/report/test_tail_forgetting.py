@@ -72,21 +72,3 @@ def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
     settings = tail.Settings(method=["CRS", "Multitask"])
     with pytest.raises(ValueError, match="unknown method 'Multitask'; known methods: "):
         tail.runs(settings)
-
-
-def test_the_plot_has_a_bar_a_class_a_gap_between_tasks_and_the_sizes(ax):
-    one = pd.DataFrame({"task": [0, 0, 3], "class": ["a", "b", "c"]})
-    one = one.assign(place=range(3), images=[400, 40, 90], value=[10.0, 60, -5], seed=0)
-    other = one.assign(seed=1, value=one["value"] + 10)
-    frame = pd.concat([one, other]).assign(method="CRS", measure="plain")
-    tail.plot_tail_forgetting(frame, ax)
-    assert [bar.get_height() for bar in ax.patches] == [15, 65, 0]
-    assert np.diff([bar.get_x() for bar in ax.patches]) == pytest.approx([1, 2.5])
-    strokes = [part[:, 1] for part in ax.collections[0].get_segments()]
-    np.testing.assert_allclose(strokes, [[12.5, 17.5], [62.5, 67.5], [-2.5, 2.5]])
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c"]
-    ax.clear()
-    tail.plot_class_sizes(frame, ax)
-    assert list(ax.lines[0].get_ydata()) == [400, 40, 90]
-    texts = [text.get_text() for text in ax.texts]
-    assert texts == ["task 0, 2 classes", "task 3, 1 classes"]

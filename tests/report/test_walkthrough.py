@@ -1,6 +1,5 @@
 """Frames and pictures of the walkthrough; test_prs.py compares decisions with Algorithm 1."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -70,21 +69,3 @@ def test_a_stream_has_the_given_skew_and_second_labels():
     assert labels.mean(0) == pytest.approx(expected / expected.sum(), abs=0.01)
     labels = walkthrough.skewed_stream(50_000, 40, 0.0)
     assert labels.sum(1).mean() == pytest.approx(1 + 0.22 * 39 / 40, abs=0.01)
-
-
-def test_pictures_show_their_frames(steps):
-    _, axes = plt.subplots(1, 3)
-    fates = walkthrough.fates(steps)
-    walkthrough.plot_fates(fates, 12, axes[0])
-    marks = [line for line in axes[0].lines if line.get_linestyle() == "None"]
-    assert sum(len(line.get_xdata()) for line in marks) == len(fates)
-    step = walkthrough.clearest_removal(steps)
-    surpluses, shrunk = walkthrough.surpluses(step), walkthrough.shrunk_class(step)
-    walkthrough.plot_surpluses(surpluses, shrunk, axes[1])
-    heights = [bar.get_height() for bar in axes[1].patches]
-    assert heights == pytest.approx(step.decision.surplus)
-    members = walkthrough.candidates(step)
-    assert set(members["role"]) == set(walkthrough.ROLES)
-    walkthrough.plot_candidates(members, axes[2])
-    assert sum(len(line.get_xdata()) for line in axes[2].lines) == len(members)
-    plt.close()

@@ -77,16 +77,6 @@ def test_it_keeps_every_promise(sampler):
     check_sampler(sampler)
 
 
-def test_the_newest_samples_stay():
-    labels = stream()
-    sampler = Newest(10, 5, 0)
-    sampler.place(labels)
-    newest = labels[labels.any(axis=1)][-10:]
-    assert sorted(map(tuple, sampler.labels)) == sorted(map(tuple, newest))
-    assert sampler.seen == labels.any(axis=1).sum()
-    assert (sampler.class_freq == labels.sum(axis=0)).all()
-
-
 def test_each_sample_gets_its_row_of_features():
     labels = np.ones((50, 5), bool)
     features = np.random.default_rng(0).random((50, 3))
