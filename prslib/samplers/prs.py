@@ -3,7 +3,8 @@
 Each function that has the name of a method of `ReferencePRS` computes the same in plain
 loops: one equation a function, in the order of Algorithm 1. ``authors`` is True where
 the released code is to be followed, ``variant="authors"`` of `PRS`; its p is float32.
-What has nothing to do with PRS, such as sums and the softmax, is in loops.py.
+What has nothing to do with PRS, such as sums and the softmax, is in loops.py. The class
+at the end hands a whole batch to `place`, in place of a method ``choose`` a sample.
 """
 
 import math
@@ -131,8 +132,8 @@ def distances(state, k, p, appearance, authors):
     counts = state.class_counts
     labels = total(counts)
     result = np.empty(len(k))
-    # over all classes with b labels less, once for each b; the classes of k itself
-    # then have one sample less
+    # sum_i abs(l_i - p_i (L - b)) of all classes, L labels in memory and b of k, once for
+    # each b; in the terms of the classes of k, l_i then becomes l_i - 1
     sums = np.full(state.classes.shape[1] + 1, -1.0)
     for j, slot in enumerate(k):
         b = books.label_count(state, slot)

@@ -218,7 +218,7 @@ class RunConfig:
     @property
     def identity(self) -> dict:
         """The resolved fields that change this run's result, and no others."""
-        # fields that other methods read and this one does not
+        # of CRS without rho, which PRS and OCDM read and CRS does not
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
         fields = {
