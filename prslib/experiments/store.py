@@ -31,9 +31,10 @@ class Store:
 
     A file holds ``config.json``, ``scores.csv`` and ``memory_labels.npy``. Where the
     configuration asks for them, it also holds ``features.npy``, ``resampled.npy`` and
-    ``gradient_variance.csv``. Any tool can read it. An unfinished run has other files:
-    ``ID.lock``, with ID for `RunConfig.training`, locked by the process that trains it, ``ID.HASH.checkpoint``, where it
-    goes on after an interruption, and ``ID.failed``, the error that ended it.
+    ``gradient_variance.csv``. Any tool can read it. An unfinished run has other files,
+    where ID is its `RunConfig.training`: ``ID.lock``, locked by the process that trains
+    it, ``ID.HASH.checkpoint``, where it goes on after an interruption, and
+    ``ID.failed``, the error that ended it.
 
     Parameters
     ----------
