@@ -143,10 +143,12 @@ def trainings(monkeypatch):
 def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkeypatch):
     together, alone = Store(tmp_path / "together"), Store(tmp_path / "alone")
     groups = trainings(monkeypatch)
-    sweep.run_all(LOOKS, together, workers=1)
-    sweep.run_all(LOOKS[2:3], alone, workers=1)
-    assert groups == [LOOKS, LOOKS[2:3]]
-    assert together.path(LOOKS[2]).read_bytes() == alone.path(LOOKS[2]).read_bytes()
+    balanced, imbalanced, *_ = sweep.run_all(LOOKS, together, workers=1)
+    assert not balanced.scores["value"].equals(imbalanced.scores["value"])
+    for config in LOOKS:
+        sweep.run_all([config], alone, workers=1)
+        assert together.path(config).read_bytes() == alone.path(config).read_bytes()
+    assert groups == [LOOKS, *([config] for config in LOOKS)]
 
 
 def test_a_checkpoint_stays_while_a_run_that_trains_alike_ends(tmp_path, monkeypatch):

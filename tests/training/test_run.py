@@ -13,7 +13,7 @@ from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import Replay, stream, without_training
-from prslib.training.run import conditions, initial_model, run, run_at_once
+from prslib.training.run import conditions, initial_model, run
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
@@ -24,8 +24,7 @@ def finished(method, dataset=TINY, batch_size=40):
 
 
 @pytest.mark.parametrize(
-    ("method", "dataset"),
-    [*((method, ONE_LABEL) for method in METHODS), ("PRS", TINY), ("ExStream", TINY)],
+    ("method", "dataset"), [("PRS", TINY), ("ExStream", ONE_LABEL)]
 )
 def test_same_configuration_same_numbers(method, dataset):
     first = finished(method, dataset)
@@ -99,15 +98,6 @@ def test_scores_are_tidy_and_complete():
     assert offline["rho"].isna().all()
 
 
-def test_runs_are_scored_on_their_own_test_set():
-    balanced = RunConfig(TINY, "CRS", batch_size=40)
-    imbalanced = dataclasses.replace(balanced, test_set="imbalanced")
-    both = run_at_once([balanced, imbalanced])
-    alone = run(imbalanced).scores
-    pd.testing.assert_frame_equal(both[1].scores, alone, check_exact=True)
-    assert not both[0].scores["value"].equals(both[1].scores["value"])
-
-
 @pytest.mark.parametrize("dataset", [TINY, ONE_LABEL])
 def test_methods_of_one_seed_begin_with_the_same_weights(dataset):
     """Else differences between methods would not be paired."""
@@ -123,11 +113,9 @@ def test_methods_of_one_seed_begin_with_the_same_weights(dataset):
 
 
 def test_finetune_forgets_and_the_net_learns():
-    learned, kept = (
-        [],
-        [],
-    )  # mAP of each task but the last: just trained, and at the end
-    for seed in range(3):
+    # mAP of each task but the last: just trained, and at the end
+    learned, kept = [], []
+    for seed in range(2):
         scores = run(RunConfig(TINY, "Finetune", seed, weights="none")).scores
         overall = (scores["group"] == "overall") & (scores["metric"] == "mAP")
         by_task = scores[overall].set_index(["trained_tasks", "task"])["value"]
@@ -145,7 +133,7 @@ def test_a_memory_without_training_is_what_the_run_keeps():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "method"), [(TINY, "PRS"), (ONE_LABEL, "GSS"), (ONE_LABEL, "ExStream")]
+    ("dataset", "method"), [(TINY, "PRS"), (ONE_LABEL, "ExStream")]
 )
 def test_measuring_changes_nothing_else(dataset, method):
     first = finished(method, dataset)
@@ -161,21 +149,6 @@ def test_measuring_changes_nothing_else(dataset, method):
     assert rows["images"].tolist() == [40 * round(steps * i / 3) for i in (1, 2, 3)]
     assert (rows["samples"] <= plain.resolved["memory_size"]).all()
     assert (rows["value"] > 0).all()
-
-
-def test_runs_of_one_training_get_what_each_gets_alone():
-    plain = finished("ExStream", ONE_LABEL).config
-    looks = [{}, {"variance_points": 2}, {"features_per_class": 1}]
-    configs = [dataclasses.replace(plain, **fields) for fields in looks]
-    for together, config in zip(run_at_once(configs), configs, strict=True):
-        alone = run(config)
-        pd.testing.assert_frame_equal(together.scores, alone.scores, check_exact=True)
-        np.testing.assert_array_equal(together.memory_labels, alone.memory_labels)
-        for field in ("features", "gradient_variance"):
-            one, other = getattr(together, field), getattr(alone, field)
-            assert (one is None) == (other is None)
-            if one is not None:
-                pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other))
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "gpu", None])
