@@ -84,17 +84,6 @@ def test_a_refused_experience_changes_nothing():
 
 
 @needs_avalanche
-def test_what_is_wrapped_is_checked():
-    wrap = adapter().SamplerBuffer
-    with pytest.raises(ValueError, match="expected an empty sampler that looks at"):
-        wrap(make_sampler("gss", 3, 2, 0))
-    buffer = wrap(make_sampler("crs", 3, 2, 0))
-    buffer.resize(None, 3)
-    with pytest.raises(ValueError, match="expected 3, the sampler's size, got 4"):
-        buffer.resize(None, 4)
-
-
-@needs_avalanche
 def test_its_examples_run():
     assert doctest.testmod(adapter()).failed == 0
 

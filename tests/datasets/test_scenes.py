@@ -5,12 +5,10 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from prslib.datasets import digits, scenes
 from prslib.training import CHOICES
 
-WHITE = np.full((1, 8, 8), 16)
 # Other digests change the results of all runs (`prslib.training.config.PROTOCOL`).
 DIGESTS = """
 digits70seq c2a9dd968722  digits49seq 8f9cf5626f97
@@ -56,37 +54,3 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
     assert balanced == imbalanced
     assert not train & balanced
     assert len(train) + len(balanced) == 1797
-
-
-@pytest.mark.parametrize(
-    ("count", "sizes"), [(1, (9, 14)), (4, (9, 14)), (5, (8, 10)), (9, (8, 10))]
-)
-def test_every_label_is_drawn_once_without_overlap(count, sizes):
-    # Flat originals in colours that add up uniquely: the area of each colour is its
-    # square.
-    colours = np.array([(50 + 20 * c, 255, 0) for c in range(9)], dtype=np.uint8)
-    labels = np.zeros((60, 9), dtype=bool)
-    labels[:, :count] = True
-    originals, rng = (WHITE, np.array([0])), np.random.default_rng(0)
-    digit = np.zeros(9, dtype=int)
-    drawn = scenes.render_scenes(labels, digit, colours, originals, rng)
-    seen = set()
-    for scene in drawn:
-        for label in range(9):
-            area = (scene[..., :2] == colours[label, :2]).all(axis=2).sum()
-            side = round(area**0.5)
-            assert side**2 == area and (side > 0) == (label < count)
-            seen.add(side)
-    assert seen - {0} == set(range(sizes[0], sizes[1] + 1))
-
-
-def test_resize_keeps_constants_and_ramps():
-    ramp = np.broadcast_to(np.arange(8)[:, None], (1, 8, 8))
-    large, full = scenes.resize(ramp, 16)
-    np.testing.assert_array_equal(
-        64 * large[0, 1:-1, 0], full * (2 * np.arange(1, 15) - 1)
-    )
-    assert (large == large[:, :, :1]).all()
-    same, full = scenes.resize(ramp, 8)
-    np.testing.assert_array_equal(16 * same, full * ramp)
-    np.testing.assert_array_equal(*scenes.resize(WHITE, 11))

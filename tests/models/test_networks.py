@@ -138,16 +138,6 @@ def test_published_weights_are_fetched_by_name_and_digest(monkeypatch, file, tmp
     assert asked == [("resnet18-f37072fd.pth", "f37072fd")]  # once
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, m in MODELS.items() if "IMAGENET" in m.default_weights]
-)
-def test_published_names_are_torchvisions(name):
-    from torchvision.models import get_model_weights
-
-    known = [w.name for w in get_model_weights(name.split("_")[0])]
-    assert list(MODELS[name].published_weights) == known
-
-
 def test_files_that_do_not_fit_are_refused(tmp_path, file):
     def refused(content, message):
         torch.save(content, tmp_path / "other.pth")

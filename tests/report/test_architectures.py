@@ -37,21 +37,6 @@ def test_costly_networks_take_few_epochs_and_the_plain_one_is_frozen_among_netwo
     assert sorted(offline) == sorted(expected)
 
 
-def test_each_table_takes_the_plain_network_as_it_asks_for_it():
-    runs = []
-    for name, frozen in (("convnet", 0), ("convnet", 1), (CONSISTENCY, 1)):
-        fields = {"method": "Multitask", "model": name, "frozen_stages": frozen}
-        runs.append(finished(0.6 - 0.1 * frozen, **fields))
-    rows = architectures.rows_of(runs)
-    plain = {architectures.beside_offline: 50, architectures.beside_methods: 60}
-    for beside, expected in plain.items():
-        cells = beside(rows)
-        cells = cells[(cells["metric"] == "mAP") & (cells["group"] == "overall")]
-        cells = cells[cells["measure"] == "score"]
-        scores = cells.groupby("model")["value"].mean().to_dict()
-        assert scores == pytest.approx({"convnet": expected, CONSISTENCY: 50})
-
-
 @pytest.fixture(scope="module")
 def rows():
     values = {"convnet": 0.5, CONSISTENCY: 0.4, RECURRENT: 0.3}

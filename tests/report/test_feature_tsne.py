@@ -79,18 +79,6 @@ def test_neighbours_agree_with_leaving_one_out():
     assert images["kNN accuracy"].tolist() == expected.tolist()
 
 
-def test_embedding_keeps_blobs_together_and_has_the_first_images_of_other_classes():
-    one, names = with_features(blobs(0.5)), load_dataset(ONE_LABEL).class_names
-    plane = tsne.embed([one], names, 0)
-    vote = KNeighborsClassifier(3, weights="distance")
-    vote.fit(plane[["x", "y"]], plane["class"])
-    assert (vote.predict(None) == plane["class"]).mean() > 0.9
-    plane = tsne.embed([one], names[3:4], others=4)
-    assert np.bincount(plane["class"]).tolist() == [4] * 3 + [6] + [4] * 6
-    first = tsne.labelled_images(CONFIG).groupby("class").head(4)
-    assert set(first["image"]) <= set(plane["image"])
-
-
 def test_the_frequent_the_middle_and_the_rare_are_shown(monkeypatch):
     assert set(tsne.shown_classes(CONFIG, 1)) == set("0123456789")
     counts = {"majority": 3, "moderate": 5, "minority": 4}

@@ -2,13 +2,11 @@
 
 import dataclasses
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from prslib.report import gradient_variance
 from prslib.report.gradient_variance import variance_contrasts, variances_of
-from prslib.report.style import COLOURS
 from prslib.training.config import RunConfig
 from prslib.training.run import run
 
@@ -84,16 +82,3 @@ def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown(crs, said)
     values = {("CRS", seed): [value] for seed, value in enumerate(crs)}
     values |= {("PRS", seed): [1.0] for seed in range(len(crs))}
     assert said in contrasts(values).loc["CRS", "sentence"]
-
-
-def test_gradient_variance_is_a_geometric_mean_with_its_band(ax):
-    frame = pd.DataFrame({"seed": [0, 1] * 2, "seen": [50, 50, 100, 100]})
-    frame = frame.assign(method="PRS", value=[1, 100, 4, 4.0])
-    gradient_variance.plot_gradient_variance(frame, ax)
-    (line,) = [line for line in ax.lines if len(line.get_ydata()) == 2]
-    assert line.get_color() == COLOURS["PRS"] and ax.get_yscale() == "log"
-    np.testing.assert_allclose(line.get_ydata(), [10, 4])
-    heights = ax.collections[0].get_paths()[0].vertices[:, 1]
-    factor = 10 ** (2**0.5)  # one standard deviation of the logarithms 0 and 2
-    ends = heights.min(), heights.max()
-    np.testing.assert_allclose(ends, [10 / factor, 10 * factor], rtol=1e-6)

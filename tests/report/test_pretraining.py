@@ -33,14 +33,6 @@ def test_no_class_is_a_streams():
         assert not set(CLASS_NAMES) & set(load_dataset(name, images=False).class_names)
 
 
-def test_scenes_have_one_to_four_labels_and_all_classes_alike():
-    _, labels = draw_scenes("digits", 4000, np.random.default_rng(0))
-    shares = np.bincount(labels.sum(axis=1), minlength=5)[1:] / len(labels)
-    np.testing.assert_allclose(shares, (0.6, 0.25, 0.1, 0.05), atol=0.025)
-    expected = labels.sum() / len(CLASS_NAMES)
-    assert (abs(labels.sum(axis=0) - expected) < 5 * np.sqrt(expected)).all()
-
-
 @pytest.mark.parametrize("name", ["digits-0", "turned_digits"])
 def test_embedded_weights_know_their_scenes_and_not_the_others(name):
     """On originals that they have not seen; the other scenes have the same colours."""

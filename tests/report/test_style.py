@@ -51,20 +51,6 @@ def test_the_paper_stands_beside_its_own_images_and_apart_from_stand_ins():
     np.testing.assert_array_equal(shown, [55.0, np.nan, 25.0])
 
 
-def test_curves_of_alike_methods_stand_side_by_side_and_a_single_score_is_a_line(ax):
-    frame = pd.DataFrame({"method": ["Multitask"] + ["PRS"] * 4 + ["OCDM"] * 4})
-    frame["trained_tasks"] = [2] + [1, 2] * 4
-    frame["value"] = [80.0] + [50.0, 60.0, 52.0, 62.0] * 2
-    frame["published"] = [np.nan] + [63.4, 58.6] * 2 + [np.nan] * 4
-    style.plot_progression(frame, ax, "mAP")
-    drawn = {line.get_label(): line for line in ax.lines}
-    assert list(drawn["PRS"].get_ydata()) == list(drawn["OCDM"].get_ydata()) == [51, 61]
-    assert drawn["PRS"].get_xdata()[0] < drawn["OCDM"].get_xdata()[0]
-    heights = [list(line.get_ydata()) for line in ax.lines]
-    assert [80, 80] in heights and [63.4, 58.6] in heights
-    np.testing.assert_allclose(strokes(ax)[0], [51 - 2**0.5, 51 + 2**0.5])
-
-
 def test_differences_are_filled_where_clear_and_panels_share_their_range():
     frame = pd.DataFrame({"group": ["minority", "majority"] * 2, "dataset": "d"})
     frame["metric"] = ["C-F1"] * 2 + ["mAP"] * 2
@@ -80,21 +66,4 @@ def test_differences_are_filled_where_clear_and_panels_share_their_range():
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     title = "PRS minus CRS, 95 % intervals over 5 or 10 seeds"
     assert figure.get_suptitle() == title
-    plt.close(figure)
-
-
-def test_joined_panels_share_a_legend_and_the_range_of_a_unit():
-    figure, axes = plt.subplots(1, 3, layout="constrained")
-    for ax, names in zip(axes[:2], [["CRS", "PRS"], ["PRS", "GSS"]], strict=True):
-        for name in names:
-            ax.plot([0, 1], [0, 1], label=name)
-        ax.legend()
-    axes[0].set(ylabel="C-F1 (%)", ylim=(10, 30))
-    axes[1].set(ylabel="mAP (%)", ylim=(20, 70))
-    axes[2].set(ylabel="images", ylim=(0, 9))
-    style.join_panels(figure, "title")
-    assert [ax.get_ylim() for ax in axes] == [(10, 70), (10, 70), (0, 9)]
-    assert [ax.get_legend() for ax in axes] == [None] * 3
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.texts] == ["CRS", "PRS", "GSS"]
     plt.close(figure)

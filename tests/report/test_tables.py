@@ -104,16 +104,6 @@ def test_contrasts_are_taken_seed_by_seed(scores):
     )
 
 
-def test_contrasts_keep_the_order_when_a_method_has_fewer_seeds():
-    runs = [run_scores("PRS", seed, 0.1) for seed in (0, 1)] + [run_scores("GSS", 0)]
-    names = ["digits70tiny", "digits49tiny"]
-    sets = [frame.assign(dataset=name) for name in names for frame in runs]
-    rows = tables.final(pd.concat(sets, ignore_index=True))
-    gaps = tables.contrasts(rows, "PRS", "GSS", [("overall", "mAP")])
-    assert gaps["dataset"].tolist() == names
-    assert gaps["seeds"].tolist() == [1, 1]
-
-
 def test_settings_that_scores_do_not_tell_are_taken_from_the_configuration():
     frame, run = run_scores("CRS", 0), {"dataset": "digits70tiny", "method": "CRS"}
     wanted = [RunConfig(**run, test_set="imbalanced"), RunConfig(**run)]

@@ -30,17 +30,6 @@ def test_of_several_largest_classes_all_are_full_and_all_give():
     assert chisquare(seen[[2, 3, 5]]).pvalue > 1e-4
 
 
-def test_a_full_class_stays_full():
-    sampler = filled([A, A, A, B])
-    sampler.place(
-        rows(C, B)
-    )  # each overwrites a sample of A, which is full from now on
-    assert sampler.class_counts.tolist() == [1, 2, 1]
-    own = np.flatnonzero(sampler.labels[:, A])[0]
-    assert set(sampler.place(rows(*[A] * 50))) <= {-1, own}  # though B is the largest
-    assert sampler.class_counts.tolist() == [1, 2, 1]
-
-
 def test_a_sample_counts_for_its_rarest_label():
     sampler = filled([A, A, (A, B), (B, C)])
     assert sampler.slot_class.tolist() == [A, A, B, C]

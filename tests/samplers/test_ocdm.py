@@ -37,12 +37,6 @@ def test_rho_says_who_gives_way(rho, leaving):
     assert set(next_slots([A, A, A, A, B, B], B, 100, rho=rho)) == leaving
 
 
-def test_a_sample_with_two_labels_by_hand():
-    # l = (3, 3, 2): without (A, B) it is (2, 2, 2), which is the target
-    slots = next_slots([A, A, (A, B), B, B, C], C, 100)
-    assert set(slots) == {2}
-
-
 def test_ties_are_uniform_over_samples_not_over_label_sets():
     # with the new sample l = (3, 3, 3); without one of the single labels, of which A
     # has three samples and B and C one, (2, 3, 3) is left in some order: closer than
@@ -51,13 +45,6 @@ def test_ties_are_uniform_over_samples_not_over_label_sets():
     seen = np.bincount(np.where(slots < 0, 6, slots), minlength=7)
     assert not seen[[4, 5]].any()
     assert chisquare(seen[[0, 1, 2, 3, 6]]).pvalue > 1e-4
-
-
-def test_a_class_may_leave_the_memory():
-    # rho 3: n = (9, 1), p = (729, 1) / 730: without B the distance is log(730 / 729)
-    sampler = prs_examples.filled([*[A] * 8, B], name="ocdm", rho=3.0)
-    assert sampler.place(rows(A)).tolist() == [8]
-    assert sampler.class_counts.tolist() == [9, 0, 0]
 
 
 def test_a_batch_is_decided_as_a_whole():

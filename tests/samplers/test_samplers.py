@@ -96,17 +96,6 @@ def test_labels_are_checked(name, labels, error, match):
     assert len(sampler) == 0 and not sampler.class_freq.any()
 
 
-def test_what_follows_is_checked():
-    sampler = make_sampler("crs", SIZE, NUM_CLASSES, 0)
-    with pytest.raises(ValueError, match="labels: expected shape"):
-        sampler.follow(np.ones(NUM_CLASSES + 1, bool), 0)
-    with pytest.raises(TypeError, match="labels: expected bool"):
-        sampler.follow(np.ones(NUM_CLASSES), 0)
-    with pytest.raises(ValueError, match="whole number from -1 to 0, got 1"):
-        sampler.follow(np.ones(NUM_CLASSES, bool), 1)
-    assert len(sampler) == 0 and not sampler.class_freq.any()
-
-
 @pytest.mark.parametrize(
     ("name", "change", "error", "match"),
     [
