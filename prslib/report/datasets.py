@@ -106,9 +106,9 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     frame = frame.assign(place=np.arange(len(frame)) + 1.5 * frame["task"])
     for group, colour in GROUP_COLOURS.items():
         rows = frame[frame["group"] == group]
-        look = {"color": colour, "marker": GROUP_MARKERS[group], "markersize": 7}
-        look |= {"linestyle": "", "label": f"{group} ({len(rows)})"}
-        ax.plot(rows["place"], rows["images"], **look)
+        label = f"{group} ({len(rows)})"
+        look = {"color": colour, "markersize": 7, "label": label}
+        ax.plot(rows["place"], rows["images"], GROUP_MARKERS[group], **look)
     ax.set_xticks(frame["place"], frame["class"], rotation=90, fontsize=9)
     for task, positions in frame.groupby("task")["place"]:
         write_above(ax, positions.mean(), f"task {task}")
@@ -117,7 +117,6 @@ def plot_class_statistics(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.yaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
     ax.margins(x=0.01)
-    ax.legend()
     return ax
 
 
@@ -176,5 +175,4 @@ def plot_sample(image: np.ndarray, labels: str, ax: Axes) -> Axes:
     ax.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255)
     ax.set_xlabel("\n".join(textwrap.wrap(labels, 18)), fontsize=7, labelpad=2)
     ax.set(xticks=[], yticks=[])
-    ax.grid(False)
     return ax

@@ -317,7 +317,6 @@ def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(means[name], label=name, **line)
     ax.set(xlabel="images of the stream (%)", ylim=(0, None))
     ax.set_ylabel(MIX_LABELS[frame["measure"].iloc[0]])
-    ax.legend()
     return ax
 
 
@@ -331,5 +330,5 @@ def plot_costs(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(row["difference"], place, "o", color=colour)
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set_yticks(places, rows.index)
-    ax.set(xlabel=f"{frame['metric'].iloc[0]} minus that of PRS (points)", ylabel="")
+    ax.set(xlabel=f"{frame['metric'].iloc[0]} minus that of PRS (points)")
     return ax

@@ -153,5 +153,4 @@ def plot_features(frame: pd.DataFrame, ax: Axes, shown: list[str]) -> Axes:
     ax.set(xlabel="t-SNE axis 1 (no unit)", ylabel="t-SNE axis 2 (no unit)")
     ax.set(xticks=[], yticks=[])
     ax.set_aspect("equal", adjustable="datalim")
-    ax.legend(fontsize=8)
     return ax

@@ -109,5 +109,4 @@ def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.legend(title="")
     return ax

@@ -261,7 +261,6 @@ def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set(xticks=ticks, yticks=ticks, xlim=limits, ylim=limits)
     _explain(ax, "paper's data, or a part", marker="o", color="0.4")
     _explain(ax, "stand-in", marker="o", color="0.4", markerfacecolor="none")
-    ax.legend()
     return ax
 
 
@@ -291,7 +290,6 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     far = 30 if abs(values).max() < 100 else 100  # more of them would touch
     ticks = [t for t in (-far, *TICKS, far) if values.min() < t < values.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
-    ax.minorticks_off()
     names = frame["statement"].mask(frame["claim"].duplicated(), "")
     ax.set_yticks(places, names + "   " + frame.apply(_short, axis=1))
     ax.tick_params(axis="y", length=0)
@@ -307,7 +305,6 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.plot([], [], label="paper's own numbers", **paper)
     for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
         _explain(ax, f"{_short(row)} {_data(row._asdict())}")
-    ax.legend()
     return ax
 
 

@@ -90,9 +90,9 @@ def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the difference of two methods by the number of images, with its interval."""
     difference = frame["difference"]
     ends = [difference - frame["low"], frame["high"] - difference]
-    look = {"color": COLOURS["PRS"], "marker": MARKERS["PRS"], "linestyle": ""}
-    look["label"] = f"ours, {100 * LEVEL:.0f} % interval"
-    ax.errorbar(frame["images"], difference, yerr=ends, **look)
+    look = {"color": COLOURS["PRS"], "fmt": MARKERS["PRS"]}
+    label = f"ours, {100 * LEVEL:.0f} % interval"
+    ax.errorbar(frame["images"], difference, ends, label=label, **look)
     theirs = frame["published"].iloc[-1]
     ax.plot(WHOLE, theirs, "k_", markersize=12, label="paper, all images")
     ax.axhline(0, color="black", linewidth=0.8)

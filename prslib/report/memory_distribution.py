@@ -110,8 +110,7 @@ def distances(shares: pd.DataFrame) -> pd.DataFrame:
 def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
-    bars = {"color": "0.82", "width": 1.0, "label": "stream"}
-    ax.bar(stream["class_rank"], stream["share"], **bars)
+    ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
     (method,) = in_order(set(frame["method"]) - {"Stream"})
     shares = frame[frame["method"] == method].groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
@@ -132,7 +131,6 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.set(ylabel="share of labels (%)", ylim=(0, top))
     ax.margins(x=0.005)
     ax.label_outer()
-    ax.legend()
     return ax
 
 
@@ -144,8 +142,7 @@ def plot_group_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     shares = frame.rename(columns={"share": "value"})
     plot_variations(shares, ax, "group", "share of labels", looks=looks)
     equal, place = 100 * classes / classes.sum(), np.arange(len(classes))
-    line = {"color": "0.4", "linestyle": "--", "label": "equal shares"}
-    ax.hlines(equal, place - 0.45, place + 0.45, **line)
+    ax.hlines(equal, place - 0.45, place + 0.45, "0.4", "--", label="equal shares")
     ax.set_ylim(0, None)
     ax.legend()
     return ax

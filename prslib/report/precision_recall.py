@@ -52,8 +52,7 @@ def plot_precision_recall(frame: pd.DataFrame, ax: Axes, kind: str) -> Axes:
     cells = frame.pivot(index="method", columns="metric", values=["mean", "published"])
     for method, look in looks_of(frame["method"]).items():
         pair = cells.loc[method].unstack()[[f"{kind}-R", f"{kind}-P"]]
-        line = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7}
-        ax.plot(*pair.to_numpy().T, **line)
+        ax.plot(*pair.to_numpy().T, color=look["color"], linewidth=0.7, alpha=0.7)
         ax.plot(*pair.loc["published"], **look | HOLLOW | {"linestyle": ""})
         ax.plot(*pair.loc["mean"], **look, linestyle="", markersize=7, label=method)
     ax.set(xlabel=f"recall {kind}-R (%)", ylabel=f"precision {kind}-P (%)")

@@ -65,7 +65,6 @@ def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot(best, means[metric, best], **ring, color=look["color"])
     ax.plot([], [], **ring, color="0.3", label=r"best $\rho$")
     ax.set(xlabel=r"power of allocation $\rho$", ylabel="score (%)")
-    ax.legend()
     return ax
 
 

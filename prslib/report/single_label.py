@@ -139,9 +139,8 @@ def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
         ax.scatter(places, rows["value"], s=9, alpha=0.5, color=COLOURS[method])
     theirs = frame.groupby("method")["published"].first().reindex(methods)
     ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
-    ax.legend()
     ax.set_xticks(range(len(methods)), methods)
-    ax.set(xlabel="", ylabel="accuracy after the last task (%)", ylim=(0, 100))
+    ax.set(ylabel="accuracy after the last task (%)", ylim=(0, 100))
     return ax
 
 
@@ -153,7 +152,6 @@ def plot_order_pairs(frame: pd.DataFrame, ax: Axes, x: str, y: str) -> Axes:
     dots = {"s": 9, "alpha": 0.5, "color": "0.35"}  # the colour of neither method
     ax.scatter(values[x], values[y], label="ours, one order each", **dots)
     ax.scatter(theirs[x], theirs[y], label="paper", **STAR)
-    ax.legend()
     ax.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
     ax.set(xlabel=f"{x} (%)", ylabel=f"{y} (%)")
     return ax

@@ -240,12 +240,11 @@ def plot_contrasts(frame: pd.DataFrame, ax: Axes, y: str) -> Axes:
     """Draw `contrasts` with intervals, a row for each value of `y`, filled where clear."""
     rows = values_of(frame, y)
     frame = frame.assign(place=frame[y].map(rows.index))
-    clear = frame["clearly"] != ""
     ax.hlines(frame["place"], frame["low"], frame["high"], "0.35", linewidth=1.8)
-    mark = {"marker": "o", "color": "0.1", "linestyle": ""}
-    for name, cells in (("clear", frame[clear]), ("not clear", frame[~clear])):
-        ax.plot(cells["difference"], cells["place"], label=name, **mark)
-        mark["markerfacecolor"] = "white"
+    clear, unclear = frame[frame["clearly"] != ""], frame[frame["clearly"] == ""]
+    ax.plot(clear["difference"], clear["place"], "o", color="0.1", label="clear")
+    hollow = {"color": "0.1", "markerfacecolor": "white", "label": "not clear"}
+    ax.plot(unclear["difference"], unclear["place"], "o", **hollow)
     if "published" in frame and frame["published"].notna().any():
         tick = {"color": HUES[1], "markersize": 11, "markeredgewidth": 1.6}
         ax.plot(frame["published"], frame["place"], "|", label="paper", **tick)

@@ -134,7 +134,6 @@ def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
         low, high = values.quantile(0.25), values.quantile(0.75)
         ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")
-        ax.legend()
     ax.axhline(0, color="0.35", linewidth=0.8)
     unit = "points" if frame["measure"].iloc[0] == "plain" else "%"
     ax.set_ylabel(f"{method}:\nforgetting ({unit})")
