@@ -1,15 +1,15 @@
 """List the claims that the paper makes in words, and the number that decides each.
 
 A claim is a function of a seed's scores: `s("PRS")` is PRS's overall score. It returns
-a number, or some by name, above 0 where the claim is right. The words of the claims are
-in `claims.toml`.
+a number, or some by name, above 0 where the claim is right. The words of the claims,
+`CLAIM_WORDS`, are in `claims.toml`.
 """
 
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -114,7 +114,6 @@ class Claim:
     metrics: tuple[str, ...] = MAIN_METRICS
     unit: str = "points"
     across: Callable[[np.ndarray], np.ndarray] | None = None  # a number of all seeds
-    words: dict = field(default_factory=dict)  # of `claims.toml`
 
     def decide(self, scores: Scores, level: float = LEVEL) -> dict:
         """Return the effect on one data set, its weakest cell and each metric by itself."""
@@ -324,7 +323,7 @@ ACCURACY = {"metrics": ("accuracy",), "on": (MNIST, SVHN)}
 WHOLE_TEST_SET = {"": {"task": "all"}}
 AFTER_FOUR = {"": {"task": "all", "after": 4}}
 
-_CLAIMS: dict[str, Claim] = {
+CLAIMS: dict[str, Claim] = {
     "tail_crs": Claim(lambda s: tail(s, "CRS", "forget"), "mean", metrics=("mAP",)),
     "tail_crs_lost": Claim(lambda s: tail(s, "CRS", "lost"), "mean", metrics=("mAP",)),
     "tail_ewc": Claim(lambda s: tail(s, "EWC", "forget"), "mean", metrics=("mAP",)),
@@ -396,5 +395,4 @@ _CLAIMS: dict[str, Claim] = {
     "balanced_is_harder": Claim(lambda s: harder(s, FROZEN)),
     "balanced_is_harder_for_all": Claim(lambda s: harder(s, FROZEN | NETS)),
 }
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-CLAIMS = {name: replace(claim, words=_WORDS[name]) for name, claim in _CLAIMS.items()}
+CLAIM_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

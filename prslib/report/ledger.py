@@ -10,7 +10,7 @@ from prslib.checks import expected, one_of
 from prslib.experiments.store import Store
 from prslib.experiments.sweep import run_all
 from prslib.report import topics
-from prslib.report.claims import CLAIMS, Claim, Scores
+from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
 from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
@@ -139,11 +139,12 @@ def decide(
     none, relations = Scores(observations.iloc[:0]), in_turn(ours)
     rows = []
     for claim_name, claim in claims.items():
-        head = {"claim": claim_name} | {word: claim.words[word] for word in SAID}
+        words = CLAIM_WORDS[claim_name]
+        head = {"claim": claim_name} | {name: words[name] for name in SAID}
         head |= {"unit": claim.unit, "over": claim.over}
         for paper in claim.on:
             published = claim.decide(theirs[paper])["effect"]
-            published = claim.words.get("printed", {}).get(paper, published)
+            published = words.get("printed", {}).get(paper, published)
             head |= {"stands_for": paper, "published": published}
             names = [n for n in relations if labels_of(n).stands_for == paper]
             tried = []
