@@ -95,7 +95,7 @@ from IPython.display import Markdown, display
 
 from prslib.report.gradient_variance import variance_contrasts
 
-gaps = variance_contrasts(rows, "PRS")
+gaps = variance_contrasts(rows)
 settings.save(None, gaps, "prs_minus_others")
 display(Markdown("\n".join(f"- {sentence}" for sentence in gaps["sentence"])))
 

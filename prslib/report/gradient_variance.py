@@ -57,34 +57,32 @@ def variances_of(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def variance_contrasts(rows: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Compare one method's gradient variance with all others', seed by seed and point by point."""
+def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Compare PRS's gradient variance with all others', seed by seed and point by point."""
     rows = rows[rows["value"] > 0]  # a memory of one sample has 0
     # logarithms: a plain mean over the stream would be that of the highest points
     logs = np.log10(rows.set_index(["dataset", "seed", "seen", "method"])["value"])
     logs = logs.unstack("method", sort=False)
-    gaps = logs.rsub(logs.pop(method), axis=0).stack().dropna().rename("value")
+    gaps = logs.rsub(logs.pop("PRS"), axis=0).stack().dropna().rename("value")
     gaps = gaps.reset_index().rename(columns={"method": "than"})
     keys = ["dataset", "than"]
     by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
     above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)
     table = over_seeds(by_seed, keys)
+    figures = [
+        COMPARED.get(labels_of(name).stands_for, ()) for name in table["dataset"]
+    ]
+    pairs = zip(table["than"], figures, strict=True)
     table = table.assign(
         ratio=10 ** table["difference"],
         points_above=100 * above.mean().to_numpy(),
-        claimed=[_claimed(method, *pair) for pair in table[keys].to_numpy()],
+        claimed=["above" if than in methods else "" for than, methods in pairs],
     )
-    sentences = [_sentence(row, method) for row in table.to_dict("records")]
+    sentences = [_sentence(row) for row in table.to_dict("records")]
     return table.assign(sentence=sentences)
 
 
-def _claimed(method: str, dataset: str, than: str) -> str:
-    """Return "above" where the paper's figure compares the two."""
-    compared = COMPARED.get(labels_of(dataset).stands_for, ())
-    return "above" if method == "PRS" and than in compared else ""
-
-
-def _sentence(row: dict, method: str) -> str:
+def _sentence(row: dict) -> str:
     """Say one row of `variance_contrasts`."""
     word = row["clearly"] or NEITHER
     claim = "the paper's figure does not compare the two"
@@ -93,7 +91,7 @@ def _sentence(row: dict, method: str) -> str:
         verdict = verdicts.get(word, "does not hold")
         claim = f"the paper says above, which {verdict} here"
     return (
-        f"{row['dataset']}: the gradient variance of {method} is {word} that of {row['than']}, "
+        f"{row['dataset']}: the gradient variance of PRS is {word} that of {row['than']}, "
         f"{row['ratio']:.2f} times as large in the geometric mean over the stream (decimal "
         f"logarithm {row['difference']:+.2f}, {spread(row, digits=2)}), and above at "
         f"{row['points_above']:.0f} % of the points; {claim}."

@@ -45,7 +45,8 @@ def runs(settings: Settings) -> list[RunConfig]:
     for pair in paired(dataset=settings.dataset, rho=settings.rhos):
         fixed = costly | pair
         orders = permuted_schedules(pair["dataset"], settings.schedules)
-        sizes = memory_sizes(pair["dataset"], settings.shares)
+        usual_size = DATASETS[pair["dataset"]].recipe.memory_size
+        sizes = [round(share * usual_size) for share in settings.shares]
         few = settings.varied_seeds
         made += configs_of(settings.method, settings.seeds, **fixed)
         made += configs_of(settings.method, few, **fixed, schedule=orders)
@@ -60,11 +61,6 @@ def permuted_schedules(dataset: str, count: int) -> list[tuple[int, ...]]:
     schedules = [schedule_of(text) for text in papers["schedule"].unique() if text]
     usual = DATASETS[dataset].recipe.schedule
     return [order for order in schedules if order != usual][:count]
-
-
-def memory_sizes(dataset: str, shares: Sequence[float]) -> list[int]:
-    """Scale a data set's own memory size; the paper's 1000, 2000 and 3000 are 0.5, 1 and 1.5."""
-    return [round(share * DATASETS[dataset].recipe.memory_size) for share in shares]
 
 
 def scores_by_schedule(scores: pd.DataFrame) -> pd.DataFrame:

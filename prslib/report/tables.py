@@ -57,7 +57,6 @@ def _with_draws(run: Run) -> pd.DataFrame:
     drawn = class_draws(run.scores[[*_PLACE, "value"]], *classes, draws)
     if run.resampled is not None:
         pooled = run.resampled[run.resampled["metric"].isin(POOLED)]
-        pooled = pooled.assign(draws=pooled["draws"].map(np.asarray))
         drawn = pd.concat([pooled, drawn]).drop_duplicates(_PLACE)
     return run.scores.join(drawn.set_index(_PLACE)["draws"], on=_PLACE)
 

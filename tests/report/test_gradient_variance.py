@@ -46,7 +46,7 @@ def contrasts(values):
         for point, value in enumerate(points)
     ]
     rows = pd.DataFrame(cells, columns=["method", "seed", "seen", "value"])
-    table = variance_contrasts(rows.assign(dataset=ONE_LABEL), "PRS")
+    table = variance_contrasts(rows.assign(dataset=ONE_LABEL))
     return table.set_index("than")
 
 

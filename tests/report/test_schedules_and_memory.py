@@ -37,7 +37,8 @@ def test_the_papers_schedules_without_the_standard_one():
 
 
 def test_sizes_are_whole_and_find_the_papers():
-    assert topic.memory_sizes(NUS, [0.5, 1.5]) == [166, 500]
+    made = topic.runs(topic.Settings(dataset=NUS, rhos=0.0))
+    assert {config.memory_size for config in made} == {None, 166, 500}
     sizes = [(NUS, size) for size in (500, 166, 333)]
     sizes += [("digits70tiny", size) for size in (75, 50, 25)]
     scores = [scores_of(0.5, name, memory_size=size) for name, size in sizes]
