@@ -1,9 +1,12 @@
-"""Shared by all tests: caches and figures of their own, and the tiny data sets."""
+"""Shared by all tests: caches and figures of their own, and what must be undone."""
 
+import importlib
 from contextlib import ExitStack
 from unittest.mock import patch
 
 import pytest
+
+from prslib.paths import project_root
 
 collect_ignore = ["helpers"]
 
@@ -27,6 +30,14 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def program(monkeypatch):
+    """Import a program of docs/, bench/ or studies/ by its name."""
+    for name in ("docs", "bench", "studies"):
+        monkeypatch.syspath_prepend(project_root() / name)
+    return importlib.import_module
 
 
 @pytest.fixture

@@ -138,18 +138,12 @@ class OneRow:
         return self.sampler.place(y[None])[0]
 
 
-class Late(ReferencePRS):
-    def place(self, labels):
-        return np.array([{}[len(self)]]) if len(self) > 10 else super().place(labels)
-
-
 @pytest.mark.parametrize(
     ("make", "match"),
     [
         (OneRow, "stream 'single-label', samples 0 to 9: ValueError"),
         (lambda *_, rho: 3, "AttributeError: 'int' object has no attribute 'place'"),
         (lambda c, m, seed, rho: CRS(m, c, seed), r"labels: expected shape \(B, 20\)"),
-        (Late, r"samples 20 to 29: KeyError: 20"),
     ],
 )
 def test_an_error_says_where_and_what_is_asked_for(make, match):

@@ -73,21 +73,6 @@ def test_a_cell_printed_twice_agrees_unless_noted():
     pd.testing.assert_series_equal(values > 1, noted, check_names=False)
 
 
-@pytest.mark.parametrize(
-    ("table", "filters"),
-    [
-        ("main", {"method": "ExStream", "group": "moderate", "dataset": "COCOseq"}),
-        ("coco_progression", {"method": "ExStream", "trained_tasks": 4}),
-    ],
-)
-def test_cells_of_the_wrong_memory_size_are_marked(table, filters):
-    marked = load(table, measure="score", **filters)
-    assert marked["note"].str.contains("this is the memory-3000 row").all()
-    right = load("coco_memory", method="ExStream", memory_size=3000, measure="score")
-    both = marked.merge(right, on=["group", "metric"])
-    assert len(both) == len(marked) and (both["value_x"] == both["value_y"]).all()
-
-
 def ours(**columns):
     cell = {"stands_for": "COCOseq", "measure": "score", "group": "minority"}
     return pd.DataFrame(cell | {"metric": "mAP"} | columns)

@@ -5,16 +5,12 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from real_folders import coco_json
 
-from prslib import configs
-from prslib.datasets import GROUPS, coco, load_dataset, nuswide
+from prslib.datasets import GROUPS, coco, nuswide
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
 from prslib.datasets.prepared import read_table
-from prslib.paths import project_root
-from prslib.training.replay import without_training
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
@@ -105,20 +101,6 @@ def test_derived_nuswideseq():
     assert np.bincount(selection.class_task).min() >= 4
     balanced = selection.labels[selection.rows("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {50}
-
-
-@needs_coco
-def test_labels_load_without_preparation_and_fill_a_memory():
-    """The committed numbers of the stream are those of the labels."""
-    dataset = load_dataset("cocoseq", images=False)
-    file = project_root() / "figures/paper/memory_distribution_cocoseq.csv"
-    frame = pd.read_csv(file)
-    stream = frame[frame["method"] == "Stream"].set_index("class")["share"]
-    expected = 100 * dataset.class_freq / dataset.class_freq.sum()
-    np.testing.assert_allclose(stream[list(dataset.class_names)], expected, rtol=1e-4)
-    (config,) = configs(dataset="cocoseq", method="CRS")
-    labels = without_training(config, dataset).sampler.labels
-    assert labels.shape == (2000, 70)
 
 
 def test_groups_of_nuswideseq():

@@ -5,7 +5,7 @@ import numpy as np
 SIZE, NUM_CLASSES = 25, 8
 
 
-def stream(length=400, seed=0, labels="many"):
+def stream(length=400, seed=0):
     """Draw a long-tailed stream; the last class first appears half-way."""
     rng = np.random.default_rng(seed)
     chance = 0.6 ** np.arange(NUM_CLASSES)
@@ -13,9 +13,8 @@ def stream(length=400, seed=0, labels="many"):
     rows = np.eye(NUM_CLASSES, dtype=bool)[
         rng.choice(NUM_CLASSES, length, p=chance / chance.sum())
     ]
-    if labels == "many":
-        rows |= rng.random(rows.shape) < 0.15
-        rows[rng.random(length) < 0.05] = False
+    rows |= rng.random(rows.shape) < 0.15
+    rows[rng.random(length) < 0.05] = False
     rows[: length // 2, -1] = False
     return rows
 

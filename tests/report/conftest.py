@@ -1,6 +1,5 @@
 """Fixtures of the tests that draw and of those that run notebooks."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -39,10 +38,3 @@ def python(own_folders):
         )
 
     return call
-
-
-@pytest.fixture
-def program(monkeypatch):
-    """Import a program in docs/ by its name."""
-    monkeypatch.setattr(sys, "path", [str(project_root() / "docs"), *sys.path])
-    return importlib.import_module

@@ -1,7 +1,5 @@
 """The images whose features are kept, and known answers for how far classes lie apart."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,17 +75,3 @@ def test_neighbours_agree_with_leaving_one_out():
     expected = 100 * (voted == images["class"])
     assert 0 < expected.mean() < 100
     assert images["kNN accuracy"].tolist() == expected.tolist()
-
-
-def test_the_frequent_the_middle_and_the_rare_are_shown(monkeypatch):
-    assert set(tsne.shown_classes(CONFIG, 1)) == set("0123456789")
-    counts = {"majority": 3, "moderate": 5, "minority": 4}
-    groups = [group for group, count in counts.items() for _ in range(count)]
-    images = pd.DataFrame({"class_name": list("abcdefghijkl"), "group": groups})
-    images = images.assign(**{"class": range(12)}).loc[[*range(12)] * tsne.ENOUGH]
-    images = images.iloc[:-1]  # l has one too few
-    freq = np.array([90, 99, 95, 50, 10, 30, 20, 40, 3, 1, 2, 0])
-    monkeypatch.setattr(tsne, "labelled_images", lambda _: images)
-    monkeypatch.setattr(tsne, "labels_of", lambda _: SimpleNamespace(class_freq=freq))
-    assert tsne.shown_classes(CONFIG, 1) == ["b", "f", "j"]
-    assert tsne.shown_classes(CONFIG, 2) == ["b", "c", "f", "g", "k", "j"]

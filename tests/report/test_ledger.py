@@ -160,9 +160,7 @@ def test_there_is_a_row_for_each_published_cell(cells):
         ("main", "PRS overall mAP", {"stands_for": "NUS-WIDEseq"}, 25.5, 55.5),
         ("coco_progression", "PRS overall mAP", {"trained_tasks": 1}, 65.4, 55.5),
         ("coco_memory", "GSS minority C-F1", {"memory_size": 1000}, 8.2, 35.5),
-        ("coco_schedules", "CRS overall mAP", {"schedule": "2,3,0,1"}, 48.2, 50.5),
         ("rnn_attention", "PRS majority O-F1", {}, 64.5, 55.5),
-        ("coco_precision_recall", "EWC majority C-P", {}, 55.5, 35.5),
         # of the plain network with a frozen stage, and on the whole test set
         ("architectures", "Multitask overall mAP", PLAIN, 56.8, 60.5),
         ("mnist", "PRS overall accuracy", MNIST | {"trained_tasks": 5}, 68.45, 55.5),

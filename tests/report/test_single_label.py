@@ -6,10 +6,8 @@ import pytest
 from fake_runs import fake_run
 
 from prslib import configs
-from prslib.datasets import load_dataset
 from prslib.datasets.base import schedule_of
-from prslib.paths import project_root
-from prslib.report import single_label, tables
+from prslib.report import single_label
 
 TINY = "imbal-digits-tiny"
 ORDER = "1+2,3+4,5+6,7+8,0+9"
@@ -36,22 +34,6 @@ def test_the_first_orders_of_the_study_stand_beside_the_papers_numbers(trained):
     assert prs["published"].tolist() == [21.46, 40.04, 31.3, 57.84, 68.45]
     with pytest.raises(ValueError, match=r"expected 20 orders .* got 10; ask for"):
         single_label.order_scores(TINY, "random", 20)
-
-
-def test_the_search_is_the_one_that_the_paper_profile_shows(monkeypatch):
-    tiny = load_dataset(TINY, images=False)  # which stands for the same
-    monkeypatch.setattr(tables, "labels_of", lambda _: tiny)
-    second, third = (
-        single_label.order_scores("imbal-mnistseq", look, count)
-        for look, count in (("second", 400), ("third", 10))
-    )
-    folder = project_root() / "figures/paper"
-    drawn = pd.read_csv(folder / "single_label_imbal-mnistseq_search.csv")
-    pd.testing.assert_frame_equal(third.round(6), drawn.fillna({"variant": ""}))
-    assert set(third["schedule"]) <= set(second["schedule"])
-    best = single_label.order_scores("imbal-mnistseq", "third", 1)
-    nearest = single_label.distances(third)["schedule"].iloc[0]
-    assert best["schedule"].unique() == [nearest]
 
 
 def test_distances_by_hand():

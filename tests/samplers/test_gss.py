@@ -115,13 +115,6 @@ def test_a_zero_gradient_resembles_nothing():
     np.testing.assert_allclose(player.sampler.scores, [0.1, 1, 2])
 
 
-def test_an_unlabelled_sample_has_no_part_in_the_batch():
-    for seed in range(10):
-        alone = full(seed).place([1], [(-1.0, 0.0)])
-        # the second would turn the mean
-        assert full(seed).place([1, None], [(-1.0, 0.0), (50.0, 0.0)]) == [*alone, -1]
-
-
 @pytest.mark.parametrize(
     ("products", "match"),
     [

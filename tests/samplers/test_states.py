@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 from sampler_runs import NUM_CLASSES, SIZE, context, run, stream
 
 from prslib.samplers import SAMPLERS, make_sampler
@@ -32,13 +31,6 @@ def through_numpy(sampler):
     return restored(sampler, state | dict(np.load(file, allow_pickle=False)))
 
 
-def through_torch(sampler):
-    file = io.BytesIO()
-    torch.save(sampler.state_dict(), file)
-    file.seek(0)
-    return restored(sampler, torch.load(file, weights_only=False))
-
-
 def by_column_and_read_only(sampler):
     state = sampler.state_dict()
     for name, value in state.items():
@@ -52,7 +44,6 @@ COPIES = [
     copy.deepcopy,
     lambda sampler: pickle.loads(pickle.dumps(sampler)),
     through_numpy,
-    through_torch,
     by_column_and_read_only,
 ]
 

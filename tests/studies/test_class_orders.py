@@ -1,25 +1,18 @@
 """The study of class orders: which orders are possible, and what is committed."""
 
-import importlib.util
-
 import pandas as pd
 import pytest
 
 from prslib.datasets import load_dataset
 from prslib.datasets.base import schedule_of
-from prslib.paths import project_root
 from prslib.report import single_label
 
 TINY = "imbal-digits-tiny"
-FILE = project_root() / "studies" / "class_orders.py"
 
 
-@pytest.fixture(scope="module")
-def study():
-    spec = importlib.util.spec_from_file_location("class_orders", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def study(program):
+    return program("class_orders")
 
 
 def test_random_orders_are_different_and_those_that_are_committed(study):

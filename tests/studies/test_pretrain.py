@@ -1,24 +1,17 @@
 """The study that trains the embedded weights: the same bytes again, in few bits."""
 
-import importlib.util
-
 import pytest
 import torch
 
 from prslib.models import weights
 from prslib.models.networks import make_model
-from prslib.paths import project_root
 
-FILE = project_root() / "studies" / "pretrain.py"
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(scope="module")
-def study():
-    spec = importlib.util.spec_from_file_location("pretrain", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def study(program):
+    return program("pretrain")
 
 
 def test_pretraining_gives_the_same_bytes_and_networks_begin_with_them(

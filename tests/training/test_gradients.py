@@ -108,20 +108,6 @@ def test_frozen_parameters_do_not_count():
         assert variance == pytest.approx(trace(gradients), rel=1e-4)
 
 
-def test_the_model_is_left_as_it_was():
-    model = net("convnet", (8, 8, 3))
-    model.train()
-    model.stages[0].eval()
-    modes = [layer.training for layer in model.modules()]
-    state = {name: value.clone() for name, value in model.state_dict().items()}
-    squared_gradients(model, LOSS, *samples(5, (3, 8, 8)))
-    assert [layer.training for layer in model.modules()] == modes
-    for name, value in model.state_dict().items():
-        assert torch.equal(value, state[name])
-    assert all(p.grad is None and p.requires_grad for p in model.parameters())
-    assert not any(layer._forward_hooks for layer in model.modules())
-
-
 CONV = {"in_channels": 3, "out_channels": 3, "kernel_size": 3}
 SHARED = nn.Linear(8, 8)
 
