@@ -31,8 +31,3 @@ def test_every_slider_redraws(sliders):
     picture = image.value
     sliders.redraw(0.5, 200, skew.value)
     assert image.value == picture
-
-
-def test_a_stream_that_is_too_short_is_refused():
-    with pytest.raises(ValueError, match="samples must be at least 200"):
-        MemorySliders(samples=100)
