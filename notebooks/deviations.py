@@ -58,9 +58,9 @@ settings
 import pandas as pd
 
 pd.set_option("display.max_colwidth", None)
-said = {name: sampler.__doc__ for name, sampler in deviations.DEVIATIONS.items()}
-said["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
-pd.Series(said, name="what it does").rename_axis("deviation").to_frame()
+texts = {name: sampler.__doc__ for name, sampler in deviations.DEVIATIONS.items()}
+texts["CRS"] = "Keep every sample of the stream with the same chance: no partition at all."
+pd.Series(texts, name="what it does").rename_axis("deviation").to_frame()
 
 # %% [markdown]
 # ## What the memory holds

@@ -117,9 +117,9 @@ from prslib.report.tables import in_short
 
 for name in names:
     gaps = single_label.task_contrasts(rows[name], "PRS", "CRS")
-    told = gaps.assign(order="order: " + gaps["order"])
+    shown = gaps.assign(order="order: " + gaps["order"])
     title = "Accuracy after each task, PRS minus CRS"
-    figure = contrast_panels(told, title, "trained_tasks", "order")
+    figure = contrast_panels(shown, title, "trained_tasks", "order")
     settings.save(figure, gaps, f"{name}_prs_minus_crs")
     display(Markdown(in_short(gaps)))
 

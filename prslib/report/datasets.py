@@ -163,8 +163,8 @@ def plot_clustering_steps(frame: pd.DataFrame, ax: Axes) -> Axes:
     ax.plot(merges[-1], kept, "o", color=HUES[1])
     text = {"ha": "right", "va": "bottom", "color": HUES[1]}
     place = {"xytext": (-8, 4), "textcoords": "offset points"}
-    said = f"{groups:.0f} tasks keep {kept:.0f} %"
-    ax.annotate(said, (merges[-1], kept), **place, **text)
+    label = f"{groups:.0f} tasks keep {kept:.0f} %"
+    ax.annotate(label, (merges[-1], kept), **place, **text)
     ax.set_ylim(0, 100)
     ax.set(xlabel="merges done", ylabel="images within one group (%)")
     return ax

@@ -276,8 +276,8 @@ def against_prs(runs: Sequence[Run]) -> pd.DataFrame:
     inside = table[["low", "high"]].abs().max(axis=1) <= 0.5 * lead
     few, clearly = table["seeds"] < DECIDING, table["clearly"]
     cases = [few, clearly == "above", clearly == "below", inside]
-    said = ["too few seeds", "gains", "costs", "does not matter"]
-    return table.assign(verdict=np.select(cases, said, "cannot be told"))
+    verdicts = ["too few seeds", "gains", "costs", "does not matter"]
+    return table.assign(verdict=np.select(cases, verdicts, "cannot be told"))
 
 
 def contest(runs: Sequence[Run]) -> pd.DataFrame:

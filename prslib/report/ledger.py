@@ -26,7 +26,7 @@ CELLS = ["table", "stands_for", "method", "architecture", "memory_size", "schedu
 CELLS += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric", "kind"]
 CELLS += ["theirs", "ours", "sd", "seeds", "difference", "status"]
 CELLS += ["dataset", "data", "profile", "note"]
-SAID = ("statement", "source", "test")
+TEXTS = ("statement", "source", "test")  # of a claim
 # of `account`
 WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
 WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
@@ -140,19 +140,19 @@ def decide(
     rows = []
     for claim_name, claim in claims.items():
         words = CLAIM_WORDS[claim_name]
-        head = {"claim": claim_name} | {name: words[name] for name in SAID}
+        head = {"claim": claim_name} | {name: words[name] for name in TEXTS}
         head |= {"unit": claim.unit, "over": claim.over}
         for paper in claim.on:
             published = claim.decide(theirs[paper])["effect"]
             published = words.get("printed", {}).get(paper, published)
             head |= {"stands_for": paper, "published": published}
             names = [n for n in relations if labels_of(n).stands_for == paper]
-            tried = []
+            effects = []
             for name in names or [""]:
                 head |= {"dataset": name, "data": relations.get(name, "")}
-                tried.append(head | claim.decide(ours.get(name, none), level))
-            run = [row for row in tried if row["alone"] != "not run"]
-            rows += run or tried[:1]
+                effects.append(head | claim.decide(ours.get(name, none), level))
+            run = [row for row in effects if row["alone"] != "not run"]
+            rows += run or effects[:1]
     decided = pd.DataFrame(rows)
     return decided.assign(verdict=corrected(decided, level))
 

@@ -53,9 +53,9 @@ def decide(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     tables = []
     for weights in dict.fromkeys(map(beginning, configs)):
-        asked = [config for config in configs if beginning(config) == weights]
+        alike = [config for config in configs if beginning(config) == weights]
         of_weights = [run for run in runs if beginning(run.config) == weights]
-        decided = ledger.decide(observe(of_weights, asked))
+        decided = ledger.decide(observe(of_weights, alike))
         tables.append(decided.assign(weights=weights))
     decided = pd.concat(tables)
     return decided[decided["verdict"] != "not run"].reset_index(drop=True)
@@ -68,8 +68,8 @@ def differing_verdicts(decided: pd.DataFrame) -> pd.DataFrame:
     rows = account[verdicts.transform("nunique") > 1]
     cells = rows["effect"] + ": " + rows["after Holm"]
     keys, weights = ["claim", "data", "paper"], decided["weights"].unique()
-    rows = rows.assign(cell=cells).drop_duplicates([*keys, "weights"])
-    wide = rows.set_index([*keys, "weights"])["cell"].unstack(sort=False)
+    rows = rows.assign(cell=cells).set_index([*keys, "weights"])
+    wide = rows["cell"].unstack(sort=False)
     wide = wide.reindex(columns=weights).fillna("not run").reset_index()
     return wide[["claim", "data", *weights, "paper"]]
 

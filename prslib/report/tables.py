@@ -153,8 +153,8 @@ def main_table(
 ) -> pd.DataFrame:
     """Lay out averages as Table 1 does, ours and the paper's; `by` names columns of blocks."""
     rows = averages[(averages["dataset"] == dataset) & (averages["measure"] == measure)]
-    ours = _said(rows["mean"], "{:.1f}") + _said(rows["sd"], f" ±{NEXT}{{:.1f}}")
-    pair = {"ours": ours, "paper": _said(rows["published"], "{:.1f}")}
+    ours = _as_text(rows["mean"], "{:.1f}") + _as_text(rows["sd"], f" ±{NEXT}{{:.1f}}")
+    pair = {"ours": ours, "paper": _as_text(rows["published"], "{:.1f}")}
     cells = pd.concat([rows.assign(source=name, cell=pair[name]) for name in pair])
     index = [*by, "method", "source"]
     table = cells.pivot(index=index, columns=["group", "metric"], values="cell")
@@ -167,7 +167,7 @@ def main_table(
     return table.reindex(columns=columns)
 
 
-def _said(numbers: pd.Series, text: str) -> pd.Series:
+def _as_text(numbers: pd.Series, text: str) -> pd.Series:
     """Return numbers as text, "" where there is none."""
     return numbers.map(text.format).where(numbers.notna(), "")
 
@@ -205,11 +205,13 @@ def contrasts(
     if place is None:
         place = ", ".join(f"{{{name}}}" for name in ("dataset", *by))
         place += ", {group} {metric}"
-    said = []
+    sentences = []
     for row in table.to_dict("records"):
         theirs = f"; {paper.format(**row)}" if pd.notna(row.get("published")) else ""
-        said.append(f"{place.format(**row)}: {compared(row, method, than)}{theirs}.")
-    table = table.assign(sentence=said)
+        sentences.append(
+            f"{place.format(**row)}: {compared(row, method, than)}{theirs}."
+        )
+    table = table.assign(sentence=sentences)
     return table.drop(columns=["stands_for", "measure"], errors="ignore")
 
 

@@ -185,10 +185,10 @@ def outside_quota(frame: pd.DataFrame) -> float:
 def plot_fates(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw each label of a stream with a mark for the fate of its sample (Algorithm 1)."""
     ends = frame.groupby("sample")["class"].agg(["min", "max"])
-    ax.plot([ends.index, ends.index], ends.T, color="0.75", linewidth=1, zorder=1)
+    ax.plot([ends.index, ends.index], ends.T, color="0.75", linewidth=1)
     for fate, look in FATES.items():
         dots = frame[frame["fate"] == fate]
-        ax.plot(dots["sample"], dots["class"], ls="", label=fate, zorder=2, **look)
+        ax.plot(dots["sample"], dots["class"], ls="", label=fate, **look)
     ax.axvline(full_at + 0.5, **FULL)
     ax.set_yticks(range(len(LETTERS)), LETTERS)
     ax.set(xlabel="sample of the stream", ylabel="class")
@@ -209,10 +209,10 @@ def plot_frequencies(stream: np.ndarray, ax: Axes) -> Axes:
 
 def plot_distances(frame: pd.DataFrame, full_at: int, ax: Axes) -> Axes:
     """Draw the memory's distance to its target along the stream (cf. Eq. 5)."""
-    ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2, zorder=1)
+    ax.plot(frame["sample"], frame["distance"], color="0.6", linewidth=1.2)
     for label, look in ENTRIES.items():
         dots = frame[frame["entered"] == (label == "entered")]
-        ax.plot(dots["sample"], dots["distance"], ls="", label=label, zorder=2, **look)
+        ax.plot(dots["sample"], dots["distance"], ls="", label=label, **look)
     ax.axvline(full_at + 0.5, **FULL)
     ax.set(xlabel="sample of the stream", ylim=(0, None))
     ax.set_ylabel("distance to the\ntarget (labels)")
