@@ -92,12 +92,6 @@ def photograph(tmp_path):
     return tmp_path / "noise.jpg"
 
 
-def test_images_are_scaled_as_pillow_does_by_bicubic_interpolation(photograph):
-    with Image.open(photograph) as image:
-        bicubic = np.asarray(image.resize((256, 256), Image.Resampling.BICUBIC))
-    np.testing.assert_array_equal(read_image(photograph.parent, "noise.jpg"), bicubic)
-
-
 @pytest.mark.parametrize("kind", ["PNG", "cut", "rubbish"])
 def test_what_is_no_whole_jpeg_is_refused_by_name(photograph, kind):
     content = {"cut": photograph.read_bytes()[:5000], "rubbish": b"no image"}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from real_folders import coco_json
 
-from prslib.datasets import GROUPS, coco, nuswide
+from prslib.datasets import GROUPS, coco, features, nuswide
 from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
-from prslib.datasets.prepared import read_table
+from prslib.datasets.prepared import Selection, read_table
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
 LABELS, IDS = DATA / "coco2014_labels.npz", DATA / "cocoseq_ids"
@@ -101,6 +101,16 @@ def test_derived_nuswideseq():
     assert np.bincount(selection.class_task).min() >= 4
     balanced = selection.labels[selection.rows("balanced")]
     assert set(balanced.sum(axis=0).tolist()) == {50}
+
+
+@pytest.mark.skipif(not (DATA / "coco").is_dir(), reason="PRSLIB_DATA has no images")
+def test_embedded_bytes_are_those_of_the_images(program):
+    study = program("embed_features")
+    files = Selection.load(features.EMBEDDED).files[::361].tolist()
+    stored, scale = features.read_embedded()
+    made = study.to_bytes(study.embed_all(DATA / "coco", files), scale)
+    apart = np.abs(made.astype(int) - stored[::361])
+    assert (apart.max(), (apart != 0).mean()) <= (1, 1e-3)
 
 
 def test_groups_of_nuswideseq():

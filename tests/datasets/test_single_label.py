@@ -32,13 +32,6 @@ GROUPS = ("majority",) + ("moderate",) * 3 + ("minority",) * 6  # MNIST's
 ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
 
 
-def test_thinning_has_the_papers_sums():
-    assert MNIST.train_counts.tolist() == MNIST_COUNTS
-    assert SVHN.train_counts.tolist() == SVHN_COUNTS
-    assert (sum(MNIST_COUNTS), sum(SVHN_COUNTS)) == (11543, 14181)
-    assert (sum(MNIST.train_freq), sum(SVHN.train_freq)) == (60000, 73257)
-
-
 def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.delenv("PRSLIB_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="PRSLIB_DATA"):

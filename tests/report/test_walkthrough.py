@@ -60,12 +60,3 @@ def test_quotas_follow_the_stream(rho):
     assert (frame["in_memory"] - frame["quota"]).abs().max() < 4
     by_hand = np.maximum(frame["in_memory"] - quota, 0).sum() / quota.sum()
     assert walkthrough.outside_quota(frame) == pytest.approx(by_hand)
-
-
-def test_a_stream_has_the_given_skew_and_second_labels():
-    labels = walkthrough.skewed_stream(50_000, 4, 1.0, second_labels=0.0)
-    assert (labels.sum(1) == 1).all()
-    expected = np.array([1, 1 / 2, 1 / 3, 1 / 4])
-    assert labels.mean(0) == pytest.approx(expected / expected.sum(), abs=0.01)
-    labels = walkthrough.skewed_stream(50_000, 40, 0.0)
-    assert labels.sum(1).mean() == pytest.approx(1 + 0.22 * 39 / 40, abs=0.01)

@@ -31,12 +31,6 @@ def test_the_most_frequent_class_gives_way_and_ties_are_uniform():
     assert seen[3] == 0 and chisquare(seen[[0, 1, 2, 4]]).pvalue > 1e-4
 
 
-@pytest.mark.parametrize(("rho", "leaving"), [(0.0, {0, 1, 2, 3}), (2.0, {-1, 4, 5})])
-def test_rho_says_who_gives_way(rho, leaving):
-    # n = l = (4, 3): (3, 3) remain at rho 0, (4, 2) at rho 2, where p = (16, 9) / 25
-    assert set(next_slots([A, A, A, A, B, B], B, 100, rho=rho)) == leaving
-
-
 def test_ties_are_uniform_over_samples_not_over_label_sets():
     # with the new sample l = (3, 3, 3); without one of the single labels, of which A
     # has three samples and B and C one, (2, 3, 3) is left in some order: closer than

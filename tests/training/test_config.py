@@ -8,7 +8,7 @@ import pytest
 
 from prslib.datasets import DATASETS, load_dataset
 from prslib.training.config import RunConfig
-from prslib.training.grids import check_all, configs, configs_of, seeds_told
+from prslib.training.grids import check_all, configs, configs_of
 from prslib.training.methods import METHODS
 
 TINY, OWN = "digits70tiny", "convnet_attention_consistency"
@@ -127,11 +127,6 @@ def test_costly_methods_take_their_own_seeds_and_come_first():
     assert [config.seed for config in made] == [5, 0, 1]
     with pytest.raises(ValueError, match="costly_seeds of GSS, got none"):
         configs_of(["GSS"], [0], ["GSS"], [])
-
-
-def test_captions_count_the_seeds():
-    assert seeds_told([0, 1], ["GSS"], [0]) == "2 seeds (GSS: 1)"
-    assert seeds_told([0, 1], ["GSS"], [2, 3]) == "2 seeds"
 
 
 @pytest.mark.parametrize("name", DATASETS)
