@@ -143,7 +143,7 @@ def extract(folder: Path, name: str, workers: int | None) -> None:
     width = len(make(images[0]))
     row = np.dtype((np.float16, (width,)))
     fill_rows(file, row, images, make, workers, "features")
-    # an identity of runs, which had this ending when the file was another; no such file
+    # This name decides a run's hash: it keeps the ending of the file that was used once.
     record = {"file": f"{file.stem}.npy", "width": width}
     with replacing(folder / RECORD) as stream:
         stream.write(json.dumps(record).encode())

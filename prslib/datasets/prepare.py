@@ -18,8 +18,8 @@ from prslib.datasets.prepared import SPLITS, PreparedSet, Selection, not_prepare
 from prslib.paths import data_dir, replacing
 
 SETS = {prepared.name: prepared for prepared in (coco.PREPARED, nuswide.PREPARED)}
-# share of the images that may be missing without --allow-missing
-MOST_MISSING = 0.01
+# share of the images that may be left out without --allow-missing
+MOST_LOST = 0.01
 # a fixed state of the authors' repository, github.com/cdjkim/PRS
 ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
@@ -56,7 +56,7 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         if prepared.id_digest:
             text = "fetch them to $PRSLIB_DATA/cocoseq_ids"
             option("--download-ids", action="store_true", help=text)
-        text = "leave out what is missing, also more than 1 %% of the images"
+        text = "leave out more than 1 %% of the images"
         option("--allow-missing", action="store_true", help=text)
         option("--workers", type=int, help="processes")
     text = "what a frozen network sees in a prepared set"
@@ -96,8 +96,9 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     with FileLock(folder / "prepare.lock", timeout=0):
         stored = Selection.load(labels) if labels.is_file() else selection
         files = selection.files
-        if file.is_file() and len(stored) < len(files):  # images were left out
-            files = np.delete(files, np.flatnonzero(read_sums(file) == 0))
+        sums = read_sums(file) if file.is_file() else ()
+        if len(stored) < len(files) == len(sums):  # images were left out
+            files = files[sums > 0]
         if not np.array_equal(stored.files, files):
             advice = "other ids or annotations; move it away or delete it"
             what = f"these images in {folder}"
@@ -113,6 +114,9 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
             read = partial(image_or_none, root)
             fill_rows(file, PIXELS, selection.files, read, options.workers, "decoding")
         lost = read_sums(file) == 0
+        if len(stored) == len(lost):  # none is left out yet
+            advice = f"mend them and delete {folder / 'images'}.*"
+            refuse_lost(lost, selection.files, options.allow_missing, advice)
         selection.keep(~lost).save(labels)
         open_rows(file, (~lost).sum(), PIXELS, whole=True)
     (folder / "left_out.csv").write_text("\n".join(["file", *selection.files[lost]]))
@@ -122,12 +126,19 @@ def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
 def missing_files(root: Path, files: np.ndarray, allowed: bool) -> np.ndarray:
     """Tell which files a folder lacks, bool (N,); refuse too many."""
     missing = np.array([not (root / name).is_file() for name in files])
-    if missing.all() or (missing.mean() > MOST_MISSING and not allowed):
-        what = f"at most {MOST_MISSING:.0%} of {len(files)} images missing"
-        got = f"{missing.sum()}, such as {root / files[missing][0]}"
-        advice = "put them there, name another --images or pass --allow-missing"
-        raise ValueError(expected(what, got, advice))
+    advice = f"put them into {root}, name another --images"
+    refuse_lost(missing, files, allowed, advice)
     return missing
+
+
+def refuse_lost(
+    lost: np.ndarray, files: np.ndarray, allowed: bool, advice: str
+) -> None:
+    """Raise ValueError where too many images would be left out."""
+    if lost.all() or (lost.mean() > MOST_LOST and not allowed):
+        what = f"at most {MOST_LOST:.0%} of {len(files)} images missing or broken"
+        got = f"{lost.sum()}, such as {files[lost][0]}"
+        raise ValueError(expected(what, got, f"{advice} or pass --allow-missing"))
 
 
 def image_or_none(root: Path, name: str) -> np.ndarray | None:

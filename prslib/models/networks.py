@@ -37,7 +37,8 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower stages, and the upper with their ``objective``, if any."""
+        """Return the lower and upper stages: a run calls them in place of `forward`."""
+        # upper stages with an ``objective`` give the loss themselves
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
 
 
@@ -168,7 +169,7 @@ def make_model(
     num_classes: int,
     seed,
     weights: str | None = None,
-) -> nn.Module:
+) -> Staged:
     """Build a network before its first step (Appendix, "Base Architectures").
 
     Parameters
@@ -188,7 +189,7 @@ def make_model(
 
     Returns
     -------
-    torch.nn.Module
+    Staged
         Maps float images in [0, 1], (B, channels, H, W), to logits (B, num_classes).
         Its method ``features`` returns what the head sees. Its ``stages`` are a
         Sequential that ends with the head.
@@ -197,6 +198,8 @@ def make_model(
     ------
     ValueError
         If the name is unknown, or the weights are another network's.
+    TypeError
+        If a network of one's own is no `Staged`.
     FileNotFoundError
         If the weights are not there and cannot be fetched.
 
@@ -219,4 +222,8 @@ def make_model(
         make = resolve_name(f"prslib.models.{make}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return make(image_shape, num_classes, **options)
+        network = make(image_shape, num_classes, **options)
+    if not isinstance(network, Staged):
+        what = f"a prslib.models.networks.Staged for model {name!r}"
+        raise TypeError(expected(what, type(network).__name__))
+    return network

@@ -218,7 +218,7 @@ class RunConfig:
     @property
     def identity(self) -> dict:
         """The resolved fields that change this run's result, and no others."""
-        # of CRS without rho, which PRS and OCDM read and CRS does not
+        # what other methods alone read, such as rho in a run of CRS
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
         fields = {

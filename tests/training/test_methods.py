@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from fake_runs import fake_run
+from torch import nn
 
 from prslib import DATASETS, METHODS, SAMPLERS, RunConfig, load_dataset, register, run
 from prslib.models import Architecture
@@ -39,6 +40,9 @@ def test_what_is_registered_trains_as_what_comes_with_prslib():
     pd.testing.assert_frame_equal(
         ours.scores.assign(dataset=TINY, method="CRS"), theirs.scores
     )
+    register("own", Architecture(lambda *_: nn.Flatten(), stages=1))
+    with pytest.raises(TypeError, match=r"Staged for model 'own', got Flatten"):
+        run(RunConfig("own", "own", model="own"))
     told = registered()
     methods._added.clear()
     del METHODS["own"], DATASETS["own"]
