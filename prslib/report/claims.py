@@ -191,10 +191,10 @@ def small(method: str, metric: str, measure: str) -> Claim:
 def shares(first: tuple, second: tuple, on: tuple = (COCO,)) -> Claim:
     """Return the claim that a share of a memory, (method, measure), is above another."""
     method, measure = first
-    other, its_measure = second
+    other, other_measure = second
 
     def of(s: Scores) -> Cells:
-        return {"": s(method, measure=measure) - s(other, measure=its_measure)}
+        return {"": s(method, measure=measure) - s(other, measure=other_measure)}
 
     return Claim(of, "mean", on, **MEMORY)
 

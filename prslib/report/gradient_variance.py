@@ -69,14 +69,14 @@ def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
     above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)
     table = over_seeds(by_seed, keys)
-    figures = [
-        COMPARED.get(labels_of(name).stands_for, ()) for name in table["dataset"]
-    ]
-    pairs = zip(table["than"], figures, strict=True)
+    claimed = []
+    for row in table.itertuples():
+        compared = COMPARED.get(labels_of(row.dataset).stands_for, ())
+        claimed.append("above" if row.than in compared else "")
     table = table.assign(
         ratio=10 ** table["difference"],
         points_above=100 * above.mean().to_numpy(),
-        claimed=["above" if than in methods else "" for than, methods in pairs],
+        claimed=claimed,
     )
     sentences = [_sentence(row) for row in table.to_dict("records")]
     return table.assign(sentence=sentences)
