@@ -95,6 +95,9 @@ def run_faults(run: Run, table: pd.DataFrame, allowed: float) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--profile", default="quick", choices=known_profiles())
-    lines, all_well = verify(parser.parse_args().profile)
+    try:
+        lines, all_well = verify(parser.parse_args().profile)
+    except (OSError, RuntimeError, ValueError) as error:  # it says what to do
+        sys.exit(str(error))
     print("\n".join(lines))
     sys.exit(not all_well)

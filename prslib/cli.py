@@ -167,6 +167,8 @@ def show_plan(options: Namespace) -> int:
             left_out.setdefault(str(error), []).append(name)
     if planned:
         print(plan(planned, Store()))
+    elif not left_out:
+        print("no runs")
     for error, names in left_out.items():
         print(f"left out: {', '.join(names)}: {error}", file=sys.stderr)
     return 1 if left_out else 0

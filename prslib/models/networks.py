@@ -37,8 +37,9 @@ class Staged(nn.Module):
         return self.stages(images)
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
-        """Return the lower and upper stages: a run calls them in place of `forward`."""
-        # upper stages with an ``objective`` give the loss themselves
+        """Return the lower stages and the upper, whose ``objective`` a step lowers."""
+        if frozen_stages == 0:
+            return nn.Identity(), self
         return self.stages[:frozen_stages], self.stages[frozen_stages:]
 
 

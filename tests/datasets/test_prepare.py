@@ -14,7 +14,7 @@ from PIL import Image
 from real_folders import write_coco, write_ids
 
 from prslib.cli import main
-from prslib.datasets import arrays, load_dataset
+from prslib.datasets import DATASETS, arrays, load_dataset
 from prslib.datasets import prepare as command
 from prslib.datasets.coco import PREPARED
 from prslib.datasets.prepared import SPLITS
@@ -175,6 +175,48 @@ def test_interrupted_it_goes_on_where_it_stopped(coco, monkeypatch):
     assert prepare(coco) == 0
     assert len(decoded) == 13 and len(set(decoded)) == 11
     assert (folder / "images.bin").read_bytes() == images
+
+
+def test_killed_between_images_and_labels(coco, monkeypatch, capsys):
+    picture(coco, "train2014", 1).unlink()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(command, "read_sums", stop)
+        prepare(coco, "--allow-missing")
+    with pytest.raises(ValueError, match="expected 11 rows"):
+        load_dataset("cocoseq")
+    monkeypatch.setattr(command, "read_image", lambda *_: pytest.fail("decoded again"))
+    assert prepare(coco, "--allow-missing") == 0
+    assert len(load_dataset("cocoseq").train) == 3
+
+
+PAIRS = [("ant", "bee"), ("cow", "dog"), ("elk", "fox"), ("gnu", "hen")]
+
+
+def test_derived_split_of_a_small_folder(tmp_path, monkeypatch):
+    """Four tasks, two classes each; one image spans two of them."""
+    names = [name for pair in PAIRS for name in pair]
+    images = [*([name] for name in names * 2), *map(list, PAIRS), ["ant", "cow"]]
+    halves = {
+        half: list(enumerate(images, first))
+        for half, first in (("train2014", 100), ("val2014", 200))
+    }
+    write_coco(tmp_path / "coco", halves, names)
+    monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
+    monkeypatch.setitem(command.SETS, "cocoseq", replace(PREPARED, per_class=2))
+    folders = [
+        f"--images={tmp_path}/coco",
+        f"--annotations={tmp_path}/coco/annotations",
+    ]
+    assert main(["prepare", "cocoseq", *folders]) == 0
+    with pytest.warns(UserWarning, match="COCOseq is our own derivation") as caught:
+        dataset = load_dataset("cocoseq")
+    assert len(caught) == 1
+    assert dataset.class_task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert dataset.tests["balanced"].labels.sum(axis=0).tolist() == [2] * 8
+    assert len(dataset.tests["imbalanced"]) == 20
+    clustering = DATASETS["cocoseq"].clustering()
+    assert clustering.labels.shape == (21, 8)
+    assert clustering.class_names == tuple(names)
 
 
 def edit(file, old, new):
