@@ -110,7 +110,7 @@ from prslib.report.style import join_panels, plot_variations
 from prslib.training.grids import seeds_told
 
 for name in settings.dataset:
-    shown = architectures.in_order(offline[offline["dataset"] == name])
+    shown = architectures.plain_first(offline[offline["dataset"] == name])
     figure, axes = plt.subplots(2, 1, figsize=(9, 6.4))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
         plot_variations(shown[shown["metric"] == metric], ax, "network", metric, hue="setting")
@@ -127,7 +127,7 @@ import pandas as pd
 from prslib.report.tables import MAIN_METRICS, contrasts, in_short
 
 cells = [("overall", metric) for metric in MAIN_METRICS]
-plain, *others = architectures.in_order(offline)["architecture"].unique()
+plain, *others = architectures.plain_first(offline)["architecture"].unique()
 by_network = offline.assign(method=offline["architecture"])
 pairs = [contrasts(by_network, name, plain, cells, by=["setting"]) for name in others]
 gaps = pd.concat(pairs, ignore_index=True)
@@ -148,7 +148,7 @@ online = architectures.beside_methods(rows)
 cells = average(online)
 settings.save(None, cells, "methods")
 for name in settings.dataset:
-    shown = architectures.in_order(cells[cells["dataset"] == name])
+    shown = architectures.plain_first(cells[cells["dataset"] == name])
     display(Markdown(f"**{name}**, beside the paper's {shown['stands_for'].iloc[0]}"))
     display(*main_tables(shown, name, by=["network"]))
 
@@ -158,7 +158,7 @@ from prslib.report.style import contrast_panels, plot_groups
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
-    networks = architectures.in_order(shown).groupby("network", sort=False)
+    networks = architectures.plain_first(shown).groupby("network", sort=False)
     for ax, (network, scores) in zip(axes, networks, strict=True):
         plot_groups(scores[scores["metric"] == "mAP"], ax, "mAP").set_title(network)
     join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")

@@ -109,8 +109,8 @@ settings.save(figure, by_group, "groups")
 # ones.
 
 # %%
-from prslib.report.memory_distribution import distances
+from prslib.report.memory_distribution import distances_to_targets
 
-to_targets = distances(by_class)
+to_targets = distances_to_targets(by_class)
 settings.save(None, to_targets, "distance")
 to_targets.groupby(["dataset", "method"], sort=False)[["to equal", "to stream"]].mean().round(1)

@@ -183,7 +183,7 @@ settings.save(figure, overall, "overall")
 # %%
 from prslib.report import ledger
 
-decided = pretraining.decide(runs, configs)
+decided = pretraining.by_weights(runs, configs)
 settings.save(None, decided, "claims")
 display(decided.groupby(["weights", "verdict"], sort=False).size().unstack(fill_value=0))
 display(Markdown(ledger.as_markdown(pretraining.differing_verdicts(decided))))

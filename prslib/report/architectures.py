@@ -107,19 +107,17 @@ def _frozen(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     return rows[count == count.groupby(rows["model"]).transform(which)]
 
 
-def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+def plain_first(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort rows as in the paper's tables: the plain network and one epoch first."""
     models = [row.stands_for for row in MODELS.values()]
-    rank = rows["architecture"].map(models.index)
-    rows = rows.assign(rank=rank).sort_values(
-        ["rank", "epochs", "test_set"], kind="stable", ignore_index=True
-    )
-    return rows.drop(columns="rank")
+    rows = rows.assign(place=rows["architecture"].map(models.index))
+    rows = rows.sort_values(["place", "epochs", "test_set"], kind="stable")
+    return rows.drop(columns="place").reset_index(drop=True)
 
 
 def offline_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Lay out the table of base architectures, ours and the paper's numbers (Appendix)."""
-    cells = in_order(rows).rename(columns={"value": "ours", "published": "paper"})
+    cells = plain_first(rows).rename(columns={"value": "ours", "published": "paper"})
     by = cells.groupby(["network", "setting", "metric"], sort=False)
     table = by[["ours", "paper"]].mean().unstack("metric", sort=False)
     return table.swaplevel(axis=1)[[*product(MAIN_METRICS, ("ours", "paper"))]].round(1)

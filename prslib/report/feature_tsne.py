@@ -14,7 +14,7 @@ from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import labels_of
 from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs, paired
+from prslib.training.grids import configs_of, paired
 
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
 CLASS_COLOURS = (
@@ -44,12 +44,8 @@ def runs(settings: Settings) -> list[RunConfig]:
     """List runs that keep the features of their test images."""
     made = []
     for pair in paired(dataset=settings.dataset, rho=settings.rhos):
-        made += configs(
-            **pair,
-            method=settings.method,
-            features_per_class=settings.per_class,
-            seed=settings.seeds,
-        )
+        fields = pair | {"features_per_class": settings.per_class}
+        made += configs_of(settings.method, settings.seeds, **fields)
     return made
 
 

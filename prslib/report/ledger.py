@@ -292,7 +292,7 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     ticks = [t for t in (-far, *TICKS, far) if values.min() < t < values.max()]
     ax.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
     names = frame["statement"].mask(frame["claim"].duplicated(), "")
-    ax.set_yticks(places, names + "   " + frame.apply(_short, axis=1))
+    ax.set_yticks(places, names + "   " + frame.apply(_initials, axis=1))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(
         f"against the claim < 0 < for it\n(mostly points,\nlogarithmic beyond {LINEAR})"
@@ -305,11 +305,11 @@ def plot_claims(frame: pd.DataFrame, ax: Axes) -> Axes:
     _explain(ax, "open: one seed", **VERDICT_LOOKS["undecided"] | OPEN)
     ax.plot([], [], label="paper's own numbers", **paper)
     for row in frame.drop_duplicates(["dataset", "stands_for"]).itertuples():
-        _explain(ax, f"{_short(row)} {_data(row._asdict())}")
+        _explain(ax, f"{_initials(row)} {_data(row._asdict())}")
     return ax
 
 
-def _short(row) -> str:
+def _initials(row) -> str:
     """Shorten a data set's name: "cm" for cocoseq-mini, "d70" for digits70seq."""
     words = (row.dataset or row.stands_for.lower()).split("-")
     return "".join(word[0] + "".join(filter(str.isdigit, word)) for word in words)

@@ -62,16 +62,16 @@ def memory_shares(
     frames = []
     for name, configs_of_data in groupby(configs, attrgetter("dataset")):
         dataset = labels_of(name)
-        frames.append(_shares(dataset, dataset.class_freq, "Stream", 0))
+        frames.append(_class_shares(dataset, dataset.class_freq, "Stream", 0))
         for config in configs_of_data:
             counts = trained.get(config.hash)
             if counts is None:
                 counts = without_training(config, dataset).sampler.class_counts
-            frames.append(_shares(dataset, counts, config.method, config.seed))
+            frames.append(_class_shares(dataset, counts, config.method, config.seed))
     return pd.concat(frames, ignore_index=True)
 
 
-def _shares(
+def _class_shares(
     dataset: SequentialDataset, counts: np.ndarray, method: str, seed: int
 ) -> pd.DataFrame:
     """Lay out one memory's shares, group by group, each from its most frequent class on."""
@@ -96,7 +96,7 @@ def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
     return cells.agg(share="sum", classes="count").reset_index()
 
 
-def distances(shares: pd.DataFrame) -> pd.DataFrame:
+def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
     """Measure each memory's total variation distance to two targets, in percent."""
     equal = 100 / shares.groupby("dataset")["class"].transform("nunique")
     classes = shares.groupby(["dataset", "class"])["share"]

@@ -41,7 +41,7 @@ COLUMNS = ["stands_for", "dataset", "method", "setting", "rho", "seed", "run"]
 CELL = ["trained_tasks", "task", "group", "measure", "metric"]
 
 
-def settings_of(configs: Sequence[RunConfig]) -> pd.DataFrame:
+def settings_in_words(configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Describe configurations in the paper's terms, a row each; standards come first."""
     standards, rows = {}, []
     for config in configs:
@@ -86,7 +86,7 @@ def in_turn(names: Iterable[str]) -> dict[str, str]:
 
 def observe(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Gather what runs measured; `configs` are all that were asked for, standards first."""
-    settings = settings_of(configs).drop_duplicates("run")
+    settings = settings_in_words(configs).drop_duplicates("run")
     if not runs:
         return pd.DataFrame(columns=[*COLUMNS, *CELL, "value"])
     by_hash = {run.config.hash: run for run in runs}

@@ -49,7 +49,7 @@ def beginning(config: RunConfig) -> str:
     return ("random" if name == NONE else name) + frozen
 
 
-def decide(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
+def by_weights(runs: Sequence[Run], configs: Sequence[RunConfig]) -> pd.DataFrame:
     """Decide the paper's claims under each weights; leave out claims without runs."""
     tables = []
     for weights in dict.fromkeys(map(beginning, configs)):

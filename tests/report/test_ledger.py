@@ -12,7 +12,7 @@ from prslib.report.claims import CLAIMS, Scores
 from prslib.report.observations import (
     observe,
     printed_rows,
-    settings_of,
+    settings_in_words,
 )
 from prslib.report.statistics import DECIDING
 from prslib.training.grids import configs
@@ -119,14 +119,14 @@ def test_settings_say_how_a_run_differs_from_the_standard():
         ({"variant": "authors"}, "variant=authors"),
     ]
     usual = {"dataset": TINY, "method": "PRS"}
-    table = settings_of([c for row in rows for c in configs(**usual | row[0])])
+    table = settings_in_words([c for row in rows for c in configs(**usual | row[0])])
     assert table["setting"].tolist() == [setting for _, setting in rows]
     sizes = configs(dataset="digits49tiny", method="CRS", memory_size=[33, 17, 50])
-    odd = settings_of(sizes)["setting"].tolist()
+    odd = settings_in_words(sizes)["setting"].tolist()
     assert odd == ["", "memory_size=0.5", "memory_size=1.5"]
     # the paper's order is not known
     single = {"dataset": "imbal-digits-tiny", "method": "CRS"}
-    assert set(settings_of(configs(**single, seed=[0, 1]))["setting"]) == {""}
+    assert set(settings_in_words(configs(**single, seed=[0, 1]))["setting"]) == {""}
 
 
 def test_the_papers_rows_in_the_same_terms():

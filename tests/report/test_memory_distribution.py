@@ -40,7 +40,7 @@ def test_distances_put_each_memory_where_it_belongs():
     assert (stream.diff().dropna() <= 0).all()  # groups from frequent to rare
     totals = topic.group_shares(shares).groupby("method")["share"].sum()
     np.testing.assert_allclose(totals, [100] * 3)
-    table = topic.distances(shares).set_index("method")
+    table = topic.distances_to_targets(shares).set_index("method")
     to_equal, to_stream = table["to equal"], table["to stream"]
     assert to_stream["Stream"] == pytest.approx(0)
     assert to_equal["Stream"] == pytest.approx(np.abs(expected - 100 / 70).sum() / 2)

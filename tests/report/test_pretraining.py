@@ -98,7 +98,7 @@ def test_claims_are_decided_for_each_weights_alone(monkeypatch):
     some = {name: CLAIMS[name] for name in ("above_crs", "schedules_crs", "tail_crs")}
     decide = partial(pretraining.ledger.decide, claims=some)
     monkeypatch.setattr(pretraining.ledger, "decide", decide)
-    decided = pretraining.decide([score(config) for config in asked], asked)
+    decided = pretraining.by_weights([score(config) for config in asked], asked)
     assert "not run" not in set(decided["verdict"])
     differing = pretraining.differing_verdicts(decided)
     weights = ["random", "turned digits", "digits"]
