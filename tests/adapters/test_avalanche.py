@@ -71,19 +71,6 @@ def test_the_buffer_holds_what_the_sampler_holds(name, labels):
 
 
 @needs_avalanche
-def test_a_refused_experience_changes_nothing():
-    buffer = adapter().SamplerBuffer(make_sampler("prs", 3, 2, 0))
-    buffer.update_from_dataset(dataset([0, 1]))
-    for bad in (dataset([0, 2]), dataset(np.eye(3, dtype=bool))):
-        with pytest.raises(ValueError, match="targets"):
-            buffer.update_from_dataset(bad)
-    buffer.update_from_dataset(dataset([0, 1]).subset([]))
-    assert held(buffer.buffer) == [0, 1] and len(buffer.sampler) == 2
-    assert [held(data) for data in buffer.buffer_datasets] == [[0, 1]]
-    assert buffer.buffer_groups == {0: buffer}
-
-
-@needs_avalanche
 def test_its_examples_run():
     assert doctest.testmod(adapter()).failed == 0
 

@@ -46,15 +46,6 @@ def test_each_deviation_departs_in_its_step_alone():
     assert seen == [[7, 6, 1]] * 3
 
 
-def test_counts_are_those_of_the_tasks_that_have_begun():
-    data = load_dataset(TINY, images=False)
-    (config,) = deviation_configs([TINY], [0], 0.0, ["counts known ahead"])[2:]
-    sampler = config.sampler_for(data, 0)
-    y = np.arange(70) == np.flatnonzero(data.class_task == 2)[0]
-    expected = np.where(data.class_task == 2, data.class_freq, 0)
-    np.testing.assert_array_equal(sampler.counted(y), expected)
-
-
 def test_the_contest_does_what_the_published_codes_do():
     stream = rows(*[A] * 800, *[(A, B)] * 3, *[B] * 40)
     made = {name: one(6, 3, 0, rho=0.5) for name, one in CONTEST.items()}

@@ -66,16 +66,6 @@ def test_each_setting_stands_beside_its_own_numbers():
     assert set(schedules["memory_size"]) == {500}
 
 
-def test_the_standard_setting_of_the_second_set_differs_between_the_tables():
-    """The paper prints three values for CRS; its tables of schedules and of sizes differ."""
-    scores = scores_of(0.3, NUS, "CRS")
-    by_schedule = topic.scores_by_schedule(scores)
-    assert cell(by_schedule, metric="C-F1")["published"] == 16.6
-    assert cell(by_schedule, "forget", metric="C-F1")["published"] == 61.1
-    by_memory = topic.scores_by_memory(scores)
-    assert cell(by_memory, metric="C-F1")["published"] == 17.5
-
-
 def test_the_spread_compares_seeds_that_every_schedule_has():
     scores = [scores_of(0.5), scores_of(0.6, seed=1), scores_of(0.52, schedule=ORDER)]
     spread = topic.schedule_spread(topic.scores_by_schedule(pd.concat(scores)))

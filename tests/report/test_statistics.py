@@ -115,16 +115,6 @@ def test_verdicts_are_false_as_seldom_as_they_say(seeds, cells, common):
     assert fails < 0.025 + CHANCE
 
 
-def test_draws_of_the_test_images_keep_the_level():
-    rng, seeds, repeats = np.random.default_rng(3), 5, 1000
-    # of a test set, common to seeds and resamples
-    images = rng.normal(size=(repeats, 1))
-    values = images + rng.normal(size=(seeds, repeats, 1))
-    draws = values.mean(axis=0) + rng.normal(size=(100, repeats, 1))
-    low, high, _ = ends(values, draws)
-    assert 0.02 < ((low > 0) | (high < 0)).mean() < 0.085
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [

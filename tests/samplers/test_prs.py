@@ -161,7 +161,3 @@ def test_explain_while_the_memory_fills():
     assert decision.surplus == pytest.approx([1 / 3, 1 / 3, -2 / 3])
     assert not decision.class_probability.any()
     assert decide(filled([A, B], size=5)).acceptance == 0  # no label
-    for variant in ("paper", "authors"):  # before the first sample
-        decision = decide(make_sampler("prs", 4, 3, 0, variant=variant))
-        assert not decision.partition.any() and not decision.quota.any()
-        assert not decision.surplus.any() and decision.acceptance == 0

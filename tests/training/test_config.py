@@ -19,9 +19,7 @@ TINY, OWN = "digits70tiny", "convnet_attention_consistency"
     [
         ({"dataset": "digit70seq"}, ValueError, "unknown dataset .*; known datasets: "),
         ({"rho": math.nan}, ValueError, "rho must be finite, got nan"),
-        ({"rho": "0.1"}, TypeError, "rho must be a number, got '0.1'"),
         ({"memory_size": 0}, ValueError, "memory_size must be at least 1, got 0"),
-        ({"memory_size": 2.0}, TypeError, "memory_size must be a whole number"),
         ({"learning_rate": 0}, ValueError, "learning_rate must be at least 1e-12"),
         ({"ewc_lambda": -1}, ValueError, "ewc_lambda must be at least 0, got -1"),
         ({"seed": None}, TypeError, "seed must be a whole number, got None"),
@@ -41,7 +39,6 @@ TINY, OWN = "digits70tiny", "convnet_attention_consistency"
         ({"frozen_stages": 4}, ValueError, "up to 3 for model convnet"),
         ({"weights": "letters"}, FileNotFoundError, "none, digits, .* got 'letters'"),
         ({"model": OWN, "method": "GSS"}, ValueError, "gradients of GSS"),
-        ({"model": OWN, "variance_points": 2}, ValueError, "gradients of PRS"),
         ({"model": OWN, "dataset": "imbal-digits-tiny"}, ValueError, "a plain network"),
     ],
 )
