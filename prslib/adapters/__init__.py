@@ -12,7 +12,7 @@ from prslib.samplers import make_sampler
 
 with naming_extra("data"):
     from scipy.sparse import issparse
-    from sklearn.base import BaseEstimator
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin
     from sklearn.utils import _safe_indexing, check_random_state, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import validate_data
@@ -20,7 +20,9 @@ with naming_extra("data"):
 try:  # imbalanced-learn's pipelines ask for its mixin
     from imblearn.base import BaseSampler
 except ImportError:
-    BaseSampler = BaseEstimator
+
+    class BaseSampler(OneToOneFeatureMixin, BaseEstimator):
+        """The part of scikit-learn's interface that imbalanced-learn's base has."""
 
 
 class MemoryResampler(BaseSampler):
