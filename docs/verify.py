@@ -54,12 +54,12 @@ def verify(profile: str) -> tuple[list[str], bool]:
 
 
 def git(*arguments: str) -> str:
-    """Return what git prints about the checkout; end the program where it fails."""
+    """Return what git prints about the checkout."""
     command = ["git", "-C", project_root(), *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         what = "a checkout with committed figures of the profile"
-        sys.exit(expected(what, done.stderr.strip()))
+        raise RuntimeError(expected(what, done.stderr.strip()))
     return done.stdout
 
 

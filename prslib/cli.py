@@ -158,20 +158,20 @@ def show_plan(options: Namespace) -> int:
     from prslib.report.topics import device_of, runs_of
 
     profile = options.profile
-    planned, left_out = [], {}
+    notebooks, errors = [], {}
     for name in _notebooks(profile, options.notebook):
         try:
             if runs := runs_of(profile, name):
-                planned.append((name, runs, device_of(profile, name)))
+                notebooks.append((name, runs, device_of(profile, name)))
         except FileNotFoundError as error:
-            left_out.setdefault(str(error), []).append(name)
-    if planned:
-        print(plan(planned, Store()))
-    elif not left_out:
+            errors.setdefault(str(error), []).append(name)
+    if notebooks:
+        print(plan(notebooks, Store()))
+    elif not errors:
         print("no runs")
-    for error, names in left_out.items():
+    for error, names in errors.items():
         print(f"left out: {', '.join(names)}: {error}", file=sys.stderr)
-    return 1 if left_out else 0
+    return 1 if errors else 0
 
 
 def find_departures(options: Namespace) -> int:

@@ -73,6 +73,6 @@ def check_options(name: str, options: dict[str, object]) -> Mapping[str, Paramet
     try:
         takes.bind(0, 0, 0, **options)  # size, classes, seed
     except TypeError as error:
-        known = ", ".join([*takes.parameters][3:]) or "none"
-        raise TypeError(f"options of {name}: {error}; known: {known}") from None
+        options_text = ", ".join([*takes.parameters][3:]) or "none"
+        raise TypeError(f"options of {name}: {error}; known: {options_text}") from None
     return takes.parameters

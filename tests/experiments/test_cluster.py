@@ -66,14 +66,14 @@ def stored(folder):
 
 
 def test_no_ray_or_no_cluster_is_said_at_once(tmp_path, monkeypatch):
-    wanted = [RunConfig(**MLP, method="CRS")]
+    grid = [RunConfig(**MLP, method="CRS")]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ConnectionError, match=r"a Ray cluster .*; start one"):
-        sweep.run_all(wanted, Store(tmp_path), address=f"127.0.0.1:{port}")
+        sweep.run_all(grid, Store(tmp_path), address=f"127.0.0.1:{port}")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install '.\[cluster\]'"):
-        sweep.run_all(wanted, Store(tmp_path), address="auto")
+        sweep.run_all(grid, Store(tmp_path), address="auto")
 
 
 def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(
@@ -87,18 +87,18 @@ def test_ctrl_c_leaves_the_cluster_and_keeps_what_is_finished(
         finish(store, group)
         raise KeyboardInterrupt
 
-    wanted = configs(**MLP, method="Finetune", seed=list(range(6)))
+    grid = configs(**MLP, method="Finetune", seed=list(range(6)))
     store = Store(tmp_path)
     with pytest.raises(ConnectionError, match=r"a GPU in the cluster .* got none"):
-        sweep.run_all(wanted, store, device="cuda", address=address)
-    made = {config.seed: [fake_run(config, 0.5)] for config in wanted}
+        sweep.run_all(grid, store, device="cuda", address=address)
+    made = {config.seed: [fake_run(config, 0.5)] for config in grid}
     monkeypatch.setattr(sweep, "train_group", lambda group, **_: made[group[0].seed])
     monkeypatch.setattr(Store, "finish", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        sweep.run_all(wanted, store, address=address)
+        sweep.run_all(grid, store, address=address)
     assert not ray.is_initialized()
     assert 1 <= len(stored(tmp_path)) < 6
-    for config in wanted:  # no lock is left behind
+    for config in grid:  # no lock is left behind
         store.lock(config).release()
 
 
@@ -127,18 +127,18 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     own = Method("crs")  # as `register` adds it: the machines are told
     monkeypatch.setitem(METHODS, "own", own)
     monkeypatch.setitem(_added, ("method", "own"), own)
-    wanted = configs(**MLP, method="own", seed=[0, 1])
+    grid = configs(**MLP, method="own", seed=[0, 1])
     store, local = Store(tmp_path / "there"), Store(tmp_path / "here")
     second = (machines["second"],)
     killer = threading.Thread(target=kill_at_work, args=second, daemon=True)
     killer.start()
     said = r"1 of 3 runs failed, the others are stored(.|\n)*PRS(.|\n)*ValueError"
     with pytest.raises(RuntimeError, match=said):
-        sweep.run_all([broken, *wanted], store)
+        sweep.run_all([broken, *grid], store)
     assert not killer.is_alive()
     # where, on the machine
     assert "in train" in store.path(broken, FAILURE).read_text()
     monkeypatch.delenv("RAY_ADDRESS")
-    sweep.run_all(wanted, local, workers=1)
+    sweep.run_all(grid, local, workers=1)
     assert stored(store.folder) == stored(local.folder)
     assert len(stored(store.folder)) == 2

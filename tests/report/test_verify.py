@@ -73,7 +73,7 @@ def test_runs_that_differ_from_their_rows_are_a_fault(verify, table, monkeypatch
     assert f"- CRS on {DATASET}, trained anew: up to 1 points from its rows" in lines
     table.unlink()
     commit(verify)
-    with pytest.raises(SystemExit, match="a checkout with committed figures"):
+    with pytest.raises(RuntimeError, match="a checkout with committed figures"):
         verify.verify("smoke")
 
 
