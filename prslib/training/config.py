@@ -18,7 +18,7 @@ from prslib.training.methods import METHODS
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
-PROTOCOL = 4  # part of every hash; rises when a change of the code changes results
+PROTOCOL = 5  # part of every hash; rises when a change of the code changes results
 # A hash leaves fields out at these values: runs kept theirs when the fields were added.
 FIELDS_ADDED_LATER = {
     "precision": "fp32",
