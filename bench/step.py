@@ -1,7 +1,7 @@
 """Measure what a training step costs, and the least that its arithmetic allows.
 
 Run ``python bench/step.py --device cuda``: a step of ResNet-101 on 10 new and 10
-replayed images of 256x256, in float32, TF32 and bfloat16. Without a GPU it measures a
+replayed images of 256x256, in float32 and bfloat16. Without a GPU it measures a
 small network on small images. What fetches a step's images and what the sampler needs
 are timed alone. The floor is the step's multiplications and additions over the rate of
 a large matrix product. It writes figures/bench/step_<device>.csv. For the time of each
@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from prslib import make_model, make_sampler
 from prslib.memory import Memory
 from prslib.training.config import PRECISIONS
-from prslib.training.device import Inputs, Precision
+from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 from prslib.training.replay import Replay
 
@@ -52,7 +52,6 @@ def time_steps(options: argparse.Namespace) -> pd.DataFrame:
 
     rows = [("any", "fetch", milliseconds(batch, options.seconds))]
     for name in PRECISIONS:
-        precision = Precision(name)
         learner = Learner(
             make_model(options.model, shape, CLASSES, 0, "none"),
             optimizer="adam",
@@ -67,24 +66,23 @@ def time_steps(options: argparse.Namespace) -> pd.DataFrame:
         def step(learner: Learner = learner, x=inputs, y=targets) -> None:
             learner.step(learner.encode(x), y)
 
-        with precision.in_force():
-            with FlopCounterMode(display=False) as counter:
+        with FlopCounterMode(display=False) as counter:
+            step()
+        floor = counter.get_total_flops() / product_rate(name, device)
+        rows.append((name, "floor", 1000 * floor))
+        rows.append((name, "step", milliseconds(step, options.seconds)))
+        if options.compile:
+            learner.upper = torch.compile(learner.upper)
+            for _ in range(3):  # which compiles
                 step()
-            floor = counter.get_total_flops() / product_rate(precision, device)
-            rows.append((name, "floor", 1000 * floor))
-            rows.append((name, "step", milliseconds(step, options.seconds)))
-            if options.compile:
-                learner.upper = torch.compile(learner.upper)
-                for _ in range(3):  # which compiles
-                    step()
-                rows.append((name, "compiled", milliseconds(step, options.seconds)))
+            rows.append((name, "compiled", milliseconds(step, options.seconds)))
     return pd.DataFrame(rows, columns=["precision", "part", "ms"])
 
 
-def product_rate(precision: Precision, device: torch.device) -> float:
+def product_rate(precision: str, device: torch.device) -> float:
     """Return the operations a second of a large matrix product."""
     side = SIDE[device.type]
-    dtype = torch.bfloat16 if precision.is_half else torch.float32
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     matrix = torch.randn(side, side, device=device).to(dtype)
     return 2000 * side**3 / milliseconds(lambda: matrix @ matrix, 0.2)
 

@@ -196,7 +196,7 @@ class Recipe:
     schedule_drawn : bool
         Whether a run that names no schedule draws one from its seed.
     precision : str
-        Name in `prslib.training.config.PRECISIONS`.
+        "fp32" or "bf16".
     test_set : str
         Name of the test set that runs are scored on.
     weights : str or None

@@ -24,7 +24,7 @@ from prslib.training.config import SAVE_EVERY, RunConfig
 from prslib.training.gradients import SAMPLES_AT_ONCE
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import conditions, train
+from prslib.training.run import one_thread, train
 
 BLANK = 1000  # images in place of those that are not here
 FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
@@ -102,7 +102,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
 
     hook = register_optimizer_step_post_hook(tick)
     try:
-        with conditions(plain), suppress(_Enough):
+        with one_thread(), suppress(_Enough):
             train([plain], dataset, device, Checkpoint(None, [plain], SAVE_EVERY))
     finally:
         hook.remove()

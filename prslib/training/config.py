@@ -16,7 +16,7 @@ from prslib.models.weights import EMBEDDED, NONE, file_of, identity_of, of_seed
 from prslib.samplers import Sampler, check_options, make_sampler
 from prslib.training.methods import METHODS
 
-PRECISIONS = ("fp32", "tf32", "bf16")  # `prslib.training.device.Precision`
+PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 5  # part of every hash; rises when a change of the code changes results
 # A hash leaves fields out at these values: runs kept theirs when the fields were added.
@@ -103,7 +103,7 @@ class RunConfig:
         measured (`prslib.training.gradients`); 0 for none. They are evenly apart, the
         last at the end.
     precision : str or None
-        "fp32", "tf32" or "bf16" (`prslib.training.device.Precision`).
+        "fp32" or "bf16", with weights, loss and gradients in float32.
     options : dict or None
         Options of the method's sampler beside ``rho`` and ``variant``: its keyword-only
         parameters, in numbers or text. They are kept as sorted pairs.

@@ -1,7 +1,4 @@
-"""Prepare a device for training: its arithmetic, and where a network's inputs lie."""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""Say which devices are here, and where a network's inputs lie."""
 
 import numpy as np
 import torch
@@ -10,38 +7,6 @@ from torch import Tensor
 from prslib.checks import one_of
 
 INPUTS_SHARE = 0.5  # of a GPU's free memory for inputs; training needs the rest
-
-
-class Precision:
-    """A network's arithmetic, one of `PRECISIONS`; weights and loss stay in float32."""
-
-    # A CPU has no TF32: there "tf32" is float32 with the weights in another layout.
-
-    def __init__(self, name: str):
-        is_plain = name == "fp32"  # PyTorch's own default lets convolutions take TF32
-        self.products = "ieee" if is_plain else "tf32"  # TF32: 10 bits of mantissa
-        self.memory_format = (
-            torch.contiguous_format if is_plain else torch.channels_last
-        )
-        self.is_half = name == "bf16"
-
-    @contextmanager
-    def in_force(self) -> Iterator[None]:
-        """Set how the process multiplies float32 on a GPU, and set it back."""
-        cudnn = torch.backends.cudnn
-        backends = torch.backends.cuda.matmul, cudnn.conv, cudnn.rnn
-        before = [backend.fp32_precision for backend in backends]
-        try:
-            for backend in backends:
-                backend.fp32_precision = self.products
-            yield
-        finally:
-            for backend, value in zip(backends, before, strict=True):
-                backend.fp32_precision = value
-
-    def forward(self, device: torch.device) -> torch.autocast:
-        """Return the context of a forward pass on a device."""
-        return torch.autocast(device.type, torch.bfloat16, enabled=self.is_half)
 
 
 def check_device(device: torch.device | str) -> None:

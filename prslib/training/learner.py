@@ -18,7 +18,7 @@ from prslib.models.networks import Staged
 from prslib.resamples import image_weights, resampled
 from prslib.training import gradients
 from prslib.training.config import RunConfig
-from prslib.training.device import Inputs, Precision, to_device
+from prslib.training.device import Inputs, to_device
 from prslib.training.ewc import EWC
 from prslib.training.replay import Replay
 
@@ -56,8 +56,10 @@ class Learner:
         precision: str = "fp32",
     ):
         self.device = torch.device(device)
-        self.precision = Precision(precision)
-        self.model = model.to(self.device, memory_format=self.precision.memory_format)
+        self.is_half = precision == "bf16"
+        # a GPU computes half precision fastest with the channels last in memory
+        self.layout = torch.channels_last if self.is_half else torch.contiguous_format
+        self.model = model.to(self.device, memory_format=self.layout)
         self.lower, self.upper = self.model.split(frozen_stages)
         self.lower.eval().requires_grad_(False)  # batch norm is frozen, too
         self.upper.train()
@@ -83,9 +85,13 @@ class Learner:
             fisher = gradients.squared_gradients(self.upper, self.loss, inputs, targets)
             self.ewc.observe(fisher)
 
+    def autocast(self) -> torch.autocast:
+        """Return the context of a forward pass."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_half)
+
     def objective(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """Return what a step lowers: the network's loss and the penalty on norms."""
-        with self.precision.forward(self.device):
+        with self.autocast():
             if hasattr(self.upper, "objective"):  # the network adds terms of its own
                 loss = self.upper.objective(inputs, targets, self._loss_of)
             else:
@@ -108,7 +114,7 @@ class Learner:
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:
         """Return what the lower stages give for images or features: float (B, ...)."""
-        with self.precision.forward(self.device):
+        with self.autocast():
             return self.lower(self._as_floats(inputs)).float()
 
     def join(
@@ -156,7 +162,7 @@ class Learner:
         self.model.eval()
         for start in range(0, len(rows), size):
             batch = inputs[rows[start : start + size]]
-            with self.precision.forward(self.device):
+            with self.autocast():
                 outputs.append(network(self._as_floats(batch)).float())
         self.upper.train()
         return outputs
@@ -165,7 +171,7 @@ class Learner:
         floats = as_input(inputs)
         if self.device.type == "cuda" and floats.ndim == 4:
             # cuDNN follows either layout; another one would turn the weights around
-            floats = floats.contiguous(memory_format=self.precision.memory_format)
+            floats = floats.contiguous(memory_format=self.layout)
         return floats
 
     def state_dict(self) -> dict:

@@ -17,7 +17,7 @@ from prslib.models.weights import of_seed
 from prslib.training import round_alike
 from prslib.training.checkpoint import Checkpoint, Progress
 from prslib.training.config import SAVE_EVERY, Run, RunConfig
-from prslib.training.device import Inputs, Precision, check_device
+from prslib.training.device import Inputs, check_device
 from prslib.training.gradients import memory_variance
 from prslib.training.learner import Learner, context_of, score_tasks, with_run_columns
 from prslib.training.methods import METHODS
@@ -81,21 +81,20 @@ def run_at_once(
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         check(config, dataset)
-    with conditions(configs[0]):
+    with one_thread():
         return train(
             configs, dataset, device, Checkpoint(checkpoint, configs, save_every)
         )
 
 
 @contextmanager
-def conditions(config: RunConfig) -> Iterator[None]:
-    """Set the process to one thread and a run's precision, and set it back."""
+def one_thread() -> Iterator[None]:
+    """Set the process to one thread, and set it back."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         # threads of numpy's library wait for work on the cores of other runs
-        precision = Precision(config.resolved["precision"])
-        with threadpool_limits(1, "blas"), precision.in_force():
+        with threadpool_limits(1, "blas"):
             yield
     finally:
         torch.set_num_threads(threads)

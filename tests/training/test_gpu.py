@@ -10,7 +10,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import conditions, make_learner, run
+from prslib.training.run import make_learner, one_thread, run
 
 TINY = "digits70tiny"
 pytestmark = [
@@ -33,7 +33,7 @@ def on(dataset, device):
 def trained(dataset, config, device):
     """Train on the first batches of a run's stream and return the learner."""
     learner = make_learner(config, dataset, device)
-    with conditions(config):
+    with one_thread():
         learner.fit(*on(dataset, device), stream(config, dataset)[0].batches[:12])
     return learner
 
@@ -53,7 +53,7 @@ def distance(left, right, first):
 
 # what a relative change of the first weights by 1e-6 grows to in these steps, and some
 # room; the steps themselves move the weights by a tenth and more
-GROWN = {"fp32": 5e-3, "tf32": 2e-2, "bf16": 8e-2}
+GROWN = {"fp32": 2e-2, "bf16": 8e-2}
 
 
 @pytest.mark.parametrize("precision", GROWN)

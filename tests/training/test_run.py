@@ -13,7 +13,7 @@ from prslib.training.config import RunConfig
 from prslib.training.learner import Learner
 from prslib.training.methods import METHODS
 from prslib.training.replay import Replay, stream, without_training
-from prslib.training.run import conditions, initial_model, run
+from prslib.training.run import initial_model, one_thread, run
 
 TINY, ONE_LABEL = "digits70tiny", "imbal-digits-tiny"
 
@@ -157,16 +157,9 @@ def test_a_device_that_is_not_there_is_refused(device):
         run(RunConfig(TINY), device)
 
 
-def test_a_run_sets_its_conditions_and_sets_them_back():
-    backends = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)
-    before = [backend.fp32_precision for backend in backends]
+def test_a_run_sets_one_thread_and_sets_it_back():
     threads = torch.get_num_threads()
-    products = {"fp32": "ieee", "tf32": "tf32", "bf16": "tf32"}
-    for name, expected in products.items():
-        with conditions(RunConfig(TINY, precision=name)):
-            assert [b.fp32_precision for b in backends] == [expected] * 2
-            assert torch.get_num_threads() == 1
-    with pytest.raises(KeyError), conditions(RunConfig(TINY, precision="tf32")):
+    with pytest.raises(KeyError), one_thread():
+        assert torch.get_num_threads() == 1
         raise KeyError
-    assert [backend.fp32_precision for backend in backends] == before
     assert torch.get_num_threads() == threads
