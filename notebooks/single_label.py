@@ -58,8 +58,7 @@ settings
 # ## The data
 #
 # Class $c$ keeps a share $f_c = \min(1, \pi_c / (\max\pi - \min\pi))$ of its training images, with
-# $\pi_c = 0.6 / (c+1)^{1.6}$. These are the images that the authors released;
-# `imbal-mnistseq-first` and `imbal-svhnseq-first` keep the first ones of each class. The sums are
+# $\pi_c = 0.6 / (c+1)^{1.6}$. These are the images that the authors released. The sums are
 # the paper's 11543 and 14181. The stand-ins, `imbal-digits` and `imbal-colour-digits`, have these
 # counts, whole or divided. Their pictures are drawn from scikit-learn's handwritten digits.
 

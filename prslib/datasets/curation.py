@@ -169,17 +169,6 @@ def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
     return np.floor(class_freq * kept).astype(np.int64)
 
 
-def first_of_each_class(labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Find the first `counts` (C,) images of each class of labels, int64 (N,)."""
-    # The paper does not say which images of a class are kept. The first ones need no
-    # seed, so that everybody has the same set; a run shuffles them anyway.
-    kept = [
-        np.flatnonzero(labels == label)[:count]
-        for label, count in enumerate(counts.tolist())
-    ]
-    return np.sort(np.concatenate(kept))
-
-
 def feature_rows(test: Split, per_class: int) -> np.ndarray:
     """Find the images whose features a run stores: the first of a single label."""
     # The paper does not say how its figure colours an image with several labels. Such

@@ -78,8 +78,6 @@ class Source:
     # images of each class in the original
     train_freq: tuple[int, ...]
     recipe: Recipe
-    # keep the training images that the authors kept, or the first
-    released: bool = True
 
     @property
     def train_counts(self) -> np.ndarray:
@@ -119,19 +117,15 @@ SVHN = Source(
     train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
     recipe=replace(ON_CONVNET, model="resnet18", learning_rate=2e-4),
 )
-FIRST = [replace(s, name=f"{s.name}-first", released=False) for s in (MNIST, SVHN)]
-SOURCES = {source.name: source for source in (MNIST, SVHN, *FIRST)}
+SOURCES = {source.name: source for source in (MNIST, SVHN)}
 
 
 def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
-    """Read a downloaded data set and thin its training images; Appendix."""
+    """Read a downloaded data set; keep the training images that the authors kept."""
     pictures, digits = read_source(source, download)
-    if source.released:
-        rows = released_images(source)
-    else:
-        rows = curation.first_of_each_class(digits["train"], source.train_counts)
+    rows = released_images(source)
     for arrays in (pictures, digits):
         arrays["train"] = arrays["train"][rows]
     return one_class_a_task(
@@ -207,11 +201,6 @@ def _draw_pictures(name: str) -> BySplit:
     return scenes.draw_pictures(_digits(name), colour=STAND_INS[name][0] is SVHN)
 
 
-def _downloaded(source: Source) -> Entry:
-    relation = "paper's" if source.released else "stand-in"
-    return Entry(partial(load_source, source), source.recipe, relation=relation)
-
-
 def _drawn(name: str) -> Entry:
     _, divisor, recipe = STAND_INS[name]
     recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
@@ -219,5 +208,8 @@ def _drawn(name: str) -> Entry:
     return Entry(partial(load_stand_in, name), recipe, tests_on_pretrained=True)
 
 
-ENTRIES = {name: _downloaded(source) for name, source in SOURCES.items()}
+ENTRIES = {
+    name: Entry(partial(load_source, source), source.recipe, relation="paper's")
+    for name, source in SOURCES.items()
+}
 ENTRIES |= {name: _drawn(name) for name in STAND_INS}

@@ -14,7 +14,6 @@ from prslib.datasets.curation import (
     class_groups,
     class_merges,
     feature_rows,
-    first_of_each_class,
     number_by_size,
     pareto_counts,
     tasks_of_images,
@@ -174,11 +173,6 @@ def test_thinning_by_hand():
     # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 -
     # 2^-1.6) = .4923
     assert pareto_counts(np.array([1000, 1000])).tolist() == [1000, 492]
-
-
-def test_the_first_images_of_a_class_are_kept():
-    labels = np.array([1, 0, 0, 1, 1, 0])
-    assert first_of_each_class(labels, np.array([1, 2])).tolist() == [0, 1, 3]
 
 
 def test_features_are_of_the_first_images_with_a_single_label():
