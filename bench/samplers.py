@@ -48,7 +48,8 @@ from prslib.report.style import COLOURS, join_panels, looks_of
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "tests" / "helpers"), str(ROOT / "examples")]
 
 import cbrs_twin
 import ocdm_twin
@@ -213,7 +214,7 @@ def avalanche() -> list[Contestant]:
         warnings.simplefilter("ignore")
         from avalanche.training import storage_policy as policy
 
-        from prslib.adapters.avalanche import SamplerBuffer
+        from avalanche_buffer import SamplerBuffer
 
     def prs(seed):
         return SamplerBuffer(make_sampler("prs", SIZE, 70, seed, rho=RHO))

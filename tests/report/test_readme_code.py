@@ -28,5 +28,6 @@ def test_a_block_runs(code, printed, tmp_path, monkeypatch, capsys):
         if find_spec("avalanche") is None:
             pytest.skip("Avalanche is not installed (avalanche-lib on PyPI)")
         warnings.simplefilter("ignore")  # its own
+        monkeypatch.syspath_prepend(project_root() / "examples")
     exec(compile(code, "README or docs", "exec"), {"__name__": "__main__"})
     assert not printed or capsys.readouterr().out == printed

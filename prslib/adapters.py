@@ -1,4 +1,4 @@
-"""Use label-only samplers to resample data; Avalanche has a file of its own."""
+"""Use samplers that look at labels alone to resample data, as scikit-learn does."""
 
 from collections.abc import Iterable
 from numbers import Integral

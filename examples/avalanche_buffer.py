@@ -1,13 +1,16 @@
-"""Use a label-only sampler as a storage policy of Avalanche (https://avalanche.continualai.org)."""
+"""A storage policy of Avalanche (https://avalanche.continualai.org) that asks a sampler.
+
+It keeps what PRS keeps, or any other sampler that looks at labels alone. Avalanche is
+the package avalanche-lib.
+"""
 
 from typing import Any
 
-from prslib.adapters import multi_hot
-from prslib.checks import expected, naming_extra
-from prslib.samplers import Sampler
+from avalanche.training.storage_policy import ExemplarsBuffer  # ty: ignore
 
-with naming_extra("bench"):
-    from avalanche.training.storage_policy import ExemplarsBuffer
+from prslib import Sampler
+from prslib.adapters import multi_hot
+from prslib.checks import expected
 
 
 class SamplerBuffer(ExemplarsBuffer):
