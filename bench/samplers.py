@@ -213,7 +213,6 @@ def avalanche() -> list[Contestant]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from avalanche.training import storage_policy as policy
-
         from avalanche_buffer import SamplerBuffer
 
     def prs(seed):
