@@ -6,11 +6,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from prslib.models import MODELS
+from prslib import MODELS, Run, RunConfig, configs, paired
 from prslib.report.notebook import Parameters, several
 from prslib.report.tables import MAIN_METRICS, beside, final, scores_of
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs, paired
 
 OFFLINE = "Multitask"
 

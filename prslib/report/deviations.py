@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import Run, RunConfig, configs
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import DECIDING
 from prslib.report.style import COLOURS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs
 from prslib.training.replay import make_replay, stream
 
 

@@ -7,14 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from threadpoolctl import threadpool_limits
 
+from prslib import Run, RunConfig, configs_of, paired
 from prslib.checks import expected
 from prslib.datasets import GROUPS
 from prslib.datasets.curation import feature_rows
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import GROUP_MARKERS
 from prslib.report.tables import labels_of
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs_of, paired
 
 # Tol's "muted" colours and black: ten classes that the colour-blind can tell apart
 CLASS_COLOURS = (

@@ -7,13 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from prslib import Run, RunConfig, configs, paired
 from prslib.report.memory_distribution import check_memory
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import over_seeds, spread
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import labels_of
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs, paired
 
 NEITHER = "not clearly above or below"
 # the methods that the paper's figures compare PRS with, and find below it, by data set

@@ -1,8 +1,7 @@
 """Ask for the runs of the paper's unbalanced test set."""
 
+from prslib import RunConfig, configs_of
 from prslib.report.notebook import Parameters, several
-from prslib.training.config import RunConfig
-from prslib.training.grids import configs_of
 
 
 class Settings(Parameters):

@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from prslib import METHODS, RunConfig
 from prslib.report.main_results import every_method
 from prslib.report.notebook import Parameters, several
 from prslib.report.tables import MAIN_METRICS, labels_of, run_columns
-from prslib.training.config import RunConfig
-from prslib.training.methods import METHODS
 
 
 class Settings(Parameters):

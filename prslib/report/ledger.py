@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import Run, RunConfig, Store, run_all
 from prslib.checks import expected, one_of
-from prslib.experiments.store import Store
-from prslib.experiments.sweep import run_all
 from prslib.report import topics
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
@@ -16,7 +15,6 @@ from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
-from prslib.training.config import Run, RunConfig
 
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
 MATCH = ["stands_for", "method", "setting", "trained_tasks", "task", "group", "measure"]

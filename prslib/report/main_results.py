@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from prslib import METHODS, Run, RunConfig, configs, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Parameters, several
@@ -19,9 +20,6 @@ from prslib.report.tables import (
     labels_of,
     scores_of,
 )
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs, configs_of, paired
-from prslib.training.methods import METHODS
 
 WHOLE = 35_072  # training images of COCOseq
 

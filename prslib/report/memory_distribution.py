@@ -8,16 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import METHODS, RunConfig, Store, run_all
 from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
-from prslib.experiments.store import Store
-from prslib.experiments.sweep import run_all
 from prslib.report.main_results import every_method
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, HUES, in_order, looks_of, plot_variations
 from prslib.report.tables import labels_of
-from prslib.training.config import RunConfig
-from prslib.training.methods import METHODS
 from prslib.training.replay import without_training
 
 

@@ -20,16 +20,13 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from prslib import published
+from prslib import METHODS, MODELS, Run, RunConfig, published
 from prslib.datasets import DATASETS, GROUPS
-from prslib.models import MODELS
 from prslib.report import tables
 from prslib.report.feature_tsne import neighbour_votes
 from prslib.report.tables import labels_of
 from prslib.report.tail_forgetting import run_forgetting, size_correlations
 from prslib.resamples import class_weights
-from prslib.training.config import Run, RunConfig
-from prslib.training.methods import METHODS
 
 # what a run may measure beside its scores, and the field that asks for it
 EXTRAS = ("features_per_class", "variance_points")

@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import METHODS, RunConfig
 from prslib.report.main_results import every_method
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import HOLLOW, draw_legend, looks_of
-from prslib.training.config import RunConfig
-from prslib.training.methods import METHODS
 
 LEVELS = (10, 30, 50, 70)  # F1 in percent
 TICKS = (0, 1, 5, 10, 20, 40, 60, 80, 100)

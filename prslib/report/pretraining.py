@@ -6,14 +6,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from prslib.datasets import load_dataset
+from prslib import Run, RunConfig, configs, load_dataset, paired
 from prslib.datasets.scenes import CLASS_NAMES, TURNS, draw_scenes
 from prslib.models.weights import NONE
 from prslib.report import ledger
 from prslib.report.notebook import Parameters, several
 from prslib.report.observations import observe
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs, paired
 
 
 class Settings(Parameters):

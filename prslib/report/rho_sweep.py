@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import RunConfig, configs
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import draw_curves, looks_like
 from prslib.report.tables import MAIN_METRICS, labels_of
-from prslib.training.config import RunConfig
-from prslib.training.grids import configs
 from prslib.training.replay import stream, without_training
 
 LOOKS = looks_like(MAIN_METRICS)

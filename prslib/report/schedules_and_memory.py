@@ -6,13 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from prslib import published
-from prslib.datasets import DATASETS
+from prslib import DATASETS, RunConfig, configs_of, paired, published
 from prslib.datasets.base import schedule_of
 from prslib.report.notebook import Parameters, several
 from prslib.report.tables import beside, final, labels_of
-from prslib.training.config import RunConfig
-from prslib.training.grids import configs_of, paired
 
 # The appendix's tables, as the main text has other numbers for PRS. COCOseq's standard
 # schedule stands in the table of memory sizes, and its forgetting in the main table

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import METHODS, Run, RunConfig, configs
 from prslib.checks import expected
 from prslib.datasets import at_hand
 from prslib.datasets.base import schedule_of, task_name, tasks_together
@@ -15,9 +16,6 @@ from prslib.paths import project_root
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, STAR, in_order
 from prslib.report.tables import beside, contrasts
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs
-from prslib.training.methods import METHODS
 
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 DRAWN = "another for each seed"

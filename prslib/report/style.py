@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from prslib.datasets import DATASETS
+from prslib import DATASETS, METHODS
 from prslib.paths import PACKAGE
 from prslib.report.statistics import LEVEL
 from prslib.report.tables import ALL_GROUPS
-from prslib.training.methods import METHODS
 
 STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the

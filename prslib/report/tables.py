@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from prslib import datasets, published
+from prslib import METHODS, Run, datasets, published
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.metrics import forgetting
 from prslib.report.statistics import DECIDING, WORDS, compared, over_seeds
 from prslib.resamples import class_draws
-from prslib.training.config import Run
-from prslib.training.methods import METHODS
 
 ALL_GROUPS = (*datasets.GROUPS, "overall")
 MAIN_METRICS = ("C-F1", "O-F1", "mAP")

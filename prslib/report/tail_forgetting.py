@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from prslib import METHODS, Run, RunConfig, configs_of
 from prslib.checks import one_of
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, in_order, write_above
 from prslib.report.tables import labels_of
-from prslib.training.config import Run, RunConfig
-from prslib.training.grids import configs_of
-from prslib.training.methods import METHODS
 
 FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
 TASK_GAP = 1.5  # bars' widths between two tasks
