@@ -93,17 +93,16 @@ for name in settings.dataset:
 # ## Is the vicinity of balance best?
 #
 # The paper draws the curve and prints no numbers beside it, so only its shape can be compared. A
-# best value inside $[-0.2, 0.2]$ agrees with the paper's claim. `ledger` decides whether the
+# `best_rho` inside $[-0.2, 0.2]$ agrees with the paper's claim. `best` is the score there in percent,
+# and the last columns have the scores at both ends of the sweep. `ledger` decides whether the
 # difference to values outside is more than chance.
 
 # %%
-from IPython.display import Markdown, display
-
 from prslib.report.rho_sweep import best_rho
 
 best = best_rho(rows[rows["group"] == "overall"])
 settings.save(None, best, "best")
-display(Markdown("\n".join(f"- {sentence}" for sentence in best["sentence"])))
+best.round(2)
 
 # %% [markdown]
 # ## Is $\rho = 1$ conventional sampling?

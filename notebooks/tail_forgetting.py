@@ -116,17 +116,13 @@ display(never.round(1))
 # zero, and `seeds` the seeds that have any.
 
 # %%
-from IPython.display import Markdown, display
-
 from prslib.report.tail_forgetting import size_correlations, tail_table
 
 correlations = size_correlations(by_class)
 table = tail_table(correlations)
 settings.save(None, correlations, "correlations")
 settings.save(None, table, "table")
-display(table.drop(columns="sentence").round(2))
-drawn = table[table["metric"] == "AP"]
-display(Markdown("\n".join(f"- {sentence}" for sentence in drawn["sentence"])))
+table.round(2)
 
 # %% [markdown]
 # ## By group, beside the paper's numbers
@@ -136,6 +132,8 @@ display(Markdown("\n".join(f"- {sentence}" for sentence in drawn["sentence"])))
 # holds for both methods: normalised forgetting rises from majority over moderate to minority.
 
 # %%
+from IPython.display import Markdown, display
+
 from prslib.report.tables import average, beside, final, main_tables, scores_of
 
 rows = beside(final(scores_of(runs)), "main")

@@ -10,13 +10,9 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from prslib import Run, RunConfig, configs, paired
 from prslib.report.memory_distribution import check_memory
 from prslib.report.notebook import Parameters, several
-from prslib.report.statistics import over_seeds, spread
+from prslib.report.statistics import over_seeds
 from prslib.report.style import draw_curves, looks_of
 from prslib.report.tables import labels_of
-
-NEITHER = "not clearly above or below"
-# the methods that the paper's figures compare PRS with, and find below it, by data set
-COMPARED = {"Imbal-MNISTseq": ("CRS", "GSS"), "COCOseq": ("CRS", "GSS", "ExStream")}
 
 
 class Settings(Parameters):
@@ -68,33 +64,9 @@ def variance_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     by_seed = gaps.groupby([*keys, "seed"], sort=False)["value"].mean().reset_index()
     above = (gaps["value"] > 0).groupby([gaps[key] for key in keys], sort=False)
     table = over_seeds(by_seed, keys)
-    claimed = []
-    for row in table.itertuples():
-        compared = COMPARED.get(labels_of(row.dataset).stands_for, ())
-        claimed.append("above" if row.than in compared else "")
-    table = table.assign(
-        ratio=10 ** table["difference"],
-        points_above=100 * above.mean().to_numpy(),
-        claimed=claimed,
-    )
-    sentences = [_sentence(row) for row in table.to_dict("records")]
-    return table.assign(sentence=sentences)
-
-
-def _sentence(row: dict) -> str:
-    """Say one row of `variance_contrasts`."""
-    word = row["clearly"] or NEITHER
-    claim = "the paper's figure does not compare the two"
-    if row["claimed"]:
-        verdicts = {"above": "holds", NEITHER: "is not shown"}
-        verdict = verdicts.get(word, "does not hold")
-        claim = f"the paper says above, which {verdict} here"
-    return (
-        f"{row['dataset']}: the gradient variance of PRS is {word} that of {row['than']}, "
-        f"{row['ratio']:.2f} times as large in the geometric mean over the stream (decimal "
-        f"logarithm {row['difference']:+.2f}, {spread(row, digits=2)}), and above at "
-        f"{row['points_above']:.0f} % of the points; {claim}."
-    )
+    # how many times as large in the geometric mean, and at how many points larger (%)
+    ratio = 10 ** table["difference"]
+    return table.assign(ratio=ratio, points_above=100 * above.mean().to_numpy())
 
 
 def plot_gradient_variance(frame: pd.DataFrame, ax: Axes) -> Axes:

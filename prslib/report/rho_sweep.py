@@ -43,15 +43,7 @@ def best_rho(rows: pd.DataFrame) -> pd.DataFrame:
     low, high = means.columns[[0, -1]]
     table = means.agg(["idxmax", "max"], axis=1).set_axis(["best_rho", "best"], axis=1)
     table = table.assign(lowest_rho=low, at_lowest=means[low])
-    table = table.assign(highest_rho=high, at_highest=means[high]).reset_index()
-    sentences = [
-        f"{row.dataset}, {row.metric}: best at rho = {row.best_rho:g} with {row.best:.1f} %, "
-        f"{'inside' if -0.2 <= row.best_rho <= 0.2 else 'outside'} the paper's range "
-        f"[-0.2, 0.2]; {row.best - row.at_lowest:.1f} points less at rho = {low:g} and "
-        f"{row.best - row.at_highest:.1f} less at rho = {high:g}."
-        for row in table.itertuples()
-    ]
-    return table.assign(sentence=sentences)
+    return table.assign(highest_rho=high, at_highest=means[high]).reset_index()
 
 
 def plot_sweep(frame: pd.DataFrame, ax: Axes) -> Axes:

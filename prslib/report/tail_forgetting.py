@@ -101,7 +101,7 @@ def _correlations(ranks: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
 
 
 def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
-    """Average the rank correlations over tasks, then over seeds, with a sentence each."""
+    """Average the rank correlations over tasks, then over seeds."""
     keys = ["dataset", "method", "metric", "measure"]
     place = correlations["method"].map(list(METHODS).index)
     correlations = correlations.iloc[place.argsort(kind="stable")]
@@ -110,18 +110,7 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
     each = correlations.groupby(keys, sort=False)["correlation"]
     table["negative"] = each.agg(lambda values: (values < 0).sum())
     table["cells"] = each.count()  # one a task and seed
-    table = table.reset_index()
-    return table.assign(sentence=[_sentence(row) for row in table.itertuples()])
-
-
-def _sentence(row: tuple) -> str:
-    """Say one row of `tail_table`."""
-    head = f"{row.dataset}, {row.method}, {row.measure} forgetting of {row.metric}"
-    seeds = f"s.d. {row.sd:.2f} over {row.seeds} seeds" if row.seeds > 1 else "one seed"
-    return (
-        f"{head}: rank correlation {row.mean:+.2f} ({seeds}); small classes are forgotten "
-        f"more in {row.negative} of {row.cells} tasks, each seed counted."
-    )
+    return table.reset_index()
 
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:

@@ -58,27 +58,10 @@ def test_contrasts_compare_logarithms_seed_by_seed():
     values |= {("ExStream", 0): [20.0, 200.0], ("GSS", 2): [1.0, 1.0]}
     table = contrasts(values)
     assert list(table.index) == ["CRS", "ExStream"]  # GSS has no seed in common
-    crs, exstream = table.loc["CRS"], table.loc["ExStream"]
+    crs = table.loc["CRS"]
     assert crs["difference"] == pytest.approx(5.5 / 5)
     assert crs["sd"] == pytest.approx(0.5 / 5**0.5)
     assert crs["ratio"] == pytest.approx(10 ** (5.5 / 5))
     assert table["seeds"].tolist() == [5, 1]
     assert table["points_above"].tolist() == [100, 0]
-    assert "PRS is above that of CRS, 12.59 times as large" in crs["sentence"]
-    assert "the paper says above, which holds here" in crs["sentence"]
-    assert "not clearly above or below that of ExStream" in exstream["sentence"]
-    assert "does not compare the two" in exstream["sentence"]
-
-
-@pytest.mark.parametrize(
-    ("crs", "said"),
-    [
-        ([2.0] * 5, "PRS is below that of CRS, 0.50 times"),
-        ([2.0] * 5, "which does not hold here"),
-        ([2.0, 0.5], "which is not shown here"),
-    ],
-)
-def test_a_claim_that_does_not_hold_is_said_and_one_that_is_not_shown(crs, said):
-    values = {("CRS", seed): [value] for seed, value in enumerate(crs)}
-    values |= {("PRS", seed): [1.0] for seed in range(len(crs))}
-    assert said in contrasts(values).loc["CRS", "sentence"]
+    assert table["clearly"].tolist() == ["above", ""]

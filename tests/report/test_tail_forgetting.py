@@ -44,8 +44,7 @@ def test_the_correlation_has_the_sign_of_who_forgets_more():
     assert table["method"].unique().tolist() == ["EWC", "CRS"]  # as in the main table
     table = table.set_index(["method", "measure"])
     assert table.loc[("CRS", "normalised"), "mean"] < -0.9
-    sentence = table.loc[("CRS", "normalised"), "sentence"]
-    assert "forgotten more in 3 of 3 tasks" in sentence
+    assert table.loc[("CRS", "normalised"), ["negative", "cells"]].tolist() == [3, 3]
     assert table.loc[("EWC", "normalised"), "cells"] == 0
 
 
@@ -65,7 +64,6 @@ def test_the_mean_is_over_tasks_first_and_the_deviation_over_seeds():
     assert row["mean"] == pytest.approx(-0.35)
     assert row["sd"] == pytest.approx(np.std([-0.4, -0.3], ddof=1))
     assert (row["seeds"], row["negative"], row["cells"]) == (2, 3, 4)
-    assert "(s.d. 0.07 over 2 seeds)" in row["sentence"]
 
 
 def test_a_method_that_sees_all_at_once_has_nothing_to_forget():
