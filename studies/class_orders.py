@@ -53,7 +53,8 @@ def random_orders(
 
 def published_row(dataset: SequentialDataset) -> pd.DataFrame:
     """Load the paper's accuracies for a data set or the one it stands for (Appendix)."""
-    cells = published.load(dataset=dataset.stands_for)
+    cells = published.load()
+    cells = cells[cells["dataset"] == dataset.stands_for]
     cells = cells.rename(columns={"value": "published"})
     return cells[["method", "trained_tasks", "published"]]
 

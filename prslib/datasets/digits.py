@@ -1,5 +1,6 @@
 """Make stand-ins for the two multi-label streams: digits of the same statistics."""
 
+import json
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ import numpy as np
 
 from prslib.datasets import curation, scenes
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
+from prslib.paths import PACKAGE
+
+PROFILES_FILE = PACKAGE / "datasets" / "embedded" / "profiles.json"
 
 # images of the corpus across tasks, as a share of the stream
 BRIDGE_SHARE = 0.15
@@ -23,9 +27,9 @@ class TaskProfile:
     """Class frequencies and labels per image of one task's stream; Sec. 5."""
 
     # images of each class, in descending order
-    class_freq: tuple[int, ...]
+    class_freq: list[int]
     # images with 1, 2, 3, ... labels
-    labels_per_image: tuple[int, ...]
+    labels_per_image: list[int]
 
     def scaled(self, divisor: int) -> Counts:
         """Return both counts of a stream that is `divisor` times smaller."""
@@ -42,31 +46,11 @@ class TaskProfile:
         return class_freq, counts.astype(np.int64)
 
 
-def read_profiles(text: str) -> tuple[TaskProfile, ...]:
-    """Read tasks: class frequencies | images with 1, 2, ... labels; the next task."""
-    return tuple(
-        TaskProfile(*(tuple(map(int, counts.split())) for counts in task.split("|")))
-        for task in text.split(";")
-    )
-
-
 # Counted from the released splits of the paper's two data sets, training images only.
-COCOSEQ = read_profiles("""
-1357 1180 1121 898 874 584 541 416 413 399 388 382 307 300 272 253 230 194 145 128 126
-72 59 49 | 6660 1251 323 102 25 4;
-1827 1319 1228 1045 863 808 674 658 629 575 437 408 333 273 241 198 146 107 | 4839
-2139 701 126 9;
-1575 1420 1390 1361 925 901 900 811 794 733 660 396 342 333 | 10673 922 8;
-1743 1158 1050 979 482 452 395 285 284 224 189 186 185 131 | 6856 418 13 3
-""")
-NUSWIDESEQ = read_profiles("""
-14453 2512 1335 857 331 | 16198 1172 266 32 4;
-8525 7983 6273 2995 2009 1368 | 9953 6406 1785 257 1;
-2283 438 422 402 260 215 175 150 136 128 127 118 102 101 87 83 | 2478 764 304 71 5;
-410 317 247 196 150 146 142 135 107 75 70 45 | 1815 108 3;
-1120 868 232 199 | 2325 47;
-2724 2547 440 438 423 184 | 2830 1780 114 6
-""")
+PROFILES = {
+    name: [TaskProfile(**task) for task in tasks]
+    for name, tasks in json.loads(PROFILES_FILE.read_text()).items()
+}
 
 
 @dataclass(frozen=True)
@@ -74,14 +58,18 @@ class Plan:
     """The settings of one digits data set."""
 
     name: str
-    stands_for: str
-    profile: tuple[TaskProfile, ...]
+    stands_for: str  # a key of `PROFILES`
     divisor: int  # how many times smaller the stream is
     beta: float  # balance of the clustering, in 1 / images squared
     min_classes: int  # least number of classes a task
     # images of every class in the balanced test set
     test_per_class: int
     memory_size: int
+
+    @property
+    def profile(self) -> list[TaskProfile]:
+        """What its tasks are like."""
+        return PROFILES[self.stands_for]
 
     @property
     def planted_task(self) -> np.ndarray:
@@ -264,10 +252,10 @@ def _names(plan: Plan) -> tuple[str, ...]:
 
 SCHEDULES = {"COCOseq": (0, 3, 1, 2), "NUS-WIDEseq": (3, 1, 0, 5, 4, 2)}
 PLANS = (
-    Plan("digits70seq", "COCOseq", COCOSEQ, 4, 1.0, 1, 50, memory_size=500),
-    Plan("digits49seq", "NUS-WIDEseq", NUSWIDESEQ, 6, 1e-4, 4, 50, memory_size=333),
-    Plan("digits70tiny", "COCOseq", COCOSEQ, 40, 1.0, 1, 4, memory_size=50),
-    Plan("digits49tiny", "NUS-WIDEseq", NUSWIDESEQ, 60, 1e-4, 4, 4, memory_size=33),
+    Plan("digits70seq", "COCOseq", 4, 1.0, 1, 50, memory_size=500),
+    Plan("digits49seq", "NUS-WIDEseq", 6, 1e-4, 4, 50, memory_size=333),
+    Plan("digits70tiny", "COCOseq", 40, 1.0, 1, 4, memory_size=50),
+    Plan("digits49tiny", "NUS-WIDEseq", 60, 1e-4, 4, 4, memory_size=33),
 )
 
 

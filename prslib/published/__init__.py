@@ -23,7 +23,6 @@ configuration.
 from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from prslib.checks import expected, naming_extra, one_of
 
@@ -50,15 +49,13 @@ TABLES = {
 }
 
 
-def load(table: str | None = None, **filters: Any) -> pd.DataFrame:
+def load(table: str | None = None) -> pd.DataFrame:
     """Load the cells of one table or of all, as paper and appendix print them.
 
     Parameters
     ----------
     table : str, optional
         A name of `TABLES`; all tables if left out.
-    **filters
-        Column names with the value to keep, or a collection of values.
 
     Returns
     -------
@@ -69,24 +66,16 @@ def load(table: str | None = None, **filters: Any) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If the table or a column is unknown, or if a filter leaves nothing.
+        If the table is unknown.
 
     Examples
     --------
-    >>> load("main", dataset="COCOseq", method="PRS", group="overall", metric="mAP").value.tolist()
+    >>> cells = load("main").query("dataset == 'COCOseq' and method == 'PRS'")
+    >>> cells.query("group == 'overall' and metric == 'mAP'")["value"].tolist()
     [55.3, 10.2]
     """
     names = TABLES if table is None else [one_of("table", table, TABLES)]
-    cells = pd.concat([_read(name) for name in names], ignore_index=True)
-    for column, value in filters.items():
-        one_of("column", column, cells)
-        values = list(value) if pd.api.types.is_list_like(value) else [value]
-        kept = cells[cells[column].isin(values)]
-        if kept.empty:
-            printed = cells[column].dropna().unique().tolist()
-            raise ValueError(expected(f"{column} among {printed}", values))
-        cells = kept
-    return cells.reset_index(drop=True)
+    return pd.concat([_read(name) for name in names], ignore_index=True)
 
 
 def beside(
