@@ -30,8 +30,6 @@ EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
 # says which features of a prepared set are loaded
 RECORD = "features.json"
 SEED = 20200826  # of the thinned streams, not of a run
-# part of the fingerprint: raw features had another
-STANDARDISED = "standardised"
 
 
 def embed(image: np.ndarray, name: str = DEFAULT) -> np.ndarray:
@@ -125,9 +123,8 @@ def standardised(
 
 
 def mini_identity() -> str:
-    """Return a digest of the embedded features, which are standardised."""
-    content = b"".join(array.tobytes() for array in read_embedded())
-    return hashlib.sha256(content).hexdigest() + STANDARDISED
+    """Return a digest of the embedded features."""
+    return hashlib.sha256(EMBEDDED.read_bytes()).hexdigest()
 
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
@@ -135,16 +132,13 @@ def extract(folder: Path, name: str, workers: int | None) -> None:
     images = open_images(folder, len(Selection.load(folder / "labels.npz")))
     pixels = hashlib.sha256(images).hexdigest()
     of_weights = frozen_network(name)[1].removeprefix("sha256:")
-    scaling = "127" if name == DEFAULT else "imagenet"
     # all that decides the features, and so the identity of a run on them
-    decides = name, of_weights[:12], "pooled", SIZE, scaling, pixels[:12]
-    file = folder / f"features-{'-'.join(map(str, decides))}.bin"
+    file = folder / f"features-{name}-{of_weights[:12]}-{SIZE}-{pixels[:12]}.bin"
     make = partial(embed, name=name)
     width = len(make(images[0]))
     row = np.dtype((np.float16, (width,)))
     fill_rows(file, row, images, make, workers, "features")
-    # This name decides a run's hash: it keeps the ending of the file that was used once.
-    record = {"file": f"{file.stem}.npy", "width": width}
+    record = {"file": file.name, "width": width}
     with replacing(folder / RECORD) as stream:
         stream.write(json.dumps(record).encode())
     print(file)
@@ -158,15 +152,14 @@ def open_features(folder: Path, count: int) -> np.ndarray:
         raise FileNotFoundError(expected(what, "none", advice))
     with readable(what, advice):
         record = json.loads((folder / RECORD).read_text())
-        file = (folder / record["file"]).with_suffix(".bin")
         row = np.dtype((np.float16, (record["width"],)))
-        return open_rows(file, count, row, whole=True).astype(np.float32)
+        rows = open_rows(folder / record["file"], count, row, whole=True)
+        return rows.astype(np.float32)
 
 
 def _identity(name: str) -> str:
     record = data_dir() / name / RECORD
-    file = json.loads(record.read_text())["file"] if record.is_file() else ""
-    return file + STANDARDISED
+    return json.loads(record.read_text())["file"] if record.is_file() else ""
 
 
 # `studies/head.py` chose step size and width on a part of the training stream, and

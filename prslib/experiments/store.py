@@ -126,11 +126,11 @@ class Store:
 
 def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
     scores, identity, extras = _read_rows(file, "scores.csv"), config.identity, {}
-    if "features_per_class" in identity:
+    if identity["features_per_class"]:
         extras["features"] = _read_array(file, "features.npy")
-    if "test_resamples" in identity:
+    if identity["test_resamples"]:
         extras["resampled"] = _with_draws(scores, _read_array(file, "resampled.npy"))
-    if "variance_points" in identity:
+    if identity.get("variance_points"):
         extras["gradient_variance"] = _read_rows(file, "gradient_variance.csv")
     return Run(config, scores, _read_array(file, "memory_labels.npy"), **extras)
 

@@ -19,13 +19,6 @@ from prslib.training.methods import METHODS
 PRECISIONS = ("fp32", "bf16")  # of the forward pass; weights stay in float32
 SAVE_EVERY = 300.0  # seconds from one checkpoint to the next
 PROTOCOL = 5  # part of every hash; rises when a change of the code changes results
-# A hash leaves fields out at these values: runs kept theirs when the fields were added.
-FIELDS_ADDED_LATER = {
-    "precision": "fp32",
-    "features_per_class": 0,
-    "variance_points": 0,
-    "test_resamples": 0,
-}
 MEASUREMENTS = ("test_set", "features_per_class", "variance_points")
 
 CHECKS = {  # each refuses a wrong value, and returns Python's text, int or float
@@ -221,11 +214,7 @@ class RunConfig:
         # what other methods alone read, such as rho in a run of CRS
         unread = {name for method in METHODS.values() for name in method.reads}
         unread -= set(METHODS[self.method].reads)
-        fields = {
-            name: value
-            for name, value in self.resolved.items()
-            if name not in unread and (name, value) not in FIELDS_ADDED_LATER.items()
-        }
+        fields = {k: v for k, v in self.resolved.items() if k not in unread}
         fields["weights"] = identity_of(of_seed(fields["weights"], self.seed))
         if self.options:
             fields["options"] = dict(self.options)

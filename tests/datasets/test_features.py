@@ -119,7 +119,7 @@ def test_from_jpegs_to_a_data_set(root, monkeypatch, capsys):
     fingerprint.cache_clear()
     assert fingerprint(FEATURES) != before
     file = Path(capsys.readouterr().out.split()[-1])
-    begin = "features-efficientnet_lite0-579344248a93-pooled-224-127-"
+    begin = "features-efficientnet_lite0-579344248a93-224-"
     assert file.name.startswith(begin)
     (root / "data/cocoseq/images.bin").unlink()  # features suffice
     np.testing.assert_array_equal(load_dataset(FEATURES).train.images, first)
