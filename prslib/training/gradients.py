@@ -68,9 +68,10 @@ def gradient_products(
     means = group_gradients(model, loss, *grouped)
     single = sample_gradients(model, loss, inputs[cut:], targets[cut:])
     for name in single:
-        rows = torch.cat([means[name], single[name]]).flatten(1)  # (K + B, D)
-        table[:, count:] += rows @ rows[count:].T
-        table.diagonal()[:count] += rows[:count].square().sum(1)
+        of_subsets, of_samples = means[name].flatten(1), single[name].flatten(1)
+        table[:count, count:] += of_subsets @ of_samples.T
+        table[count:, count:] += of_samples @ of_samples.T
+        table.diagonal()[:count] += torch.linalg.vector_norm(of_subsets, dim=1) ** 2
     table[count:, :count] = table[:count, count:].T
     return table
 
