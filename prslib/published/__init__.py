@@ -13,6 +13,25 @@ paper's digits. The columns:
 - metric, value;
 - note: caveats, and the other values where the paper prints the same cell differently.
 
+The tables of `TABLES`:
+
+- main: COCOseq and NUS-WIDEseq, with forgetting;
+- memory_and_schedules: COCOseq overall, three schedules and three memory sizes;
+- mnist: Imbal-MNISTseq after each task;
+- svhn: Imbal-SVHNseq after each task;
+- architectures: Multitask of three architectures, 1 and 10 epochs, both test sets;
+- imbalanced_test: COCOseq, imbalanced test set;
+- coco_precision_recall: COCOseq, precision and recall;
+- nus_precision_recall: NUS-WIDEseq, precision and recall;
+- attention_consistency: COCOseq, Attention Consistency;
+- rnn_attention: COCOseq, RNN-Attention;
+- nus_memory: NUS-WIDEseq, three memory sizes;
+- nus_schedules: NUS-WIDEseq, four schedules;
+- coco_memory: COCOseq, three memory sizes;
+- coco_schedules: COCOseq, four schedules;
+- coco_progression: COCOseq overall after each task;
+- nus_progression: NUS-WIDEseq overall after each task.
+
 Notes
 -----
 The "overall performance" on the single-label data sets is entered as the metric
@@ -20,33 +39,22 @@ The "overall performance" on the single-label data sets is entered as the metric
 configuration.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
-from prslib.checks import expected, naming_extra, one_of
+from prslib.checks import naming_extra, one_of
 
 with naming_extra("data"):
     import pandas as pd
 
-TABLES = {
-    "main": "COCOseq and NUS-WIDEseq, with forgetting",
-    "memory_and_schedules": "COCOseq overall, three schedules and three memory sizes",
-    "mnist": "Imbal-MNISTseq after each task",
-    "svhn": "Imbal-SVHNseq after each task",
-    "architectures": "Multitask of three architectures, 1 and 10 epochs, both test sets",
-    "imbalanced_test": "COCOseq, imbalanced test set",
-    "coco_precision_recall": "COCOseq, precision and recall",
-    "nus_precision_recall": "NUS-WIDEseq, precision and recall",
-    "attention_consistency": "COCOseq, Attention Consistency",
-    "rnn_attention": "COCOseq, RNN-Attention",
-    "nus_memory": "NUS-WIDEseq, three memory sizes",
-    "nus_schedules": "NUS-WIDEseq, four schedules",
-    "coco_memory": "COCOseq, three memory sizes",
-    "coco_schedules": "COCOseq, four schedules",
-    "coco_progression": "COCOseq overall after each task",
-    "nus_progression": "NUS-WIDEseq overall after each task",
-}
+TABLES = (
+    *("main", "memory_and_schedules", "mnist", "svhn", "architectures"),
+    *("imbalanced_test", "coco_precision_recall", "nus_precision_recall"),
+    *("attention_consistency", "rnn_attention", "nus_memory", "nus_schedules"),
+    *("coco_memory", "coco_schedules", "coco_progression", "nus_progression"),
+)
 
 
 def load(table: str | None = None) -> pd.DataFrame:
@@ -117,16 +125,15 @@ def beside(
     cells = pd.concat([load(table) for table in tables])
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()
-    if cells.duplicated(on).any():
-        what = f"one value a cell of {', '.join(tables)}"
-        raise ValueError(expected(what, "several", "name tables of one setting"))
-    return rows.merge(cells, how="left", on=on)
+    return rows.merge(cells, how="left", on=on, validate="many_to_one")
 
 
 @cache
 def _read(table: str) -> pd.DataFrame:
-    with files(__name__).joinpath(f"{table}.csv").open(encoding="utf-8") as file:
-        cells = pd.read_csv(file, dtype=str, keep_default_na=False)
-    cells["memory_size"] = cells["memory_size"].where(cells["memory_size"] != "")
-    whole = {"memory_size": "Int64", "epochs": "int64", "trained_tasks": "int64"}
-    return cells.astype(whole | {"value": "float64"})
+    numbers = {"memory_size": "Int64", "epochs": "int64", "trained_tasks": "int64"}
+    return pd.read_csv(
+        Path(__file__).with_name(f"{table}.csv"),
+        dtype=defaultdict(lambda: "str", numbers, value="float64"),
+        keep_default_na=False,
+        na_values={"memory_size": ""},
+    )
