@@ -6,19 +6,10 @@ from functools import lru_cache
 
 from prslib.checks import naming_extra, one_of
 from prslib.datasets import coco, digits, features, nuswide, single_label
-from prslib.datasets.base import GROUPS, Entry, Recipe, SequentialDataset, Split
-
-__all__ = [
-    "DATASETS",
-    "GROUPS",
-    "Entry",
-    "Recipe",
-    "SequentialDataset",
-    "Split",
-    "at_hand",
-    "fingerprint",
-    "load_dataset",
-]
+from prslib.datasets.base import GROUPS as GROUPS
+from prslib.datasets.base import Entry, SequentialDataset
+from prslib.datasets.base import Recipe as Recipe
+from prslib.datasets.base import Split as Split
 
 DATASETS: dict[str, Entry] = {
     **digits.ENTRIES,

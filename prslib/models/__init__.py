@@ -79,12 +79,6 @@ MODELS: dict[str, Architecture] = {
     ),
     "mlp": Architecture("networks:MLP", 3, gpu_share=1 / 8),
     "resnet18": Architecture("networks:ResNet18", 6),
-    "resnet18_imagenet": replace(
-        _RESNET101,
-        made_by="networks:resnet18",
-        published_weights=("IMAGENET1K_V1",),
-        stands_for=None,
-    ),
     "resnet101": _RESNET101,
     "resnet101_attention_consistency": replace(
         _RESNET101, made_by="attention:resnet101_consistency", stages=6, **_CONSISTENCY

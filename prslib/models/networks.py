@@ -146,7 +146,6 @@ def torchvision_resnet(
     return Staged(*stages, pool, nn.Linear(width, num_classes))
 
 
-resnet18 = partial(torchvision_resnet, name="resnet18")
 resnet101 = partial(torchvision_resnet, name="resnet101")
 
 

@@ -123,7 +123,7 @@ def test_a_run_that_raises_and_a_machine_that_is_lost_end_no_other_run(
     monkeypatch.setenv("RAY_ADDRESS", address)
     weights = tmp_path / "weights.pth"
     weights.write_bytes(b"no weights")
-    broken = RunConfig(**MLP, model="resnet18_imagenet", weights=str(weights))
+    broken = RunConfig(**MLP, model="convnet", weights=str(weights))
     own = Method("crs")  # as `register` adds it: the machines are told
     monkeypatch.setitem(METHODS, "own", own)
     monkeypatch.setitem(_added, ("method", "own"), own)

@@ -42,7 +42,7 @@ def test_a_step_of_every_kind_is_measured(method, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "model"), [("cocoseq", "resnet18_imagenet"), ("cocoseq-features", "head")]
+    ("name", "model"), [("cocoseq", "convnet"), ("cocoseq-features", "head")]
 )
 def test_labels_suffice_to_measure_a_step(name, model, monkeypatch, tmp_path):
     pytest.importorskip("torchvision")

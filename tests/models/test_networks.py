@@ -1,7 +1,9 @@
 """The networks: their stages, their weights, and what a configuration refuses."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,15 +11,24 @@ import torch
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import Staged, make_model
+from prslib.models.networks import Staged, make_model, torchvision_resnet
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
 
 TINY = "digits70tiny"
-SMALL = "resnet18_imagenet"  # the same code as ResNet-101, a tenth of its cost
+SMALL = "resnet18 of torchvision"  # as ResNet-101 is, at a tenth of its cost
 OWN = [name for name, row in MODELS.items() if row.objective_for]
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    build = partial(torchvision_resnet, name="resnet18")
+    weights = {"published_weights": ("IMAGENET1K_V1",)}
+    row = replace(MODELS["resnet101"], made_by=build, **weights)
+    with patch.dict(MODELS, {SMALL: row}):
+        yield
 
 
 build_small = partial(make_model, SMALL, (32, 32, 3), 5, 0)
@@ -45,7 +56,9 @@ def file(tmp_path_factory):
     return str(path)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if "resnet101" not in name])
+@pytest.mark.parametrize(
+    "name", [SMALL, *(name for name in MODELS if "resnet101" not in name)]
+)
 def test_every_network_has_the_stages_it_names_and_gives_logits(name):
     model = make_model(name, (32, 32, 3), 5, seed=0, weights="none").eval()
     assert len(model.stages) == MODELS[name].stages > MODELS[name].vector_stages
