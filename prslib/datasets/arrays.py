@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,14 @@ RESOLUTION = 256
 PIXELS = np.dtype((np.uint8, (RESOLUTION, RESOLUTION, 3)))
 
 
-def read_arrays(file: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Read some arrays of an npz file; ValueError where it is damaged."""
+def read_arrays(file: Path, *names: str) -> dict[str, np.ndarray]:
+    """Read some or all arrays of an npz file; ValueError where it is damaged."""
     advice = "make, download or install it again"
     with readable(f"whole arrays in {file}", advice), zipfile.ZipFile(file) as stored:
         # read whole, so that zipfile compares the checksum; np.load stops early
+        names = names or [name.removesuffix(".npy") for name in stored.namelist()]
         content = {name: BytesIO(stored.read(f"{name}.npy")) for name in names}
-        return {name: np.load(content[name], allow_pickle=False) for name in names}
+        return {name: np.load(content[name]) for name in names}
 
 
 def write_arrays(file: Path, **arrays: np.ndarray) -> None:

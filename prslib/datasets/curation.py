@@ -1,4 +1,4 @@
-"""Cluster classes into tasks, draw balanced test sets, thin single-label data."""
+"""Cluster classes into tasks, draw balanced test sets."""
 
 from __future__ import annotations
 
@@ -154,19 +154,6 @@ def balanced_test(
         got = f"{counts.min()} of class {counts.argmin()}"
         raise ValueError(expected(what, got, "ask for fewer images a class"))
     return np.sort(np.array(drawn, dtype=np.int64))
-
-
-def pareto_counts(class_freq: np.ndarray, alpha: float = 0.6) -> np.ndarray:
-    """Thin class counts (C,) to a Pareto distribution; Appendix, single-label data.
-
-    A class keeps floor(N_c f_c) images: f_c = min(1, pi_c / (max pi - min pi)),
-    pi_c = alpha / (c+1)^(alpha+1).
-    """
-    # The paper prints alpha and the sums, 11543 and 14181 images; these fractions give
-    # both.
-    density = alpha / np.arange(1, len(class_freq) + 1) ** (alpha + 1.0)
-    kept = np.minimum(1.0, density / (density.max() - density.min()))
-    return np.floor(class_freq * kept).astype(np.int64)
 
 
 def feature_rows(test: Split, per_class: int) -> np.ndarray:

@@ -2,55 +2,44 @@
 
 import json
 from collections.abc import Iterable
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 
-from prslib.datasets import curation, scenes
+from prslib.datasets import coco, curation, nuswide, scenes
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
-from prslib.paths import PACKAGE
-
-PROFILES_FILE = PACKAGE / "datasets" / "embedded" / "profiles.json"
+from prslib.datasets.prepared import PreparedSet
 
 # images of the corpus across tasks, as a share of the stream
 BRIDGE_SHARE = 0.15
 
 
-# images of each class, and with 1, 2, 3, ... labels
+# of one task: images of each class, in descending order, and with 1, 2, 3, ... labels
 Counts = tuple[np.ndarray, np.ndarray]
 
-
-@dataclass(frozen=True)
-class TaskProfile:
-    """Class frequencies and labels per image of one task's stream; Sec. 5."""
-
-    # images of each class, in descending order
-    class_freq: list[int]
-    # images with 1, 2, 3, ... labels
-    labels_per_image: list[int]
-
-    def scaled(self, divisor: int) -> Counts:
-        """Return both counts of a stream that is `divisor` times smaller."""
-        class_freq = np.maximum(1, np.array(self.class_freq, dtype=np.int64) // divisor)
-        counts = np.array(self.labels_per_image, dtype=np.int64)
-        # halves upwards
-        return class_freq, (2 * counts + divisor) // (2 * divisor)
-
-    def balanced(self, per_class: int) -> Counts:
-        """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
-        class_freq = np.full(len(self.class_freq), per_class, dtype=np.int64)
-        share = class_freq.sum() / sum(self.class_freq)
-        counts = np.floor(np.array(self.labels_per_image) * share + 0.5)
-        return class_freq, counts.astype(np.int64)
-
-
+PROFILES_FILE = scenes.EMBEDDED / "profiles.json"
 # Counted from the released splits of the paper's two data sets, training images only.
-PROFILES = {
-    name: [TaskProfile(**task) for task in tasks]
+PROFILES: dict[str, list[Counts]] = {
+    name: [tuple(map(np.array, task.values())) for task in tasks]
     for name, tasks in json.loads(PROFILES_FILE.read_text()).items()
 }
+
+
+def scaled(profile: Counts, divisor: int) -> Counts:
+    """Return both counts of a stream that is `divisor` times smaller."""
+    class_freq, counts = profile
+    # halves upwards
+    counts = (2 * counts + divisor) // (2 * divisor)
+    return np.maximum(1, class_freq // divisor), counts
+
+
+def balanced(profile: Counts, per_class: int) -> Counts:
+    """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
+    class_freq, counts = profile
+    even = np.full(len(class_freq), per_class)
+    share = even.sum() / class_freq.sum()
+    return even, np.floor(counts * share + 0.5).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -58,23 +47,21 @@ class Plan:
     """The settings of one digits data set."""
 
     name: str
-    stands_for: str  # a key of `PROFILES`
+    original: PreparedSet  # whose stream it has the statistics of
     divisor: int  # how many times smaller the stream is
-    beta: float  # balance of the clustering, in 1 / images squared
-    min_classes: int  # least number of classes a task
     # images of every class in the balanced test set
     test_per_class: int
     memory_size: int
 
     @property
-    def profile(self) -> list[TaskProfile]:
+    def profile(self) -> list[Counts]:
         """What its tasks are like."""
-        return PROFILES[self.stands_for]
+        return PROFILES[self.original.stands_for]
 
     @property
     def planted_task(self) -> np.ndarray:
         """Task of each class in the corpus, int64 (C,)."""
-        sizes = [len(task.class_freq) for task in self.profile]
+        sizes = [len(class_freq) for class_freq, _ in self.profile]
         return np.repeat(np.arange(len(sizes)), sizes)
 
 
@@ -170,93 +157,69 @@ def draw_bridges(
 
 def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
     """Draw the labels of all images before any split, bool (N, C)."""
-    scaled = [task.scaled(plan.divisor) for task in plan.profile]
-    stream = draw_tasks(scaled, rng, connected=True)
+    counts = [scaled(profile, plan.divisor) for profile in plan.profile]
+    stream = draw_tasks(counts, rng, connected=True)
     bridges = draw_bridges(
         stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
     )
     return rng.permutation(np.concatenate([stream, bridges]))
 
 
-def _draw_all(plan: Plan) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return the labels of the corpus, and those of each split."""
-    rng = np.random.default_rng(np.random.SeedSequence(scenes.SCENE_SEED).spawn(1)[0])
+def draw_splits(plan: Plan) -> dict[str, np.ndarray]:
+    """Draw the labels of each split, and of the corpus that holds the stream."""
+    rng = scenes.generator(0)
     corpus = draw_corpus(plan, rng)
     # the clustering finds the planted tasks
     alone = curation.tasks_of_images(corpus, plan.planted_task) >= 0
-    balanced = [task.balanced(plan.test_per_class) for task in plan.profile]
-    imbalanced = [task.scaled(2 * plan.divisor) for task in plan.profile]
-    drawn = {
+    even = [balanced(profile, plan.test_per_class) for profile in plan.profile]
+    imbalanced = [scaled(profile, 2 * plan.divisor) for profile in plan.profile]
+    return {
+        "corpus": corpus,
         "train": corpus[alone],
-        "balanced": draw_tasks(balanced, rng),
+        "balanced": draw_tasks(even, rng),
         "imbalanced": draw_tasks(imbalanced, rng),
     }
-    return corpus, drawn
 
 
-@lru_cache(maxsize=2)
-def _draw_scenes(plan: Plan) -> dict[str, np.ndarray]:
-    """Draw the scenes of every split, training and test from different originals."""
-    originals, rng = scenes.scene_originals()
-    digit, colour = _classes(plan)
-    palette = np.array(list(scenes.COLOURS.values()), dtype=np.uint8)[colour]
-    pictures = {}
-    for name, labels in _draw_all(plan)[1].items():
-        source = originals["train" if name == "train" else "test"]
-        pictures[name] = scenes.render_scenes(labels, digit, palette, source, rng)
-    return pictures
+def classes(plan: Plan) -> list[np.ndarray]:
+    """Return the name of each class, its digit and its colour."""
+    order = scenes.generator(1).permutation(len(plan.planted_task))
+    return [column[order] for column in scenes.glyphs(scenes.COLOURS)]
 
 
 def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
-    """Make a digits data set."""
-    _, drawn = _draw_all(plan)
-    class_task = plan.planted_task
-    pictures = deepcopy(_draw_scenes(plan)) if images else {}
+    """Make a digits data set, training and test images from different originals."""
+    drawn = draw_splits(plan)
+    del drawn["corpus"]
+    names, digit, colour = classes(plan)
+    if images:
+        rng = scenes.generator(2)
+        originals = scenes.read_originals(rng)
     splits = {}
     for name, labels in drawn.items():
-        task = curation.tasks_of_images(labels, class_task)
-        splits[name] = Split(pictures.get(name), labels, task)
-    class_freq = drawn["train"].sum(axis=0)
+        pictures = None
+        if images:
+            source = originals["train" if name == "train" else "test"]
+            pictures = scenes.render_scenes(labels, digit, colour, source, rng)
+        task = curation.tasks_of_images(labels, plan.planted_task)
+        splits[name] = Split(pictures, labels, task)
+    train = splits.pop("train")
     thresholds = 200 / plan.divisor, 900 / plan.divisor
     return SequentialDataset(
         name=plan.name,
-        train=splits.pop("train"),
+        train=train,
         tests=splits,
-        class_names=_names(plan),
-        class_task=class_task,
-        class_group=curation.class_groups(class_freq, *thresholds),
-        stands_for=plan.stands_for,
+        class_names=tuple(names.tolist()),
+        class_task=plan.planted_task,
+        class_group=curation.class_groups(train.labels.sum(axis=0), *thresholds),
+        stands_for=plan.original.stands_for,
     )
 
 
 def load_clustering(plan: Plan) -> Clustering:
     """Return the corpus that a digits data set is clustered from."""
-    corpus, _ = _draw_all(plan)
-    return Clustering(
-        corpus, _names(plan), len(plan.profile), plan.beta, plan.min_classes
-    )
-
-
-def _classes(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Return the digit of each class and the number of its colour, int64 (C,)."""
-    name_seed = np.random.SeedSequence(scenes.SCENE_SEED).spawn(2)[1]
-    order = np.random.default_rng(name_seed).permutation(len(plan.planted_task))
-    return np.divmod(order, len(scenes.COLOURS))
-
-
-def _names(plan: Plan) -> tuple[str, ...]:
-    colours = np.array(list(scenes.COLOURS))
-    digit, colour = _classes(plan)
-    return tuple(f"{colours[c]} {d}" for d, c in zip(digit, colour, strict=True))
-
-
-SCHEDULES = {"COCOseq": (0, 3, 1, 2), "NUS-WIDEseq": (3, 1, 0, 5, 4, 2)}
-PLANS = (
-    Plan("digits70seq", "COCOseq", 4, 1.0, 1, 50, memory_size=500),
-    Plan("digits49seq", "NUS-WIDEseq", 6, 1e-4, 4, 50, memory_size=333),
-    Plan("digits70tiny", "COCOseq", 40, 1.0, 1, 4, memory_size=50),
-    Plan("digits49tiny", "NUS-WIDEseq", 60, 1e-4, 4, 4, memory_size=33),
-)
+    labels, names = draw_splits(plan)["corpus"], classes(plan)[0]
+    return plan.original.clustering_of(labels, tuple(names.tolist()))
 
 
 def _entry(plan: Plan) -> Entry:
@@ -264,7 +227,7 @@ def _entry(plan: Plan) -> Entry:
         model="convnet",
         weights="digits",  # where the paper's has learned ImageNet
         memory_size=plan.memory_size,
-        schedule=SCHEDULES[plan.stands_for],
+        schedule=plan.original.schedule,
         # the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
         ewc_lambda=0.15,
     )
@@ -272,4 +235,10 @@ def _entry(plan: Plan) -> Entry:
     return Entry(load, recipe, partial(load_clustering, plan))
 
 
+PLANS = (
+    Plan("digits70seq", coco.PREPARED, 4, test_per_class=50, memory_size=500),
+    Plan("digits49seq", nuswide.PREPARED, 6, test_per_class=50, memory_size=333),
+    Plan("digits70tiny", coco.PREPARED, 40, test_per_class=4, memory_size=50),
+    Plan("digits49tiny", nuswide.PREPARED, 60, test_per_class=4, memory_size=33),
+)
 ENTRIES = {plan.name: _entry(plan) for plan in PLANS}

@@ -101,7 +101,7 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
 
 def read_embedded() -> tuple[np.ndarray, np.ndarray]:
     """Read the embedded features, uint8 (N, D), and the scale of each column."""
-    stored = read_arrays(EMBEDDED, ("features", "scale"))
+    stored = read_arrays(EMBEDDED, "features", "scale")
     return stored["features"], stored["scale"]
 
 

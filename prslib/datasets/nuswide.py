@@ -55,8 +55,8 @@ PREPARED = PreparedSet(
     beta=1e-4,
     min_classes=4,
     per_class=50,
+    schedule=(3, 1, 0, 5, 4, 2),
     seed=20200825,
-    ids_are_rows=True,
     some_images_lost=True,
 )
-NUSWIDESEQ = PREPARED.entry(schedule=(3, 1, 0, 5, 4, 2))
+NUSWIDESEQ = PREPARED.entry()

@@ -40,10 +40,9 @@ class Corpus:
         write_arrays(file, **columns, names=np.array(self.names))
 
 
-def read_table(file: Path, has_ids: bool) -> Corpus:
+def read_table(file: Path) -> Corpus:
     """Read a table of labels; without ids an image's key is its row in its half."""
-    names = ["split", "labels", "names"] + ["image_id"] * has_ids
-    stored = read_arrays(file, names)
+    stored = read_arrays(file)
     is_test = stored["split"] == 1
     rows = np.where(is_test, is_test.cumsum(), (~is_test).cumsum()) - 1
     return Corpus(
@@ -99,7 +98,7 @@ class Selection:
     @classmethod
     def load(cls, file: Path) -> Selection:
         """Read a file that `save` wrote."""
-        return cls(**read_arrays(file, [column.name for column in fields(cls)]))
+        return cls(**read_arrays(file, *(column.name for column in fields(cls))))
 
     def dataset(
         self, name: str, stands_for: str, inputs: np.ndarray | None
@@ -148,6 +147,7 @@ class PreparedSet:
     num_tasks: int
     beta: float
     per_class: int  # images of each class in the balanced test set
+    schedule: tuple[int, ...]  # the paper's order of the tasks
     seed: int  # of the derived split, not of a run
     # derived balanced test images: as many of either official half, or those of the
     # training half only where too few
@@ -159,8 +159,6 @@ class PreparedSet:
     ignored: tuple[str, ...] = ()
     # clustered with the others, but not in the data set
     dropped: tuple[str, ...] = ()
-    # ids number the rows of the official lists
-    ids_are_rows: bool = False
     # SHA-256 of the released id files, one after another
     id_digest: str = ""
     # a derived split is made of the images that are there
@@ -170,19 +168,18 @@ class PreparedSet:
         self, images: bool, open_inputs: Callable = open_images, suffix: str = ""
     ) -> SequentialDataset:
         """Load the prepared set or, for labels alone, split the table of labels now."""
-        folder, inputs = data_dir() / self.name, None
-        ids = data_dir() / f"{self.name}_ids"
+        folder = data_dir() / self.name
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
-            if images:
-                inputs = open_inputs(folder, len(selection))
         elif images:
             raise not_prepared(folder)
         else:
+            ids = data_dir() / f"{self.name}_ids"
             selection = self.select(self.corpus(), ids if ids.is_dir() else None)
         if selection.origin == "derived":
             text = "is our own derivation of the split, without the released id files"
             warnings.warn(f"{self.stands_for} {text}", stacklevel=3)
+        inputs = open_inputs(folder, len(selection)) if images else None
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
     def corpus(self, annotations: Path | None = None) -> Corpus:
@@ -197,23 +194,23 @@ class PreparedSet:
                 labels=np.concatenate(labels),
                 names=names[0],
             )
-        elif (table := data_dir() / self.name / "corpus.npz").is_file():
-            corpus = read_table(table, has_ids=True)
-        elif (data_dir() / self.table).is_file():
-            corpus = read_table(data_dir() / self.table, not self.ids_are_rows)
         else:
-            raise not_prepared(data_dir() / self.name)
-        kept = self.group_of or [n for n in corpus.names if n not in self.ignored]
-        names = tuple(kept)
+            folder = data_dir() / self.name
+            tables = folder / "corpus.npz", data_dir() / self.table
+            stored = [table for table in tables if table.is_file()]
+            if not stored:
+                raise not_prepared(folder)
+            corpus = read_table(stored[0])
+        names = self.group_of or [n for n in corpus.names if n not in self.ignored]
         columns = [corpus.names.index(name) for name in names]
-        return replace(corpus, labels=corpus.labels[:, columns], names=names)
+        return replace(corpus, labels=corpus.labels[:, columns], names=tuple(names))
 
-    def entry(self, schedule: tuple[int, ...]) -> Entry:
+    def entry(self) -> Entry:
         """Return the data set's entry, with the paper's defaults; Sec. 6.1."""
         recipe = Recipe(
             model="resnet101",
             memory_size=2000,
-            schedule=schedule,
+            schedule=self.schedule,
             learning_rate=1e-4,
             # the paper does not say what its runs computed in
             precision="bf16",
@@ -223,13 +220,12 @@ class PreparedSet:
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
         """Return what the classes are clustered from: the training half's labels."""
         corpus = corpus or self.corpus()
-        return Clustering(
-            labels=corpus.labels[corpus.labels.any(axis=1) & ~corpus.is_test],
-            class_names=corpus.names,
-            n_groups=self.num_tasks,
-            beta=self.beta,
-            min_classes=self.min_classes,
-        )
+        labels = corpus.labels[corpus.labels.any(axis=1) & ~corpus.is_test]
+        return self.clustering_of(labels, corpus.names)
+
+    def clustering_of(self, labels: np.ndarray, names: tuple[str, ...]) -> Clustering:
+        """Return labels (N, C), which classes are clustered from by its settings."""
+        return Clustering(labels, names, self.num_tasks, self.beta, self.min_classes)
 
     def select(self, corpus: Corpus, ids: Path | None = None) -> Selection:
         """Choose images by the released ids in a folder, or derive a split; Sec. 4."""
@@ -267,8 +263,8 @@ class PreparedSet:
         group = curation.cluster_classes(self.load_clustering(corpus))
         class_task = curation.number_by_size(group, stays)
         labels = corpus.labels[:, stays]
-        usable = np.flatnonzero(labels.any(axis=1))
-        pool = usable[curation.tasks_of_images(corpus.labels[usable], class_task) >= 0]
+        task = curation.tasks_of_images(corpus.labels, class_task)
+        pool = np.flatnonzero(labels.any(axis=1) & (task >= 0))
         is_test = corpus.is_test[pool]
         rng = np.random.default_rng(self.seed)
         if self.balanced_halves:
@@ -287,18 +283,18 @@ class PreparedSet:
         self, corpus: Corpus, labels: np.ndarray, ids: Path
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each published split."""
-        images = list(enumerate(corpus.key.tolist()))
-        train = {key: row for row, key in images if not corpus.is_test[row]}
-        test = {key: row for row, key in images if corpus.is_test[row]}
-        row_of = {"train": train, "balanced": train | test, "imbalanced": test}
+        images = np.argsort(corpus.is_test, kind="stable")
+        train, test = np.split(images, [len(images) - corpus.is_test.sum()])
+        pools = {"train": train, "balanced": images, "imbalanced": test}
         # by split, those of each task
         rows: dict[str, list[np.ndarray]] = {split: [] for split in SPLITS}
-        for split in SPLITS:
+        for split, pool in pools.items():
+            row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
             for file in self.id_files(ids, split):
                 what = f"ids of annotated images in {file}"
                 with readable(what, "get ids and annotations anew"):
                     keys = json.loads(file.read_bytes())
-                    of_task = np.array([row_of[split][key] for key in keys], np.int64)
+                    of_task = np.array([row_of[key] for key in keys], np.int64)
                 rows[split].append(of_task[labels[of_task].any(axis=1)])
         # the task of a class is the one that most of its images are in
         counts = [labels[of_task].sum(axis=0) for of_task in rows["train"]]

@@ -1,29 +1,15 @@
 """Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
+import json
+from collections.abc import Iterator
+
 import numpy as np
 
-COLOURS = {
-    "red": (255, 48, 48),
-    "green": (40, 210, 60),
-    "blue": (64, 96, 255),
-    "yellow": (255, 225, 30),
-    "magenta": (255, 60, 225),
-    "cyan": (30, 225, 235),
-    "white": (255, 255, 255),
-}
-# of the scenes that networks are pretrained on; none of them in `COLOURS`
-OTHER_COLOURS = {
-    "orange": (255, 140, 20),
-    "brown": (150, 90, 40),
-    "teal": (20, 140, 130),
-    "pink": (255, 170, 190),
-    "lime": (170, 250, 90),
-    "violet": (140, 60, 230),
-    "grey": (140, 140, 140),
-}
-CLASS_NAMES = tuple(
-    f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
-)
+from prslib.paths import PACKAGE
+
+EMBEDDED = PACKAGE / "datasets" / "embedded"
+# of the streams, and of the scenes that networks are pretrained on
+COLOURS, OTHER_COLOURS = json.loads((EMBEDDED / "colours.json").read_text()).values()
 # quarters, counter-clockwise, by name of the scenes
 TURNS = {"digits": 0, "turned_digits": 1}
 # share of the scenes with 1, 2, 3, 4 labels
@@ -68,10 +54,21 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
     }
 
 
-def scene_originals() -> tuple[dict[str, Originals], np.random.Generator]:
-    """Return the originals of the scenes, and the generator that draws the scenes."""
-    rng = np.random.default_rng(np.random.SeedSequence(SCENE_SEED).spawn(3)[2])
-    return read_originals(rng), rng
+def generator(use: int) -> np.random.Generator:
+    """Return a generator of the stand-ins: 0 of labels, 1 of classes, 2 of scenes."""
+    seed = np.random.SeedSequence(SCENE_SEED, spawn_key=(use,))
+    return np.random.default_rng(seed)
+
+
+def glyphs(colours: dict[str, list]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return name, digit and colour of classes: every digit in every colour."""
+    names = [f"{colour} {digit}" for digit in range(10) for colour in colours]
+    palette = np.array(list(colours.values()), dtype=np.uint8)
+    digit, colour = np.divmod(np.arange(len(names)), len(colours))
+    return np.array(names), digit, palette[colour]
+
+
+CLASS_NAMES, DIGITS, PALETTE = glyphs(OTHER_COLOURS)  # to pretrain on
 
 
 def draw_scenes(
@@ -80,14 +77,13 @@ def draw_scenes(
     """Draw scenes to pretrain on, uint8 (images, 32, 32, 3), and their labels."""
     # The digits are turned, by a key of `TURNS`, and coloured otherwise than in the
     # streams. "train" uses none of the streams' test originals.
-    digit = np.repeat(np.arange(10), len(OTHER_COLOURS))
-    colour = np.tile(np.array(list(OTHER_COLOURS.values()), dtype=np.uint8), (10, 1))
     count = 1 + rng.choice(len(LABELS_PER_IMAGE), size=images, p=LABELS_PER_IMAGE)
-    rank = rng.random((images, len(digit))).argsort(axis=1).argsort(axis=1)
+    rank = rng.random((images, len(CLASS_NAMES))).argsort(axis=1).argsort(axis=1)
     labels = rank < count[:, None]
-    pictures, of_digit = scene_originals()[0][split]
+    pictures, of_digit = read_originals(generator(2))[split]
     turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
-    return render_scenes(labels, digit, colour, (turned, of_digit), rng), labels
+    scenes = render_scenes(labels, DIGITS, PALETTE, (turned, of_digit), rng)
+    return scenes, labels
 
 
 def render_scenes(
@@ -103,12 +99,10 @@ def render_scenes(
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
     size, top, left = _place(per_image, image, rng)
     original = _choose_originals(class_digit[label], originals, rng)
-    for side in np.unique(size).tolist():
-        now = np.flatnonzero(size == side)
-        ink, full = resize(originals[0], side)
+    for now, square, ink, full in _placed(originals[0][original], size, top, left):
         colour = class_colour[label[now], None, None, :]
-        drawn = (ink[original[now], ..., None] * colour // full).astype(np.uint8)
-        where = (image[now, None, None], *_square(top[now], left[now], side))
+        drawn = (ink[..., None] * colour // full).astype(np.uint8)
+        where = image[now, None, None], *square
         scenes[where] = np.maximum(scenes[where], drawn)
     return scenes
 
@@ -143,12 +137,15 @@ def _choose_originals(
     return order[rng.integers(first[digit], first[digit + 1])]
 
 
-def _square(
-    top: np.ndarray, left: np.ndarray, side: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows (L, side, 1) and columns (L, 1, side) of squares in a picture."""
-    rows = top[:, None, None] + np.arange(side)[:, None]
-    return rows, left[:, None, None] + np.arange(side)
+def _placed(
+    pictures: np.ndarray, size: np.ndarray, top: np.ndarray, left: np.ndarray
+) -> Iterator[tuple]:
+    """Yield the digits (L,) of every size: which, where, their ink and the brightest."""
+    for side in np.unique(size).tolist():
+        now = np.flatnonzero(size == side)
+        rows = top[now, None, None] + np.arange(side)[:, None]
+        columns = left[now, None, None] + np.arange(side)
+        yield now, (rows, columns), *resize(pictures[now], side)
 
 
 def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
@@ -184,12 +181,9 @@ def _draw_ink(
     sizes = rng.integers(smallest, largest + 1, size=len(digits))
     shifts = rng.integers(-shift, shift + 1, size=(2, len(digits)))
     top, left = (side - sizes) // 2 + shifts
-    for size in np.unique(sizes).tolist():
-        now = np.flatnonzero(sizes == size)
-        where = (now[:, None, None], *_square(top[now], left[now], size))
-        large, full = resize(originals[0], size)
+    for now, square, large, full in _placed(originals[0][original], sizes, top, left):
         # rounded
-        ink[where] = ((510 * large + full) // (2 * full))[original[now]]
+        ink[now[:, None, None], *square] = (510 * large + full) // (2 * full)
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
     # (N, side), rounded
     sideways = (slant * (2 * np.arange(side) - side) + 1000) // 2000

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +14,14 @@ from prslib.checks import expected, naming_extra, readable
 from prslib.datasets import curation, scenes
 from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
-from prslib.paths import PACKAGE, data_dir
+from prslib.paths import data_dir
 
-# by split: uint8 (N, H, W, channels), or digits int64 (N,)
-BySplit = dict[str, np.ndarray]
+# pictures uint8 (N, H, W, channels), or None, and digits int64 (N,)
+Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
 SPLITS = ("train", "test")
-RELEASED = PACKAGE / "datasets" / "embedded" / "imbal_ids.npz"
+RELEASED = scenes.EMBEDDED / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
 # of pixels and digits, a byte each: torchvision checks archives alone
 MNIST_SHA256 = {
@@ -31,38 +30,31 @@ MNIST_SHA256 = {
 }
 
 
-def read_mnist(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
+def read_mnist(folder: Path, split: str, download: bool) -> Half:
     """Read Keras's ``mnist.npz`` or, with torchvision, ``MNIST/raw/``."""
-    keras, pictures, labels = folder / "mnist.npz", {}, {}
-    for split in SPLITS:
-        if keras.is_file():
-            names = f"x_{split}", f"y_{split}"
-            pixels, digits = read_arrays(keras, names).values()
-        else:
-            from torchvision.datasets import MNIST
+    if (folder / "mnist.npz").is_file():
+        stored = read_arrays(folder / "mnist.npz", f"x_{split}", f"y_{split}")
+        pixels, digits = stored.values()
+    else:
+        from torchvision.datasets import MNIST
 
-            original = MNIST(folder, train=split == "train", download=download)
-            pixels, digits = original.data.numpy(), original.targets.numpy()
-        content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
-        if hashlib.sha256(content).hexdigest() != MNIST_SHA256[split]:
-            raise ValueError(f"its {split} set has other bytes")
-        pictures[split] = pixels.reshape(-1, 28, 28, 1)
-        labels[split] = digits.astype(np.int64)
-    return pictures, labels
+        original = MNIST(folder, train=split == "train", download=download)
+        pixels, digits = original.data.numpy(), original.targets.numpy()
+    content = pixels.tobytes() + digits.astype(np.uint8).tobytes()
+    if hashlib.sha256(content).hexdigest() != MNIST_SHA256[split]:
+        raise ValueError(f"its {split} set has other bytes")
+    return pixels[..., None], digits.astype(np.int64)
 
 
-def read_svhn(folder: Path, download: bool) -> tuple[BySplit, BySplit]:
+def read_svhn(folder: Path, split: str, download: bool) -> Half:
     """Read SVHN with torchvision, which compares the files with their checksums."""
     from torchvision.datasets import SVHN
 
     if (folder / "SVHN" / "train_32x32.mat").is_file():
         folder = folder / "SVHN"
-    pictures, labels = {}, {}
-    for split in SPLITS:
-        original = SVHN(folder, split, download=download)
-        pictures[split] = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
-        labels[split] = original.labels.astype(np.int64)
-    return pictures, labels
+    original = SVHN(folder, split, download=download)
+    pixels = np.ascontiguousarray(original.data.transpose(0, 2, 3, 1))
+    return pixels, original.labels.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -74,15 +66,11 @@ class Source:
     original: str  # its name in `torchvision.datasets`
     # one of them is in $PRSLIB_DATA where the data set is
     files: tuple[str, ...]
-    read: Callable[[Path, bool], tuple[BySplit, BySplit]]
-    # images of each class in the original
-    train_freq: tuple[int, ...]
+    read: Callable[[Path, str, bool], Half]
+    # images of each class in the thinned stream; Appendix, single-label data: of N_c
+    # images floor(N_c min(1, pi_c / (max pi - min pi))), pi_c = 0.6 / (c+1)^1.6
+    train_counts: tuple[int, ...]
     recipe: Recipe
-
-    @property
-    def train_counts(self) -> np.ndarray:
-        """Images of each class in the thinned stream, int64 (C,)."""
-        return curation.pareto_counts(np.array(self.train_freq))
 
 
 ON_CONVNET = Recipe(
@@ -105,7 +93,7 @@ MNIST = Source(
     original="MNIST",
     files=("mnist.npz", "MNIST/raw"),
     read=read_mnist,
-    train_freq=(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
+    train_counts=(5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153),
     recipe=ON_MLP,
 )
 SVHN = Source(
@@ -114,7 +102,7 @@ SVHN = Source(
     original="SVHN",
     files=("train_32x32.mat", "SVHN/train_32x32.mat"),
     read=read_svhn,
-    train_freq=(4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659),
+    train_counts=(4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120),
     recipe=replace(ON_CONVNET, model="resnet18", learning_rate=2e-4),
 )
 SOURCES = {source.name: source for source in (MNIST, SVHN)}
@@ -124,16 +112,16 @@ def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
     """Read a downloaded data set; keep the training images that the authors kept."""
-    pictures, digits = read_source(source, download)
+    halves = read_source(source, download)
     rows = released_images(source)
-    for arrays in (pictures, digits):
-        arrays["train"] = arrays["train"][rows]
-    return one_class_a_task(
-        source.name, digits, pictures if images else {}, source.stands_for
-    )
+    pictures, digits = halves["train"]
+    halves["train"] = pictures[rows], digits[rows]
+    if not images:
+        halves = {split: (None, digits) for split, (_, digits) in halves.items()}
+    return one_class_a_task(source.name, source.stands_for, **halves)
 
 
-def read_source(source: Source, download: bool = False) -> tuple[BySplit, BySplit]:
+def read_source(source: Source, download: bool = False) -> dict[str, Half]:
     """Read pictures and digits; ValueError unless they are the original ones."""
     folder = data_dir()
     if not download and not any((folder / file).exists() for file in source.files):
@@ -143,29 +131,42 @@ def read_source(source: Source, download: bool = False) -> tuple[BySplit, BySpli
     what = f"the original {source.original} in {folder}"
     advice = "delete its files and download them again"
     with readable(what, advice), naming_extra("training"):
-        return source.read(folder, download)
+        return {split: source.read(folder, split, download) for split in SPLITS}
 
 
 def released_images(source: Source) -> np.ndarray:
     """Return which training images the authors kept, int64 (N,), rising."""
     name = source.original.lower()
-    return read_arrays(RELEASED, [name])[name].astype(np.int64)
+    return read_arrays(RELEASED, name)[name].astype(np.int64)
+
+
+def load_stand_in(
+    name: str, source: Source, divisor: int, images: bool
+) -> SequentialDataset:
+    """Make a stand-in, `divisor` times smaller, of drawn digits."""
+    counts = np.array(source.train_counts) // divisor
+    digits = {
+        "train": np.repeat(np.arange(CLASSES), counts),
+        "test": np.repeat(np.arange(CLASSES), TEST_PER_CLASS // divisor),
+    }
+    pictures = scenes.draw_pictures(digits, source is SVHN) if images else {}
+    halves = {split: (pictures.get(split), digits[split]) for split in SPLITS}
+    return one_class_a_task(name, source.stands_for, **halves)
 
 
 def one_class_a_task(
-    name: str, digits: BySplit, pictures: BySplit, stands_for: str
+    name: str, stands_for: str, train: Half, test: Half
 ) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
     one_hot = np.eye(CLASSES, dtype=bool)
-    train, test = (
-        Split(pictures.get(split), one_hot[digits[split]], digits[split])
-        for split in SPLITS
-    )
-    freq = train.labels.sum(axis=0)
+    splits = [
+        Split(pictures, one_hot[digits], digits) for pictures, digits in (train, test)
+    ]
+    freq = splits[0].labels.sum(axis=0)
     return SequentialDataset(
         name=name,
-        train=train,
-        tests={"full": test},
+        train=splits[0],
+        tests={"full": splits[1]},
         class_names=tuple(map(str, range(CLASSES))),
         class_task=np.arange(CLASSES),
         # the released code's groups
@@ -174,42 +175,21 @@ def one_class_a_task(
     )
 
 
-STAND_INS = {  # source, how many times smaller, defaults of a run
-    "imbal-digits": (MNIST, 1, ON_MLP),
-    "imbal-colour-digits": (SVHN, 1, ON_CONVNET),
-    "imbal-digits-tiny": (MNIST, 10, ON_MLP),
-    "imbal-colour-digits-tiny": (SVHN, 20, ON_CONVNET),
-}
-
-
-def load_stand_in(name: str, images: bool) -> SequentialDataset:
-    """Make a stand-in of drawn digits."""
-    pictures = deepcopy(_draw_pictures(name)) if images else {}
-    stands_for = STAND_INS[name][0].stands_for
-    return one_class_a_task(name, _digits(name), pictures, stands_for)
-
-
-def _digits(name: str) -> BySplit:
-    source, divisor, _ = STAND_INS[name]
-    train = np.repeat(np.arange(CLASSES), source.train_counts // divisor)
-    test = np.repeat(np.arange(CLASSES), TEST_PER_CLASS // divisor)
-    return {"train": train, "test": test}
-
-
-@lru_cache(maxsize=2)
-def _draw_pictures(name: str) -> BySplit:
-    return scenes.draw_pictures(_digits(name), colour=STAND_INS[name][0] is SVHN)
-
-
-def _drawn(name: str) -> Entry:
-    _, divisor, recipe = STAND_INS[name]
+def _stand_in(name: str, source: Source, divisor: int, recipe: Recipe) -> Entry:
+    load = partial(load_stand_in, name, source, divisor)
     recipe = replace(recipe, memory_size=recipe.memory_size // divisor)
     # its split of the originals into training and test is not the scenes'
-    return Entry(partial(load_stand_in, name), recipe, tests_on_pretrained=True)
+    return Entry(load, recipe, tests_on_pretrained=True)
 
 
+STAND_INS = (
+    ("imbal-digits", MNIST, 1, ON_MLP),
+    ("imbal-colour-digits", SVHN, 1, ON_CONVNET),
+    ("imbal-digits-tiny", MNIST, 10, ON_MLP),
+    ("imbal-colour-digits-tiny", SVHN, 20, ON_CONVNET),
+)
 ENTRIES = {
     name: Entry(partial(load_source, source), source.recipe, relation="paper's")
     for name, source in SOURCES.items()
 }
-ENTRIES |= {name: _drawn(name) for name in STAND_INS}
+ENTRIES |= {row[0]: _stand_in(*row) for row in STAND_INS}

@@ -82,7 +82,7 @@ def test_a_table_of_another_shape_is_damaged(tmp_path):
     assert content.count(b"(838, 3072)") == 1
     file.write_bytes(content.replace(b"(838, 3072)", b"(138, 3072)"))
     with pytest.raises(ValueError, match=rf"{file}, but .*; make, download"):
-        read_arrays(file, ["value"])
+        read_arrays(file, "value")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Algorithm 2 against examples and a literal twin; groups, thinning and test sets."""
+"""Algorithm 2 against examples and a literal twin; groups and test sets."""
 
 from itertools import combinations
 
@@ -15,7 +15,6 @@ from prslib.datasets.curation import (
     class_merges,
     feature_rows,
     number_by_size,
-    pareto_counts,
     tasks_of_images,
 )
 
@@ -167,12 +166,6 @@ def test_class_groups_take_the_thresholds_in():
     expected = ("minority", "moderate", "moderate", "majority")
     assert class_groups(np.array([199, 200, 899, 900])) == expected
     assert class_groups(np.array([4, 5, 22, 23]), 5.0, 22.5) == expected
-
-
-def test_thinning_by_hand():
-    # pi = .6, .6 / 2^1.6; max - min = .6 (1 - 2^-1.6): f = 1 (cut), 2^-1.6 / (1 -
-    # 2^-1.6) = .4923
-    assert pareto_counts(np.array([1000, 1000])).tolist() == [1000, 492]
 
 
 def test_features_are_of_the_first_images_with_a_single_label():

@@ -106,8 +106,8 @@ def read(root, kind):
         source = single_label.SVHN if kind.startswith("svhn") else single_label.MNIST
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PRSLIB_DATA", str(root / kind.split("/")[0]))
-            pictures, digits = single_label.read_source(source)
-        return [*pictures.values(), *digits.values()]
+            halves = single_label.read_source(source)
+        return [array for half in halves.values() for array in half]
     return arrays_of(load_dataset("cocoseq"))
 
 

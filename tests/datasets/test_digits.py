@@ -30,7 +30,7 @@ def test_clustering_finds_the_planted_tasks_in_the_same_corpus(labelled):
 def test_stream_has_the_profile_exactly(labelled):
     plan = PLANS[labelled.name]
     for task, profile in enumerate(plan.profile):
-        freq, counts = profile.scaled(plan.divisor)
+        freq, counts = digits.scaled(profile, plan.divisor)
         pairs = max(counts[1], len(freq) - 1)  # a tree joins the classes
         rows = labelled.train.labels[labelled.train.task == task]
         assert rows.sum(axis=0)[labelled.class_task == task].tolist() == freq.tolist()

@@ -9,7 +9,7 @@ import pytest
 from real_folders import coco_json
 
 from prslib.datasets import GROUPS, coco, features, nuswide
-from prslib.datasets.digits import COCOSEQ, NUSWIDESEQ
+from prslib.datasets.digits import PROFILES
 from prslib.datasets.prepared import Selection, read_table
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -28,7 +28,7 @@ needs_nus = pytest.mark.skipif(
 def corpus(tmp_path_factory):
     """Write the labels as COCO's two JSON files and read these."""
     folder = tmp_path_factory.mktemp("annotations")
-    table = read_table(LABELS, has_ids=True)
+    table = read_table(LABELS)
     for half, is_test in (("train2014", False), ("val2014", True)):
         rows = np.flatnonzero(table.is_test == is_test)
         files = [f"COCO_{half}_{key:012d}.jpg" for key in table.key[rows]]
@@ -71,12 +71,12 @@ def test_released_split(corpus):
     assert groups_of(dataset.class_group) == [18, 38, 14]
     columns = json.loads((IDS / "multihot_map.json").read_text())
     assert dataset.class_names == tuple(sorted(columns, key=columns.get))
-    for number, profile in enumerate(COCOSEQ):
+    for number, (class_freq, labels_per_image) in enumerate(PROFILES["COCOseq"]):
         rows = dataset.train.labels[dataset.train.task == number]
         freq = np.sort(rows[:, dataset.class_task == number].sum(axis=0))[::-1]
-        assert tuple(freq.tolist()) == profile.class_freq
+        np.testing.assert_array_equal(freq, class_freq)
         counts = np.bincount(rows.sum(axis=1))[1:]
-        assert tuple(counts.tolist()) == profile.labels_per_image
+        np.testing.assert_array_equal(counts, labels_per_image)
 
 
 @needs_coco
@@ -116,4 +116,4 @@ def test_embedded_bytes_are_those_of_the_images(program):
 def test_groups_of_nuswideseq():
     assert len(nuswide.CLASSES) == 49
     assert groups_of(nuswide.GROUP.values()) == [10, 18, 21]
-    assert sum(len(task.class_freq) for task in NUSWIDESEQ) == 49
+    assert sum(len(freq) for freq, _ in PROFILES["NUS-WIDEseq"]) == 49

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from prslib.datasets import digits, scenes
+from prslib.datasets import load_dataset, scenes
 from prslib.training import CHOICES
 
 # Other digests change the results of all runs (`prslib.training.config.PROTOCOL`).
@@ -39,7 +39,7 @@ def test_what_is_drawn_is_as_committed_also_by_an_old_processor(tmp_path):
 
 
 def test_parts_are_drawn_from_their_own_originals(monkeypatch):
-    found = scenes.read_originals(np.random.default_rng(0))
+    found = scenes.read_originals(scenes.generator(2))
     train, test = (np.bincount(digit, minlength=10) for _, digit in found.values())
     assert (train == 2 * (train + test) // 3).all()
     used = []
@@ -49,7 +49,7 @@ def test_parts_are_drawn_from_their_own_originals(monkeypatch):
         return np.zeros((len(labels), 32, 32, 3), dtype=np.uint8)
 
     monkeypatch.setattr(scenes, "render_scenes", record)
-    digits._draw_scenes.__wrapped__(digits.PLANS[-1])
+    load_dataset("digits49tiny")
     train, balanced, imbalanced = used
     assert balanced == imbalanced
     assert not train & balanced

@@ -21,6 +21,8 @@ from prslib.training.run import run
 REAL = os.environ.get("PRSLIB_DATA")
 MNIST_COUNTS = [5923, 2281, 1053, 684, 456, 316, 269, 230, 178, 153]
 SVHN_COUNTS = [4948, 4690, 1872, 948, 582, 401, 261, 206, 153, 120]
+MNIST_FREQ = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+SVHN_FREQ = [4948, 13861, 10585, 8497, 7458, 6882, 5727, 5595, 5045, 4659]
 MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 STAND_INS = {
     "imbal-digits": (MNIST_COUNTS, 1),
@@ -30,6 +32,17 @@ STAND_INS = {
 }
 GROUPS = ("majority",) + ("moderate",) * 3 + ("minority",) * 6  # MNIST's
 ORDER = (1, 2, 3, 4, 5, 6, 7, 8, 9, 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "freq", "counts"),
+    [(MNIST, MNIST_FREQ, MNIST_COUNTS), (SVHN, SVHN_FREQ, SVHN_COUNTS)],
+)
+def test_counts_are_thinned_to_a_pareto_distribution(source, freq, counts):
+    density = 0.6 / np.arange(1, 11) ** 1.6
+    share = np.minimum(1, density / (density.max() - density.min()))
+    assert np.floor(freq * share).astype(int).tolist() == counts
+    assert list(source.train_counts) == counts
 
 
 def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
@@ -55,7 +68,7 @@ def full_mnist(tmp_path, monkeypatch):
     arrays, rng = {}, np.random.default_rng(1)
     kept = single_label.released_images(MNIST)
     rest = np.setdiff1d(np.arange(60000), kept)
-    for split, freq in (("train", MNIST.train_freq), ("test", MNIST_TEST)):
+    for split, freq in (("train", MNIST_FREQ), ("test", MNIST_TEST)):
         digits = np.repeat(np.arange(10, dtype=np.uint8), freq)
         if split == "train":  # the released images are of their classes
             digits[rest] = np.repeat(np.arange(10), np.subtract(freq, MNIST_COUNTS))
