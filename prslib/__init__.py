@@ -10,21 +10,16 @@ Examples
 array([0, 1])
 """
 
-import ast
 import os
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
 # the module of each public name, as editors see it
-_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
-_HOME: dict[str, Any] = {
-    alias.name: line.module
-    for line in _STUB.body
-    if isinstance(line, ast.ImportFrom)
-    for alias in line.names
-}
+_STUB = Path(__file__).with_suffix(".pyi").read_text("utf-8")
+_HOME = {name: module for module, name in re.findall(r"from (\S+) import (\w+)", _STUB)}
 __all__ = sorted(_HOME)
 
 
@@ -34,7 +29,7 @@ def __getattr__(name: str) -> Any:
     from prslib.checks import naming_extra
 
     with naming_extra("data" if name == "compare" else "training"):
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(_HOME[name], "prslib"), name)
 
 
 def __dir__() -> list[str]:

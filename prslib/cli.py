@@ -1,10 +1,8 @@
-"""The command line: ``prslib --help``."""
+"""Train what is missing, draw the report, and look after its runs and data."""
 
-import inspect
 import sys
 from argparse import ArgumentParser, Namespace
 from ast import literal_eval
-from collections.abc import Callable
 from contextlib import suppress
 from pkgutil import resolve_name
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import prslib
 from prslib import conformance
 from prslib.checks import VARIANTS, expected, naming_extra, one_of
-from prslib.datasets import prepare
+from prslib.datasets.prepare import add_command, add_prepare
 from prslib.paths import known_notebooks, known_profiles
 from prslib.report.build import execute, stale
 from prslib.training import round_alike
@@ -38,39 +36,30 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         "prslib",
-        description="Train what is missing, draw the report, and look after its runs "
-        "and data.",
+        description=__doc__,
         epilog="example: prslib figures rho_sweep --profile smoke",
     )
     version = f"prslib {prslib.__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(run: Callable, name: str) -> Callable:
-        """Add a command, which its function's docstring explains."""
-        text, _, example = str(inspect.getdoc(run)).partition("\n\nExample: ")
-        command = commands.add_parser(name, description=text, help=text.split(".")[0])
-        command.epilog = f"example: {example}"
-        command.set_defaults(command=run)
-        return command.add_argument
-
-    argument = add(execute_notebooks, "figures")
+    argument = add_command(commands, "figures", execute_notebooks).add_argument
     argument("notebook", nargs="*", help="by default all that are not up to date")
     argument("--profile", **PROFILE)
-    argument = add(train_run, "run")
+    argument = add_command(commands, "run", train_run).add_argument
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
     argument("--rho", type=float, default=0.0)
     argument("--option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
-    argument = add(list_or_remove, "runs")
+    argument = add_command(commands, "runs", list_or_remove).add_argument
     argument("--remove", nargs="+", metavar="WHAT", help=REMOVE)
-    argument = add(show_plan, "plan")
+    argument = add_command(commands, "plan", show_plan).add_argument
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
-    prepare.add_command(commands)
-    argument = add(find_departures, "conformance")
+    add_prepare(commands)
+    argument = add_command(commands, "conformance", find_departures).add_argument
     argument("sampler", nargs="?", default="prslib.samplers:PRS")
     argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
     argument("--variant", default="paper", choices=VARIANTS, help=VARIANT)

@@ -56,7 +56,7 @@ def labels_of(annotations: Path, selection: Selection) -> np.ndarray:
 
 def remake(images: Path, annotations: Path, made: Path) -> str:
     """Write the embedded file anew and say how far it is from the present one."""
-    selection = Selection.load(features.EMBEDDED)
+    selection = Selection.load(features.MINI)
     before, scale = features.read_embedded()
     labels = labels_of(annotations, selection)
     values = embed_all(images, selection.files.tolist())
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--annotations", type=Path, required=True)
     parser.add_argument("--embed", action="store_true", help="replace those of prslib")
     options = parser.parse_args()
-    made = features.EMBEDDED if options.embed else Path(features.EMBEDDED.name)
+    made = features.MINI if options.embed else Path(features.MINI.name)
     print(remake(options.images, options.annotations, made))
     print(made)
 

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from prslib.checks import expected, readable
-from prslib.paths import ending_with_us, replacing
+from prslib.paths import PACKAGE, ending_with_us, replacing
 
+EMBEDDED = PACKAGE / "datasets" / "embedded"
 SUM = np.dtype("<u8")  # of a checksum
 # bytes of a large array that are compared when it is opened
 SAMPLE = 1 << 30

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from prslib.checks import readable
-from prslib.datasets.prepared import Half, PreparedSet
+from prslib.datasets.prepared import Corpus, PreparedSet
 
 # clustered with the others, but no classes of the data set
 DROPPED = (
@@ -17,7 +17,7 @@ DROPPED = (
 )
 
 
-def read_half(folder: Path, is_test: bool) -> Half:
+def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read one of COCO's two instances files; Sec. 4.1."""
     half = "val2014" if is_test else "train2014"
     file = folder / f"instances_{half}.json"
@@ -31,8 +31,9 @@ def read_half(folder: Path, is_test: bool) -> Half:
         labels = np.zeros((len(images), len(names)), dtype=bool)
         for entry in content["annotations"]:
             labels[row[entry["image_id"]], column[entry["category_id"]]] = True
-    files = [f"{half}/{name}" for name in images.values()]
-    return list(images), files, labels, tuple(names)
+    keys, halves = np.array(list(images)), np.full(len(images), is_test)
+    files = np.array([f"{half}/{name}" for name in images.values()])
+    return Corpus(keys, halves, files, labels, tuple(names))
 
 
 PREPARED = PreparedSet(

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from prslib.datasets import coco, curation, nuswide, scenes
+from prslib.datasets.arrays import EMBEDDED
 from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
 from prslib.datasets.prepared import PreparedSet
 
@@ -18,7 +19,7 @@ BRIDGE_SHARE = 0.15
 # of one task: images of each class, in descending order, and with 1, 2, 3, ... labels
 Counts = tuple[np.ndarray, np.ndarray]
 
-PROFILES_FILE = scenes.EMBEDDED / "profiles.json"
+PROFILES_FILE = EMBEDDED / "profiles.json"
 # Counted from the released splits of the paper's two data sets, training images only.
 PROFILES: dict[str, list[Counts]] = {
     name: [tuple(map(np.array, task.values())) for task in tasks]

@@ -7,7 +7,6 @@ deviation over all features of their training images (`standardised`).
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -18,17 +17,17 @@ import numpy as np
 
 from prslib.checks import expected, naming_extra, one_of, readable
 from prslib.datasets import coco, nuswide
-from prslib.datasets.arrays import fill_rows, open_rows, read_arrays
+from prslib.datasets.arrays import EMBEDDED, fill_rows, open_rows, read_arrays
 from prslib.datasets.base import Entry, SequentialDataset
 from prslib.datasets.prepared import PreparedSet, Selection, open_images
 from prslib.models.weights import identity_of, load_weights, published_file
-from prslib.paths import PACKAGE, data_dir, replacing
+from prslib.paths import data_dir, replacing
 
 DEFAULT = "efficientnet_lite0"
 SIZE = 224  # pixels of each side that a network sees
-EMBEDDED = PACKAGE / "datasets" / "embedded" / "cocoseq_mini.npz"
-# says which features of a prepared set are loaded
-RECORD = "features.json"
+MINI = EMBEDDED / "cocoseq_mini.npz"
+# names the file of features that is loaded
+RECORD = "features.txt"
 SEED = 20200826  # of the thinned streams, not of a run
 
 
@@ -84,7 +83,7 @@ def frozen_network(name: str) -> tuple[Callable, str]:
 
 def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     """Load raw embedded features, of a share of each task's training images."""
-    selection = Selection.load(EMBEDDED)
+    selection = Selection.load(MINI)
     task = selection.task[selection.rows("train")]
     # a larger share holds a smaller one
     order = np.random.default_rng(SEED).permutation(len(task))
@@ -101,7 +100,7 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
 
 def read_embedded() -> tuple[np.ndarray, np.ndarray]:
     """Read the embedded features, uint8 (N, D), and the scale of each column."""
-    stored = read_arrays(EMBEDDED, "features", "scale")
+    stored = read_arrays(MINI, "features", "scale")
     return stored["features"], stored["scale"]
 
 
@@ -124,7 +123,7 @@ def standardised(
 
 def mini_identity() -> str:
     """Return a digest of the embedded features."""
-    return hashlib.sha256(EMBEDDED.read_bytes()).hexdigest()
+    return hashlib.sha256(MINI.read_bytes()).hexdigest()
 
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
@@ -135,12 +134,10 @@ def extract(folder: Path, name: str, workers: int | None) -> None:
     # all that decides the features, and so the identity of a run on them
     file = folder / f"features-{name}-{of_weights[:12]}-{SIZE}-{pixels[:12]}.bin"
     make = partial(embed, name=name)
-    width = len(make(images[0]))
-    row = np.dtype((np.float16, (width,)))
+    row = np.dtype((np.float16, make(images[0]).shape))
     fill_rows(file, row, images, make, workers, "features")
-    record = {"file": file.name, "width": width}
     with replacing(folder / RECORD) as stream:
-        stream.write(json.dumps(record).encode())
+        stream.write(file.name.encode())
     print(file)
 
 
@@ -151,15 +148,15 @@ def open_features(folder: Path, count: int) -> np.ndarray:
     if not (folder / RECORD).is_file():
         raise FileNotFoundError(expected(what, "none", advice))
     with readable(what, advice):
-        record = json.loads((folder / RECORD).read_text())
-        row = np.dtype((np.float16, (record["width"],)))
-        rows = open_rows(folder / record["file"], count, row, whole=True)
-        return rows.astype(np.float32)
+        file = folder / (folder / RECORD).read_text()
+        width = file.stat().st_size // (2 * count)
+        row = np.dtype((np.float16, (width,)))
+        return open_rows(file, count, row, whole=True).astype(np.float32)
 
 
 def _identity(name: str) -> str:
     record = data_dir() / name / RECORD
-    return json.loads(record.read_text())["file"] if record.is_file() else ""
+    return record.read_text() if record.is_file() else ""
 
 
 # `studies/head.py` chose step size and width on a part of the training stream, and

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 
 from prslib.checks import readable
-from prslib.datasets.prepared import Half, PreparedSet
+from prslib.datasets.arrays import EMBEDDED
+from prslib.datasets.prepared import Corpus, PreparedSet
 
 # The released groups; they are not those of one pair of thresholds.
-MEMBERS = {
-    "majority": "flowers animal person grass buildings plants sky window water clouds",
-    "moderate": "ocean rocks boats toy tree snow food vehicle leaf reflection birds "
-    "coral lake cars road nighttime sign statue",
-    "minority": "beach book bridge computer fire fish flags frost garden house "
-    "military plane police railroad sand sports street temple tower train wedding",
-}
-GROUP = {name: group for group, names in MEMBERS.items() for name in names.split()}
-GROUP = dict(sorted(GROUP.items()))
-CLASSES = tuple(GROUP)
+MEMBERS = json.loads((EMBEDDED / "nuswide_groups.json").read_text())
+GROUP = {name: group for group, names in MEMBERS.items() for name in names}
+CLASSES = tuple(sorted(GROUP))
 
 
-def read_half(folder: Path, is_test: bool) -> Half:
+def read_half(folder: Path, is_test: bool) -> Corpus:
     """Read an image list and the label files of the 49 concepts; Sec. 4.2."""
     half = "Test" if is_test else "Train"
     listed = folder / "ImageList" / f"{half}Imagelist.txt"
     lines = listed.read_text(encoding="utf-8").replace("\\", "/").splitlines()
-    files = [line.strip() for line in lines]
+    files = np.array([line.strip() for line in lines])
     columns = []
     for name in CLASSES:
         file = folder / "Groundtruth" / "TrainTestLabels" / f"Labels_{name}_{half}.txt"
@@ -38,7 +33,8 @@ def read_half(folder: Path, is_test: bool) -> Half:
                 raise ValueError(f"{len(digits)} digits, or others")
         columns.append(np.frombuffer(digits, dtype=np.uint8) == ord("1"))
     # ids are rows of the list
-    return list(range(len(files))), files, np.stack(columns, axis=1), CLASSES
+    keys, halves = np.arange(len(files)), np.full(len(files), is_test)
+    return Corpus(keys, halves, files, np.stack(columns, axis=1), CLASSES)
 
 
 # The derivation does not find the published tasks. They rest on the images whose links

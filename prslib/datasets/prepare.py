@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import urllib.request
 from collections.abc import Callable
 from functools import partial
@@ -25,31 +26,32 @@ ID_ADDRESS = (
     "https://raw.githubusercontent.com/cdjkim/PRS/"
     "a29a99567663365116d5dd58ae7414b6cfe9d94a/dataset/data_source"
 )
-FOLDERS = "--images DIR --annotations DIR"
-DESCRIPTION = """Choose a set's images, decode them once to 256 x 256 pixels and keep
-them in $PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped.
-MNIST and SVHN stay the files they are: they are checked, and fetched where asked to."""
 
 
-def add_command(commands: argparse._SubParsersAction) -> None:
-    """Add ``prepare`` to the command line."""
-    prepare = commands.add_parser(
-        "prepare",
-        help="make a real data set from what you downloaded, or check it",
-        description=DESCRIPTION,
-        epilog=f"example: prslib prepare cocoseq {FOLDERS} --download-ids",
-    )
+def add_command(
+    commands: argparse._SubParsersAction, name: str, run: Callable, *settings: object
+) -> argparse.ArgumentParser:
+    """Add a command, which its function's docstring explains."""
+    text, _, example = inspect.cleandoc(run.__doc__ or "").partition("\n\nExample: ")
+    parser = commands.add_parser(name, description=text, help=text.splitlines()[0])
+    parser.epilog = f"example: {example}"
+    parser.set_defaults(command=partial(run, *settings))
+    return parser
+
+
+def add_prepare(commands: argparse._SubParsersAction) -> None:
+    """Make a real data set from what you downloaded, or check it.
+
+    Choose a set's images, decode them once to 256 x 256 pixels and keep them in
+    $PRSLIB_DATA/<name>. Interrupted, the same command goes on where it stopped. MNIST
+    and SVHN stay the files they are: they are checked, and fetched where asked to.
+
+    Example: prslib prepare cocoseq --images DIR --annotations DIR --download-ids
+    """
+    prepare = add_command(commands, "prepare", add_prepare)
     names = prepare.add_subparsers(required=True, metavar="NAME")
-
-    def add(name: str, run: Callable, text: str, example: str):
-        example = f"example: prslib prepare {name} {example}"
-        parser = names.add_parser(name, help=text, description=text, epilog=example)
-        parser.set_defaults(command=run)
-        return parser.add_argument
-
     for name, prepared in SETS.items():
-        run = partial(prepare_set, prepared)
-        option = add(name, run, f"{prepared.stands_for} from downloads", FOLDERS)
+        option = add_command(names, name, prepare_set, prepared).add_argument
         option("--annotations", type=Path, required=True, help=prepared.annotations)
         option("--images", type=Path, help=f"{prepared.images}; else only labels")
         option("--ids", type=Path, help="released id files; else a split is derived")
@@ -59,21 +61,25 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         text = "leave out more than 1 %% of the images"
         option("--allow-missing", action="store_true", help=text)
         option("--workers", type=int, help="processes")
-    text = "what a frozen network sees in a prepared set"
-    option = add("features", prepare_features, text, "cocoseq --backbone resnet50")
+    option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=list(SETS))
     text = "this or one of torchvision's classifiers (%(default)s)"
     option("--backbone", default=features.DEFAULT, help=text)
     option("--workers", type=int, help="processes")
     for name, source in single_label.SOURCES.items():
-        run = partial(prepare_source, source)
-        text = f"{source.stands_for}, from {' or '.join(source.files)}"
-        option = add(name, run, text, "--download")
-        option("--download", action="store_true", help="fetch what lacks")
+        option = add_command(names, name, prepare_source, source).add_argument
+        text = f"fetch it, where {' or '.join(source.files)} is not there"
+        option("--download", action="store_true", help=text)
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
-    """Write labels.npz, images.bin and left_out.csv into ``$PRSLIB_DATA/<name>``."""
+    """Make a set of photographs from what you downloaded.
+
+    The files labels.npz, images.bin and left_out.csv are written into
+    $PRSLIB_DATA/<name>.
+
+    Example: prslib prepare cocoseq --images DIR --annotations DIR
+    """
     # the command line names what is missing
     from filelock import FileLock
 
@@ -170,7 +176,10 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
 
 
 def prepare_features(options: argparse.Namespace) -> None:
-    """Compute the features of a prepared set."""
+    """Keep what a frozen network sees in every image of a prepared set.
+
+    Example: prslib prepare features cocoseq --backbone resnet50
+    """
     from filelock import FileLock
 
     folder = data_dir() / options.name
@@ -181,7 +190,10 @@ def prepare_features(options: argparse.Namespace) -> None:
 
 
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
-    """Download where asked to, check the files and print the counts."""
+    """Check single-label data, or fetch them, and count their images.
+
+    Example: prslib prepare imbal-mnistseq --download
+    """
     dataset = single_label.load_source(source, images=True, download=options.download)
     counts = " ".join(map(str, dataset.class_freq.tolist()))
     print(f"{source.name}: {len(dataset.train)} training images, {counts} of 0 to 9")

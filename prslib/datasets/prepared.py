@@ -18,8 +18,6 @@ from prslib.paths import data_dir
 
 # how the names of the id files of each split begin
 SPLITS = {"train": "train", "balanced": "test", "imbalanced": "teorg"}
-# of an official half: keys and files of its images, labels bool (N, C), and C names
-Half = tuple[list[int], list[str], np.ndarray, tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +137,7 @@ class PreparedSet:
     name: str
     stands_for: str
     # takes the folder of annotations and whether the test half is asked for
-    read_half: Callable[[Path, bool], Half]
+    read_half: Callable[[Path, bool], Corpus]
     annotations: str  # files in that folder, in words
     images: str  # what the folder of images holds
     # file in $PRSLIB_DATA with all labels, in place of the annotations
@@ -186,14 +184,11 @@ class PreparedSet:
         """Read the labels of all images from the annotations, or else from a table."""
         if annotations:
             halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
-            keys, files, labels, names = zip(*halves, strict=True)
-            corpus = Corpus(
-                key=np.concatenate(keys),
-                is_test=np.repeat([False, True], [len(half) for half in keys]),
-                files=np.concatenate(files),
-                labels=np.concatenate(labels),
-                names=names[0],
-            )
+            columns = {"names": halves[0].names}
+            for column in ("key", "is_test", "files", "labels"):
+                parts = [getattr(half, column) for half in halves]
+                columns[column] = np.concatenate(parts)
+            corpus = Corpus(**columns)
         else:
             folder = data_dir() / self.name
             tables = folder / "corpus.npz", data_dir() / self.table
@@ -201,7 +196,9 @@ class PreparedSet:
             if not stored:
                 raise not_prepared(folder)
             corpus = read_table(stored[0])
-        names = self.group_of or [n for n in corpus.names if n not in self.ignored]
+        names = sorted(self.group_of) or [
+            n for n in corpus.names if n not in self.ignored
+        ]
         columns = [corpus.names.index(name) for name in names]
         return replace(corpus, labels=corpus.labels[:, columns], names=tuple(names))
 

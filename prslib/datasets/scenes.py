@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from prslib.paths import PACKAGE
+from prslib.datasets.arrays import EMBEDDED
 
-EMBEDDED = PACKAGE / "datasets" / "embedded"
 # of the streams, and of the scenes that networks are pretrained on
 COLOURS, OTHER_COLOURS = json.loads((EMBEDDED / "colours.json").read_text()).values()
 # quarters, counter-clockwise, by name of the scenes

@@ -12,7 +12,7 @@ import numpy as np
 
 from prslib.checks import expected, naming_extra, readable
 from prslib.datasets import curation, scenes
-from prslib.datasets.arrays import read_arrays
+from prslib.datasets.arrays import EMBEDDED, read_arrays
 from prslib.datasets.base import Entry, Recipe, SequentialDataset, Split
 from prslib.paths import data_dir
 
@@ -21,7 +21,7 @@ Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
 SPLITS = ("train", "test")
-RELEASED = scenes.EMBEDDED / "imbal_ids.npz"
+RELEASED = EMBEDDED / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
 # of pixels and digits, a byte each: torchvision checks archives alone
 MNIST_SHA256 = {

@@ -22,12 +22,12 @@ KINDS = (
     "data/cocoseq/corpus.npz",
     "data/cocoseq/features*.bin",
     "data/cocoseq/features*.sums",
-    "data/cocoseq/features.json",
+    "data/cocoseq/features.txt",
     "keras/mnist.npz",
     "idx/MNIST/raw/train-images-idx3-ubyte",
     "idx/MNIST/raw/t10k-labels-idx1-ubyte",
     "svhn/SVHN/test_32x32.mat",
-    "EMBEDDED",
+    "MINI",
     "RELEASED",
 )
 
@@ -77,7 +77,7 @@ def root(tmp_path_factory):
         patch.setattr(features, "frozen_network", lambda _: (None, "sha256:0"))
         patch.setattr(features, "embed", see)
         assert main(["prepare", "features", "cocoseq", "--workers", "1"]) == 0
-        for module, name in ((features, "EMBEDDED"), (single_label, "RELEASED")):
+        for module, name in ((features, "MINI"), (single_label, "RELEASED")):
             shutil.copy(getattr(module, name), root / name)
             patch.setattr(module, name, root / name)
         yield root
@@ -98,7 +98,7 @@ def read(root, kind):
         return arrays_of(load_dataset("cocoseq-features"))
     if "corpus" in kind:
         return [DATASETS["cocoseq"].clustering().labels]
-    if kind == "EMBEDDED":
+    if kind == "MINI":
         return arrays_of(load_dataset("cocoseq-tiny"))
     if kind == "RELEASED":
         return [single_label.released_images(single_label.SVHN)]

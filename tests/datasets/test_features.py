@@ -58,14 +58,14 @@ def splits(dataset):
 
 
 def test_the_embedded_set_and_its_parts():
-    selection = Selection.load(features.EMBEDDED)
+    selection = Selection.load(features.MINI)
     arrays = (selection.files, selection.labels, selection.task)
     content = b"".join(
         np.ascontiguousarray(array).tobytes()
         for array in (*arrays, *features.read_embedded())
     )
     assert hashlib.sha256(content).hexdigest()[:16] == "9b97d4917877be74"
-    assert features.EMBEDDED.stat().st_size < 3_000_000
+    assert features.MINI.stat().st_size < 3_000_000
     mini = load_dataset("cocoseq-mini")
     per_task = [np.bincount(split.task).tolist() for split in splits(mini)]
     assert per_task == [[518, 398, 693, 463], [91, 85, 70, 77], [133, 121, 181, 144]]

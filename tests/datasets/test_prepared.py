@@ -106,7 +106,7 @@ def test_derived_nuswideseq():
 @pytest.mark.skipif(not (DATA / "coco").is_dir(), reason="PRSLIB_DATA has no images")
 def test_embedded_bytes_are_those_of_the_images(program):
     study = program("embed_features")
-    files = Selection.load(features.EMBEDDED).files[::361].tolist()
+    files = Selection.load(features.MINI).files[::361].tolist()
     stored, scale = features.read_embedded()
     made = study.to_bytes(study.embed_all(DATA / "coco", files), scale)
     apart = np.abs(made.astype(int) - stored[::361])

@@ -6,7 +6,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from prslib.cli import main
 from prslib.datasets import load_dataset
-from prslib.datasets.features import EMBEDDED
+from prslib.datasets.features import MINI
 from prslib.datasets.prepared import Selection
 from prslib.experiments import cost
 from prslib.experiments.cost import measure_step, steps_of
@@ -51,7 +51,7 @@ def test_labels_suffice_to_measure_a_step(name, model, monkeypatch, tmp_path):
     monkeypatch.setattr(cost, "SECONDS", 0.0)
     monkeypatch.setattr(cost, "BLANK", 100)
     prepared.mkdir()
-    Selection.load(EMBEDDED).save(prepared / "labels.npz")
+    Selection.load(MINI).save(prepared / "labels.npz")
     few = {"batch_size": 2, "replay_batch_size": 2}
     config = RunConfig(name, "PRS", model=model, **few)
     assert 0 < measure_step(config) < 30
