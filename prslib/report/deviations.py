@@ -116,16 +116,21 @@ class _BatchAtOnce(ReferencePRS):
             self.follow(y, slot)
 
 
-DEVIATIONS = {
-    "uniform victim": _UniformVictim,
-    "softened exp": _SoftenedExp,
-    "underflowing exp": _UnderflowingExp,
-    "class from p": _ClassFromP,
-    "signed distances": _SignedDistances,
-    "ties by slot": _TiesBySlot,
-    "counts known ahead": _CountsAhead,
-    "batch at once": _BatchAtOnce,
+# colour, and dashes for a line that another would hide; the colours are the muted ones
+# of Paul Tol, which the colour-blind can tell apart
+_DEPARTURES = {
+    "uniform victim": (_UniformVictim, "#332288", "-"),
+    "softened exp": (_SoftenedExp, "#88CCEE", "--"),
+    "underflowing exp": (_UnderflowingExp, "#44AA99", ":"),
+    "class from p": (_ClassFromP, "#117733", "-"),
+    "signed distances": (_SignedDistances, "#DDCC77", "-"),
+    "ties by slot": (_TiesBySlot, "#CC6677", "-."),
+    "counts known ahead": (_CountsAhead, "#882255", "--"),
+    "batch at once": (_BatchAtOnce, "#AA4499", ":"),
 }
+DEVIATIONS = {name: sampler for name, (sampler, *_) in _DEPARTURES.items()}
+LOOK = {name: look for name, (_, *look) in _DEPARTURES.items()}
+LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does
@@ -165,20 +170,6 @@ SOURCES = {
     "EmoGrowth": "ICML 2025; github.com/ChangdeDu/EmoGrowth, 39534ff, models/base.py: "
     "_construct_exemplar_unified_ml_prs",
     "CRS": "reservoir sampling",
-}
-# colour, and dashes for a line that another would hide; the colours are the muted ones
-# of Paul Tol, which the colour-blind can tell apart
-LOOK = {
-    "uniform victim": ("#332288", "-"),
-    "softened exp": ("#88CCEE", "--"),
-    "underflowing exp": ("#44AA99", ":"),
-    "class from p": ("#117733", "-"),
-    "signed distances": ("#DDCC77", "-"),
-    "ties by slot": ("#CC6677", "-."),
-    "counts known ahead": ("#882255", "--"),
-    "batch at once": ("#AA4499", ":"),
-    "PRS": (COLOURS["PRS"], "-"),
-    "CRS": (COLOURS["CRS"], "-"),
 }
 MIX_LABELS = {
     "distance": "distance to target (%)",  # total variation between the mix of classes and p_i
@@ -232,21 +223,21 @@ def memory_mix(
         dataset = load_dataset(config.dataset, images=False)
         rare = np.array(dataset.class_group) == "minority"
         batches = np.concatenate([s.batches for s in stream(config, dataset)])
-        came = np.zeros(len(dataset.train), np.int64)  # when each image did
-        came[batches.ravel()] = np.arange(batches.size)
+        times = np.arange(batches.size).reshape(batches.shape)
         marks = np.linspace(0, len(batches), points + 1).astype(int)[1:]
         replay = make_replay(config, dataset)
-        sampler, memory = replay.sampler, replay.memory
-        for step, batch in enumerate(batches, 1):
-            replay.place(batch, dataset.train.labels[batch])
+        sampler = replay.sampler
+        for step, (batch, time) in enumerate(zip(batches, times, strict=True), 1):
+            # the memory keeps when an image came in place of its row
+            replay.place(time, dataset.train.labels[batch])
             if step not in marks or len(sampler) < sampler.size:
                 continue
             n = sampler.class_freq
             p = np.where(n > 0, np.maximum(n, 1.0) ** rho, 0.0)
             mix = sampler.class_counts / sampler.class_counts.sum()
             distance = np.abs(mix - p / p.sum()).sum() / 2
-            in_memory = memory.read(np.arange(memory.size))["index"]
-            age = 1 - came[in_memory].mean() / (step * len(batch))
+            came = replay.memory.read(np.arange(sampler.size))["index"]
+            age = 1 - came.mean() / (step * len(batch))
             percent = 100 * np.array([distance, mix[rare].sum(), age])
             place = config.dataset, name_of(config), config.seed
             images = 100 * (step / len(batches))
@@ -291,18 +282,6 @@ def contest(runs: Sequence[Run]) -> pd.DataFrame:
     table = table.join(gaps[["difference", "low", "high"]])
     table = table.reindex(SOURCES, level="method").reset_index()
     return table.assign(source=table["method"].map(SOURCES))
-
-
-def costs_and_memory(mix: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Set what the memories hold at the end beside the scores, a row a deviation."""
-    last = mix[mix["images"] == mix["images"].max()]
-    columns = ["dataset", "measure"]
-    memory = last.pivot_table("value", "deviation", columns, sort=False, observed=True)
-    rows = table[table["group"] == "overall"].set_index("deviation")
-    text = rows.apply("{difference:+.1f} [{low:+.1f}, {high:+.1f}]".format_map, axis=1)
-    beside = {("mAP", "minus PRS"): text, ("mAP", "verdict"): rows["verdict"]}
-    table = memory.round(1).join(pd.DataFrame(beside))
-    return table.reindex(list(ALL)).fillna("")
 
 
 def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
