@@ -10,7 +10,7 @@ import inspect
 import json
 import traceback
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +39,6 @@ LEVEL = 1e-6  # of each test; four a stream make one false alarm in 25,000 check
 BATCH = 10
 NEVER = 1e-12  # a class with a smaller chance is never drawn
 LEAST = 25  # expected acceptances and rejections in a stratum
-SHOWN = 6  # slots in a message
 
 
 class Stream(NamedTuple):
@@ -54,19 +53,6 @@ class Stream(NamedTuple):
     def make(self, make: Callable, seed: object, **options: object):
         """Make a sampler for the stream."""
         return make(self.size, self.labels.shape[1], seed, **options)
-
-
-class Numbers(np.random.Generator):
-    """A generator whose ``random`` returns the rows of an array, (T, 3), in order."""
-
-    def __init__(self, rows: np.ndarray):
-        super().__init__(np.random.PCG64(0))
-        self.rows = rows
-
-    def random(self, size: tuple[int, int]) -> np.ndarray:
-        """Return the next ``size[0]`` rows."""
-        drawn, self.rows = np.split(self.rows, size[:1])
-        return drawn
 
 
 class Departure(NamedTuple):
@@ -85,21 +71,17 @@ class Answer(NamedTuple):
     """The verdict of `check_prs`; ``str`` leads with one line, the list comes after."""
 
     departures: list[Departure]  # in the order of Algorithm 1
-    streams: int  # that the sampler decided
-    of: int  # streams in the file
-    decisions: int  # with a full memory, over all runs
-    takes_rho: bool
-    variant: str
+    rule: str  # what was compared with
+    only: str  # the condition under which it is accepted
+    checked: str  # how much was compared
     released: bool  # all slots are those of the authors' released code
 
     def __str__(self) -> str:
         """Say whether the sampler is accepted, or where it first departs."""
-        rule = EQUATIONS["released"] if self.variant == "authors" else "Algorithm 1"
-        checked = f"{self.streams} of {self.of} streams, {self.decisions:,} decisions"
         if not self.departures:
-            only = "" if self.takes_rho else " for rho = 0 only, since it takes no rho"
-            return f"decides as {rule} does{only}; checked: {checked}"
-        lines = [f"departs from {rule} at {self.departures[0]}; checked: {checked}"]
+            return f"decides as {self.rule} does{self.only}; checked: {self.checked}"
+        first = self.departures[0]
+        lines = [f"departs from {self.rule} at {first}; checked: {self.checked}"]
         if self.released:
             lines.append("its slots are those of the released code: --variant authors")
         return "\n".join(lines + [f"- {one}" for one in self.departures])
@@ -107,19 +89,23 @@ class Answer(NamedTuple):
 
 def read_vectors() -> list[tuple[Stream, list[dict]]]:
     """Read the embedded streams, and what the reference decided about each sample."""
-    with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file]
-    heads = [k for k, line in enumerate(lines) if "stream" in line]
     read = []
-    for start, end in pairwise([*heads, len(lines)]):
-        head, *steps = lines[start:end]
-        labels = np.zeros((len(steps), head["num_classes"]), bool)
-        for row, step in zip(labels, steps, strict=True):
-            row[step["labels"]] = True
-        uniforms = np.array([step["uniforms"] for step in steps])
-        stream = Stream(head["stream"], head["size"], head["rho"], labels, uniforms)
-        read.append((stream, steps))
-    return read
+    with gzip.open(VECTORS, "rt", encoding="utf-8") as file:
+        next(file)  # what each field means
+        for line in map(json.loads, file):
+            if "stream" in line:
+                read.append((line, []))
+            else:
+                read[-1][1].append(line)
+    return [(_stream(head, steps), steps) for head, steps in read]
+
+
+def _stream(head: dict, steps: list[dict]) -> Stream:
+    labels = np.zeros((len(steps), head["num_classes"]), bool)
+    for row, step in zip(labels, steps, strict=True):
+        row[step["labels"]] = True
+    uniforms = np.array([step["uniforms"] for step in steps])
+    return Stream(head["stream"], head["size"], head["rho"], labels, uniforms)
 
 
 def check_prs(
@@ -193,16 +179,19 @@ def check_prs(
         what = "place(labels, uniforms), which decides by the file's numbers, (B, 3)"
         text = expected(what, "place without uniforms")
         raise ValueError(f"variant 'authors': {text}")
-    apart = [one for record in records for one in record.from_released()]
     departures = [one for record in records for one in record.departures()]
-    departures.sort(key=lambda one: list(EQUATIONS).index(one.equation))
+    apart = [one for record in records for one in record.from_released()]
+    rule = "Algorithm 1"
+    if variant == "authors":
+        departures, rule = apart, EQUATIONS["released"]
+    decisions = sum(record.decisions for record in records)
     return Answer(
-        departures=apart if variant == "authors" else departures,
-        streams=len(records),
-        of=len(streams),
-        decisions=sum(record.decisions for record in records),
-        takes_rho=takes_rho,
-        variant=variant,
+        departures=sorted(
+            departures, key=lambda one: list(EQUATIONS).index(one.equation)
+        ),
+        rule=rule,
+        only="" if takes_rho else " for rho = 0 only, since it takes no rho",
+        checked=f"{len(records)} of {len(streams)} streams, {decisions:,} decisions",
         released=takes_uniforms and not apart,
     )
 
@@ -264,11 +253,10 @@ class _Record:
         accepted = slot >= 0
         if not by_numbers:
             self.coins.append((s, accepted))
-        turned_away = s >= 1 - 1e-9 and not accepted
-        if turned_away or (by_numbers and accepted != (u[0] < s)):
+        refused = u[0] >= s if by_numbers else not accepted and s < 1 - 1e-9
+        if accepted == refused:
             said = "accepted" if accepted else "not accepted"
-            number = f" and the number {u[0]}" if by_numbers else ""
-            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}{number}")
+            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}")
         if not accepted:
             return
         delta = plain.surplus(p)
@@ -285,8 +273,8 @@ class _Record:
         ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
-                slots = np.sort(which[shared[0]])[:SHOWN].tolist()
-                text = expected(f"one of slots {slots} ... to go", slot)
+                slots = np.sort(which[shared[0]]).tolist()
+                text = expected(f"one of slots {slots} to go", slot)
                 return self.depart(equation, f"sample {sample}: {text}")
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was
@@ -328,14 +316,15 @@ class _Record:
         """Return the first slot that is not that of the authors' released code."""
         if not self.takes_uniforms:
             return []
-        options = {"rho": self.stream.rho, "variant": "authors"}
-        sampler = self.stream.make(PRS, Numbers(self.stream.uniforms), **options)
-        slots = sampler.place(self.stream.labels).tolist()
+        stream = self.stream
+        sampler = stream.make(PRS, 0, rho=stream.rho, variant="authors")
+        slots = np.empty(len(stream.labels), np.int64)
+        sampler._decide(stream.labels, stream.uniforms, slots)
         # a sampler that does not fill the slots in order was followed no further
-        for t, (slot, got) in enumerate(zip(slots, self.slots, strict=False)):
+        for t, (slot, got) in enumerate(zip(slots.tolist(), self.slots, strict=False)):
             if got != slot:
                 text = f"sample {t}: {expected(f'slot {slot}', got)}"
-                return [Departure("released", self.stream.name, text)]
+                return [Departure("released", stream.name, text)]
         return []
 
 
