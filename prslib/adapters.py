@@ -17,15 +17,8 @@ with naming_extra("data"):
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import validate_data
 
-try:  # imbalanced-learn's pipelines ask for its mixin
-    from imblearn.base import BaseSampler
-except ImportError:
 
-    class BaseSampler(OneToOneFeatureMixin, BaseEstimator):
-        """The part of scikit-learn's interface that imbalanced-learn's base has."""
-
-
-class MemoryResampler(BaseSampler):
+class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
     """Resample data with one or several labels a sample by what a sampler keeps.
 
     Parameters
@@ -123,8 +116,6 @@ class MemoryResampler(BaseSampler):
         self.sampling_strategy_ = dict(zip(classes.tolist(), counts, strict=True))
         return tuple(_safe_indexing(data, self.sample_indices_) for data in (X, y))
 
-    _fit_resample = fit_resample  # imbalanced-learn's name
-
     def __sklearn_tags__(self):
         """Say what the estimator takes."""
         tags = super().__sklearn_tags__()
@@ -133,8 +124,6 @@ class MemoryResampler(BaseSampler):
         tags.input_tags.string = True
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        if hasattr(tags, "sampler_tags"):  # imbalanced-learn's
-            tags.sampler_tags.sample_indices = True
         return tags
 
 

@@ -15,27 +15,10 @@ from prslib.adapters import MemoryResampler, multi_hot
 from prslib.paths import project_root
 from prslib.samplers import make_sampler
 
-try:
-    from imblearn.utils.estimator_checks import estimator_checks_generator
-except ImportError:
-    estimator_checks_generator = None
-WANTS_ONE_LABEL = {"check_target_type"}  # imbalanced-learn's; several are our point
-
 
 @parametrize_with_checks([MemoryResampler(20)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
-
-
-def test_imbalanced_learns_checks():
-    if estimator_checks_generator is None:
-        pytest.skip("imbalanced-learn is not installed")
-    done = 0
-    for estimator, check in estimator_checks_generator(MemoryResampler(20)):
-        if check.func.__name__ not in WANTS_ONE_LABEL:
-            check(estimator)
-            done += 1
-    assert done >= 15
 
 
 def data():
