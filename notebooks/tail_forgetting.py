@@ -87,6 +87,7 @@ for name in settings.dataset:
         plot_class_sizes(of_measure, column[0])
         for method, ax in zip(settings.method, column[1:], strict=True):
             plot_tail_forgetting(of_measure[of_measure["method"] == method], ax)
+        column[-1].set_xlabel("classes of each task, from large to small")
     join_panels(figure, f"{name}: plain and normalised forgetting of AP, {setting}")
     settings.save(figure, shown, name)
 

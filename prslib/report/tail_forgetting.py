@@ -146,6 +146,4 @@ def _placed(frame: pd.DataFrame, ax: Axes) -> pd.DataFrame:
     names = frame.drop_duplicates("x")
     ax.set_xticks(names["x"], names["class"], rotation=90, fontsize=8)
     ax.margins(x=0.01)
-    if ax.get_subplotspec().is_last_row():  # the columns have units of their own
-        ax.set_xlabel("classes of each task, from large to small")
     return frame
