@@ -112,10 +112,14 @@ for name in names:
 # trained".
 
 # %%
-from prslib.report.tables import in_short
+from prslib.report.tables import contrasts, in_short
 
+by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
+words = {"place": "{dataset}, order {order}, after task {trained_tasks}"}
+words["paper"] = "in the paper by {published:+.1f}"
 for name in names:
-    gaps = single_label.task_contrasts(rows[name], "PRS", "CRS")
+    gaps = contrasts(rows[name], "PRS", "CRS", cells, by, **words)
+    gaps = gaps.drop(columns=["group", "metric"])
     shown = gaps.assign(order="order: " + gaps["order"])
     title = "Accuracy after each task, PRS minus CRS"
     figure = contrast_panels(shown, title, "trained_tasks", "order")

@@ -15,7 +15,7 @@ from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.paths import project_root
 from prslib.report.notebook import Parameters, several
 from prslib.report.style import COLOURS, STAR, in_order
-from prslib.report.tables import beside, contrasts
+from prslib.report.tables import beside
 
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
 DRAWN = "another for each seed"
@@ -111,20 +111,6 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
     keys = product(["paper", *rows["order"].unique()], METHODS)
     table = table.reindex([key for key in keys if key in table.index])
     return table.rename(columns="after task {}".format).rename_axis(columns=None)
-
-
-def task_contrasts(rows: pd.DataFrame, method: str, than: str) -> pd.DataFrame:
-    """Compare two methods' accuracy after every task, for each order of the classes."""
-    table = contrasts(
-        rows,
-        method,
-        than,
-        [("overall", "accuracy")],
-        by=["order", "trained_tasks"],
-        place="{dataset}, order {order}, after task {trained_tasks}",
-        paper="in the paper by {published:+.1f}",
-    )
-    return table.drop(columns=["group", "metric"])
 
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:

@@ -8,6 +8,7 @@ from fake_runs import fake_run
 from prslib import configs
 from prslib.datasets.base import schedule_of
 from prslib.report import single_label
+from prslib.report.tables import contrasts
 
 TINY = "imbal-digits-tiny"
 ORDER = "1+2,3+4,5+6,7+8,0+9"
@@ -64,7 +65,9 @@ def test_the_table_and_the_differences():
     by_hand = last.pivot(index="seed", columns="method", values="value")
     mean, sd = by_hand["CRS"].mean(), by_hand["CRS"].std()
     assert table.loc[(ORDER, "CRS"), "after task 5"] == f"{mean:.1f} ± {sd:.1f}"
-    gaps = single_label.task_contrasts(rows, "PRS", "CRS")
+    by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
+    paper = "in the paper by {published:+.1f}"
+    gaps = contrasts(rows, "PRS", "CRS", cells, by, paper=paper)
     gap = gaps.set_index(["order", "trained_tasks"]).loc[(ORDER, 5)]
     assert gap["difference"] == pytest.approx(by_hand["PRS"].mean() - mean)
     assert gap["published"] == pytest.approx(68.45 - 52.57)
