@@ -73,7 +73,6 @@ class OCDM(Sampler):
     [900  90  10] [10 10 10]
     """
 
-    draws = 1  # of the tied samples, one for each deletion
     decides_by_batch = True
 
     def __init__(self, size: int, num_classes: int, seed: Seed, *, rho: float = 0.0):

@@ -7,8 +7,6 @@ import numpy as np
 
 from prslib.checks import expected
 
-PROMISED = ("place", "needs", "class_freq", "class_counts", "labels", "__len__")
-
 
 def check_sampler(make: Callable, context: Callable | None = None) -> None:
     """Check what every sampler promises, as scikit-learn's `check_estimator` does.
@@ -26,6 +24,11 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
     ------
     AssertionError
         With what was expected and what came.
+    AttributeError
+        If the sampler lacks an attribute that all have: place, needs, class_freq,
+        class_counts or labels.
+    ValueError
+        If it does not take its own state: ``__init__`` must make every array.
 
     Examples
     --------
@@ -55,16 +58,6 @@ def check_sampler(make: Callable, context: Callable | None = None) -> None:
         _expect(same, "equal slots after restoring", f"others; {advice}")
 
 
-def _restored(sampler: Any, other: Any) -> Any:
-    """Return another sampler that goes on from the state, as a run does after a kill."""
-    try:
-        other.load_state_dict(sampler.state_dict())
-    except (AttributeError, ValueError) as error:
-        advice = "make every array in __init__, and keep options under their names"
-        _expect(False, "a state that load_state_dict takes", f"{error!r}; {advice}")
-    return other
-
-
 def _features(sampler: Any, labels: np.ndarray, start: int) -> dict:
     if "features" not in sampler.needs:
         return {}
@@ -82,12 +75,12 @@ def _run(
 ) -> np.ndarray:
     """Let a new sampler decide a stream, check every batch, and return all slots."""
     sampler = make(size, stream.shape[1], 7)
-    fit = all(hasattr(sampler, name) for name in PROMISED)
-    _expect(fit, f"a sampler with {', '.join(PROMISED)}", repr(sampler))
     memory, answers = np.zeros((size, stream.shape[1]), bool), []
     for start in (0, *range(0, len(stream), batch)):  # an empty batch comes first
         if start == restored_at:
-            sampler = _restored(sampler, make(size, stream.shape[1], 8))
+            state = sampler.state_dict()  # a run goes on from it after a kill
+            sampler = make(size, stream.shape[1], 8)
+            sampler.load_state_dict(state)
         rows = stream[start : start + batch] if answers else stream[:0]
         slots = np.asarray(sampler.place(rows, **context(sampler, rows, start)))
         fit = slots.shape == (len(rows),) and slots.dtype.kind == "i"
