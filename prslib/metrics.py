@@ -131,38 +131,12 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike) -> float:
     return float((probabilities.argmax(axis=1) == labels.argmax(axis=1)).mean())
 
 
-def average_precision(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Compute each class's average precision, equal to scikit-learn's `average_precision_score`.
+def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return average precisions under weights of images (draws, N): (draws, C).
 
     It is the mean over positives of this share: the positives among the images that
     score at least as high, ties included.
-
-    Parameters
-    ----------
-    probabilities, labels
-        As in `score`, but the probabilities may be scores of any range.
-
-    Returns
-    -------
-    ndarray of float, (C,)
-        In [0, 1]; NaN for a class with no positive.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, a score is NaN or a label neither 0 nor 1.
-
-    Examples
-    --------
-    >>> average_precision([[0.8], [0.6], [0.4]], [[1], [0], [1]]).round(3).tolist()
-    [0.833]
     """
-    scores, labels = checked(probabilities, labels, unit=False)
-    return _areas(scores, labels, np.ones((1, len(labels))))[0]
-
-
-def _areas(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return average precisions under weights of images (draws, N): (draws, C)."""
     areas = np.full((len(weights), labels.shape[1]), np.nan)
     for index in np.flatnonzero(labels.any(axis=0)):
         order = np.argsort(scores[:, index], kind="stable")
@@ -184,9 +158,9 @@ def _from_rank(
 
 
 def checked(
-    probabilities: ArrayLike, labels: ArrayLike, unit: bool = True
+    probabilities: ArrayLike, labels: ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return arrays, labels as bool, or raise ValueError; `unit` asks for [0, 1]."""
+    """Return arrays, labels as bool, or raise ValueError."""
     if np.ma.is_masked(probabilities) or np.ma.is_masked(labels):
         raise ValueError(expected("values for all images and classes", "masked ones"))
     probabilities, labels = np.asarray(probabilities), np.asarray(labels)
@@ -199,7 +173,7 @@ def checked(
     if np.isnan(probabilities).any():
         what = "scores that can be ranked"
         raise ValueError(expected(what, "NaN", "has the network diverged?"))
-    if unit and (probabilities.min() < 0 or probabilities.max() > 1):
+    if probabilities.min() < 0 or probabilities.max() > 1:
         raise ValueError(expected("probabilities", "others", "apply the sigmoid"))
     return probabilities, labels.astype(bool)
 
