@@ -91,9 +91,11 @@ for name in settings.dataset:
 # equal shares for all classes.
 
 # %%
-from prslib.report.memory_distribution import group_shares, plot_group_shares
+from prslib.report.memory_distribution import plot_group_shares
 
-by_group = group_shares(by_class)
+keys = ["dataset", "method", "seed", "group"]
+shares = by_class.groupby(keys, sort=False)["share"]
+by_group = shares.agg(share="sum", classes="count").reset_index()
 figure, axes = plt.subplots(1, len(settings.dataset), figsize=(11, 3.6), squeeze=False)
 for ax, name in zip(axes[0], settings.dataset, strict=True):
     plot_group_shares(by_group[by_group["dataset"] == name], ax).set_title(name)

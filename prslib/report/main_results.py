@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from prslib import METHODS, Run, RunConfig, configs, configs_of, paired
+from prslib import METHODS, Run, RunConfig, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Parameters, several
@@ -62,16 +62,6 @@ def every_method(
     for pair in paired(dataset=settings.dataset, rho=rhos):
         made += configs_of(methods, *seeds, memory_size=settings.memory_size, **pair)
     return made
-
-
-def thinned_runs(settings: Settings) -> list[RunConfig]:
-    """List runs on fewer images of the first data set; no other topic asks for them."""
-    return configs(
-        dataset=settings.thinned,
-        method=["CRS", "PRS"],
-        seed=settings.seeds,
-        rho=settings.rho[0],
-    )
 
 
 def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:

@@ -87,12 +87,6 @@ def _class_shares(
     return frame
 
 
-def group_shares(shares: pd.DataFrame) -> pd.DataFrame:
-    """Add up the shares of each group's classes, and count the classes."""
-    cells = shares.groupby(["dataset", "method", "seed", "group"], sort=False)["share"]
-    return cells.agg(share="sum", classes="count").reset_index()
-
-
 def distances_to_targets(shares: pd.DataFrame) -> pd.DataFrame:
     """Measure each memory's total variation distance to two targets, in percent."""
     equal = 100 / shares.groupby("dataset")["class"].transform("nunique")
