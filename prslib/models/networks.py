@@ -128,9 +128,10 @@ def resnet_backbone(
         raise ValueError(expected(what, image_shape[2], "choose another model"))
     with naming_extra("training", f" for {name}"):
         from torchvision.models import get_model
+        from torchvision.transforms import Normalize
     net = get_model(name, weights=None)
     load_weights(net, name, weights)
-    normalise = Normalise(IMAGENET_MEAN, IMAGENET_STD)
+    normalise = Normalize(IMAGENET_MEAN, IMAGENET_STD)
     stem = nn.Sequential(normalise, net.conv1, net.bn1, net.relu, net.maxpool)
     stages = [stem, net.layer1, net.layer2, net.layer3, net.layer4]
     pool = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
@@ -147,20 +148,6 @@ def torchvision_resnet(
 
 
 resnet101 = partial(torchvision_resnet, name="resnet101")
-
-
-class Normalise(nn.Module):
-    """Shift and scale the channels of an image as the pretrained weights expect it."""
-
-    def __init__(self, mean: tuple[float, ...], std: tuple[float, ...]):
-        super().__init__()
-        for name, values in {"mean": mean, "std": std}.items():
-            value = torch.tensor(values)[:, None, None]
-            self.register_buffer(name, value, persistent=False)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return (B, channels, H, W) of the same shape."""
-        return (images - self.mean) / self.std
 
 
 def make_model(
