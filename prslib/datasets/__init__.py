@@ -13,8 +13,8 @@ from prslib.datasets.base import Split as Split
 
 DATASETS: dict[str, Entry] = {
     **digits.ENTRIES,
-    "cocoseq": coco.COCOSEQ,
-    "nuswideseq": nuswide.NUSWIDESEQ,
+    "cocoseq": coco.PREPARED.entry(),
+    "nuswideseq": nuswide.PREPARED.entry(),
     **features.ENTRIES,
     **single_label.ENTRIES,
 }

@@ -56,4 +56,3 @@ PREPARED = PreparedSet(
     # SHA-256 of the released id files, one after another
     id_digest="2e6aa6bc058f341c6a2d5972c826b6ec39040e2e50f247aefc7c1bfde02b3630",
 )
-COCOSEQ = PREPARED.entry()

@@ -164,17 +164,18 @@ HEAD |= {"clip_value": 0.5, "precision": "fp32"}
 
 def _mini(name: str, share: Fraction, memory_size: int) -> Entry:
     recipe = replace(
-        coco.COCOSEQ.recipe, **HEAD, memory_size=memory_size, test_resamples=100
+        coco.PREPARED.recipe, **HEAD, memory_size=memory_size, test_resamples=100
     )
     load = partial(load_mini, name=name, share=share)
     return Entry(load, recipe, None, mini_identity, relation="part")
 
 
-def _whole(entry: Entry, prepared: PreparedSet) -> Entry:
+def _whole(prepared: PreparedSet) -> Entry:
     load = partial(prepared.load, open_inputs=open_features, suffix="-features")
     identity = partial(_identity, prepared.name)
-    recipe = replace(entry.recipe, **HEAD)
-    return Entry(load, recipe, entry.clustering, identity, relation="paper's")
+    recipe = replace(prepared.recipe, **HEAD)
+    clustering = prepared.load_clustering
+    return Entry(load, recipe, clustering, identity, relation="paper's")
 
 
 ENTRIES = {
@@ -183,6 +184,6 @@ ENTRIES = {
     "cocoseq-mini-50": _mini("cocoseq-mini-50", Fraction(1, 2), 60),
     "cocoseq-mini-25": _mini("cocoseq-mini-25", Fraction(1, 4), 30),
     "cocoseq-tiny": _mini("cocoseq-tiny", Fraction(1, 7), 20),
-    "cocoseq-features": _whole(coco.COCOSEQ, coco.PREPARED),
-    "nuswideseq-features": _whole(nuswide.NUSWIDESEQ, nuswide.PREPARED),
+    "cocoseq-features": _whole(coco.PREPARED),
+    "nuswideseq-features": _whole(nuswide.PREPARED),
 }

@@ -55,4 +55,3 @@ PREPARED = PreparedSet(
     seed=20200825,
     some_images_lost=True,
 )
-NUSWIDESEQ = PREPARED.entry()

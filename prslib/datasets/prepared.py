@@ -202,9 +202,10 @@ class PreparedSet:
         columns = [corpus.names.index(name) for name in names]
         return replace(corpus, labels=corpus.labels[:, columns], names=tuple(names))
 
-    def entry(self) -> Entry:
-        """Return the data set's entry, with the paper's defaults; Sec. 6.1."""
-        recipe = Recipe(
+    @property
+    def recipe(self) -> Recipe:
+        """The paper's defaults; Sec. 6.1."""
+        return Recipe(
             model="resnet101",
             memory_size=2000,
             schedule=self.schedule,
@@ -212,7 +213,10 @@ class PreparedSet:
             # the paper does not say what its runs computed in
             precision="bf16",
         )
-        return Entry(self.load, recipe, self.load_clustering, relation="paper's")
+
+    def entry(self) -> Entry:
+        """Return the data set's entry."""
+        return Entry(self.load, self.recipe, self.load_clustering, relation="paper's")
 
     def load_clustering(self, corpus: Corpus | None = None) -> Clustering:
         """Return what the classes are clustered from: the training half's labels."""

@@ -5,7 +5,7 @@ RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -33,7 +33,6 @@ class AttentionConsistency(Staged):
     def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
         stages, pool, width = backbone(image_shape, **options)
         super().__init__(*stages, MapHead(pool, nn.Linear(width, num_classes)))
-        self.image_shape = image_shape
         self.weighting = ClassWeighting(num_classes)
 
     def features(self, images: Tensor) -> Tensor:
@@ -42,7 +41,7 @@ class AttentionConsistency(Staged):
 
     def split(self, frozen_stages: int) -> tuple[nn.Module, nn.Module]:
         """Return `Views` through frozen stages, and the `Consistency` above them."""
-        lower = Views(self.stages[:frozen_stages], self.image_shape)
+        lower = Views(self.stages[:frozen_stages])
         upper = self.stages[frozen_stages:]
         return lower, Consistency(upper, self.weighting, lower.shapes)
 
@@ -71,25 +70,20 @@ class Views(nn.Module):
     # Every view passes the frozen stages: their output for a flip is not the flip of
     # their output. One vector a sample is what ExStream can keep and merge.
 
-    def __init__(self, stages: nn.Sequential, image_shape: tuple[int, int, int]):
+    def __init__(self, stages: nn.Sequential):
         super().__init__()
-        self.stages = stages.eval()
-        height, width, channels = image_shape
-        self.larger = round(height * LARGER), round(width * LARGER)
-        like = next(stages.parameters(), torch.empty(0))
-        with torch.no_grad():
-            scales = self._scales(like.new_zeros(1, channels, height, width))
-        self.shapes = [scale.shape[1:] for scale in scales]
-
-    def _scales(self, images: Tensor) -> list[Tensor]:
-        """Return the views at the larger and the image's scale, flips last."""
-        large = F.interpolate(images, self.larger, mode="bilinear", align_corners=False)
-        return [self.stages(torch.cat([x, x.flip(3)])) for x in (large, images)]
+        self.stages = stages
+        # of a view at the larger and the image's scale; `Consistency` has the same list
+        self.shapes: list[torch.Size] = []
 
     def forward(self, images: Tensor) -> Tensor:
         """Return (B, D): for both scales the image's view, then its flip's."""
-        halves = [half for scale in self._scales(images) for half in scale.chunk(2)]
-        return torch.cat([half.flatten(1) for half in halves], 1)
+        larger = [round(size * LARGER) for size in images.shape[2:]]
+        large = _resized(images, larger)
+        scales = [self.stages(torch.cat([x, x.flip(3)])) for x in (large, images)]
+        self.shapes[:] = [scale.shape[1:] for scale in scales]
+        views = [view for scale in scales for view in scale.chunk(2)]
+        return torch.cat([view.flatten(1) for view in views], 1)
 
 
 class ClassWeighting(nn.Module):
@@ -143,11 +137,12 @@ class Consistency(nn.Module):
             logits, targets.repeat(4, 1), weight, reduction="sum"
         )
         flips = flip_disagreement(large) + flip_disagreement(small)
-        resampled = F.interpolate(
-            small, large.shape[2:], mode="bilinear", align_corners=False
-        )
-        scales = F.mse_loss(large, resampled)
+        scales = F.mse_loss(large, _resized(small, large.shape[2:]))
         return entropy / len(logits) + FLIP_WEIGHT * flips + SCALE_WEIGHT * scales
+
+
+def _resized(maps: Tensor, size: Sequence[int]) -> Tensor:
+    return F.interpolate(maps, size, mode="bilinear", align_corners=False)
 
 
 def flip_disagreement(maps: Tensor) -> Tensor:
