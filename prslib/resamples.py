@@ -138,27 +138,24 @@ def class_draws(
             if used.any():
                 of_classes = [values[number, used] for values in rates]
                 pooled = table["O-P", group].iloc[number]
-                drawn = _class_draws(
-                    *of_classes, positives[used], weights[:, used], pooled
-                )
+                of_group = of_classes, positives[used], weights[:, used]
+                drawn = _class_draws(*of_group, pooled)
                 pairs = zip(GROUP_METRICS, drawn, strict=True)
                 rows += [(*index, group, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=[*cell, "group", "metric", "draws"])
 
 
 def _class_draws(
-    precision: np.ndarray,
-    recall: np.ndarray,
-    area: np.ndarray,
+    rates: list[np.ndarray],  # precision, recall, average precision; each (classes,)
     positives: np.ndarray,
     weights: np.ndarray,
     pooled_precision: float,
 ) -> np.ndarray:
     """Return `GROUP_METRICS` of some classes under weights (draws, classes)."""
     total = weights.sum(axis=1)
-    mean = [weights @ values / total for values in (precision, recall, area)]
-    hits = recall * positives
-    predicted = ratio(hits, precision)
+    mean = [weights @ values / total for values in rates]
+    hits = rates[1] * positives
+    predicted = ratio(hits, rates[0])
     # alarms of classes without a hit, which only the group's precision shows
     false = 0.0
     if pooled_precision > 0:
