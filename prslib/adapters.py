@@ -99,8 +99,6 @@ class MemoryResampler(OneToOneFeatureMixin, BaseEstimator):
         else:
             classes, numbers = np.unique(column_or_1d(targets), return_inverse=True)
             rows = np.eye(len(classes), dtype=bool)[numbers]
-        if len(classes) < 2:
-            raise ValueError(f"y: {expected('2 classes or more', len(classes))} class")
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)

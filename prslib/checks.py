@@ -126,9 +126,8 @@ def bool_labels(labels: np.ndarray, num_classes: int) -> np.ndarray:
         )
         raise TypeError(f"labels: {expected('bool', labels.dtype, advice)}")
     if labels.ndim != 2 or labels.shape[1] != num_classes:
-        raise ValueError(
-            f"labels: {expected(f'shape (B, {num_classes})', labels.shape)}"
-        )
+        what = f"shape (B, {num_classes})"
+        raise ValueError(f"labels: {expected(what, labels.shape)}")
     return labels if labels.flags.writeable else labels.copy()
 
 

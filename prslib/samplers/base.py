@@ -225,9 +225,8 @@ class Sampler:
 
     def __repr__(self) -> str:
         """Return the sampler's arguments, and how many slots are filled."""
-        arguments = ", ".join(
-            f"{name}={value!r}" for name, value in states.arguments(self).items()
-        )
+        values = states.arguments(self)
+        arguments = ", ".join(f"{name}={values[name]!r}" for name in values)
         return f"<{type(self).__name__}({arguments}), {len(self)} slots filled>"
 
     def state_dict(self) -> dict[str, Any]:

@@ -92,12 +92,9 @@ class ReferencePRS(Sampler):
 
     def draw_class(self, chance: np.ndarray, u: float) -> int:
         """Return the class at u in the cumulated chances."""
-        return int(
-            min(
-                np.searchsorted(chance.cumsum(), u, side="right"),
-                chance.nonzero()[0][-1],
-            )
-        )
+        drawn = np.searchsorted(chance.cumsum(), u, side="right")
+        last = chance.nonzero()[0][-1]  # the sum may fall short of 1
+        return int(min(drawn, last))
 
     def scarce(self, y: np.ndarray, delta: np.ndarray) -> np.ndarray:
         """Return q_i, observed classes that are not above their target (Sec. 3.4)."""
