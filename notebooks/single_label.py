@@ -117,6 +117,8 @@ from prslib.report.tables import contrasts, in_short
 by, cells = ["order", "trained_tasks"], [("overall", "accuracy")]
 words = {"place": "{dataset}, order {order}, after task {trained_tasks}"}
 words["paper"] = "in the paper by {published:+.1f}"
+
+# %%
 for name in names:
     gaps = contrasts(rows[name], "PRS", "CRS", cells, by, **words)
     gaps = gaps.drop(columns=["group", "metric"])

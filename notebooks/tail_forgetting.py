@@ -77,16 +77,15 @@ by_class = class_forgetting(runs)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
 # %%
-from prslib.report.tail_forgetting import FORGETTING, plot_class_sizes, plot_tail_forgetting
-
 for name in settings.dataset:
     shown, rows = drawn[drawn["dataset"] == name], len(settings.method) + 1
     figure, axes = plt.subplots(rows, 2, figsize=(16, 2 * rows), sharex="col")
-    for measure, column in zip(reversed(FORGETTING), axes.T, strict=True):
+    for measure, column in zip(reversed(tail_forgetting.FORGETTING), axes.T, strict=True):
         of_measure = shown[shown["measure"] == measure]
-        plot_class_sizes(of_measure, column[0])
+        tail_forgetting.plot_class_sizes(of_measure, column[0])
         for method, ax in zip(settings.method, column[1:], strict=True):
-            plot_tail_forgetting(of_measure[of_measure["method"] == method], ax)
+            bars = of_measure[of_measure["method"] == method]
+            tail_forgetting.plot_tail_forgetting(bars, ax)
         column[-1].set_xlabel("classes of each task, from large to small")
     join_panels(figure, f"{name}: plain and normalised forgetting of AP, {setting}")
     settings.save(figure, shown, name)
