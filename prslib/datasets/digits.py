@@ -1,245 +1,70 @@
-"""Make stand-ins for the two multi-label streams: digits of the same statistics."""
+"""Make stand-ins for the two multi-label streams: digits of the same statistics.
 
-import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+The labels are stored; `studies/draw_streams.py` drew them. The pictures are drawn when a
+set is loaded.
+"""
+
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from prslib.datasets import coco, curation, nuswide, scenes
-from prslib.datasets.arrays import EMBEDDED
-from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset, Split
-from prslib.datasets.prepared import PreparedSet
-
-# images of the corpus across tasks, as a share of the stream
-BRIDGE_SHARE = 0.15
+from prslib.datasets import coco, nuswide, scenes
+from prslib.datasets.arrays import EMBEDDED, read_arrays
+from prslib.datasets.base import Clustering, Entry, Recipe, SequentialDataset
+from prslib.datasets.prepared import SPLITS, PreparedSet, Selection
 
 
-# of one task: images of each class, in descending order, and with 1, 2, 3, ... labels
-Counts = tuple[np.ndarray, np.ndarray]
-
-PROFILES_FILE = EMBEDDED / "profiles.json"
-# Counted from the released splits of the paper's two data sets, training images only.
-PROFILES: dict[str, list[Counts]] = {
-    name: [tuple(map(np.array, task.values())) for task in tasks]
-    for name, tasks in json.loads(PROFILES_FILE.read_text()).items()
-}
+def file_of(name: str) -> Path:
+    """Return the file of a set's labels, and of those of the corpus that it is from."""
+    return EMBEDDED / f"{name}.npz"
 
 
-def scaled(profile: Counts, divisor: int) -> Counts:
-    """Return both counts of a stream that is `divisor` times smaller."""
-    class_freq, counts = profile
-    # halves upwards
-    counts = (2 * counts + divisor) // (2 * divisor)
-    return np.maximum(1, class_freq // divisor), counts
+def load_digits_dataset(
+    name: str, original: PreparedSet, images: bool
+) -> SequentialDataset:
+    """Make a digits data set."""
+    selection = Selection.load(file_of(name))
+    pictures = draw_pictures(selection) if images else None
+    return selection.dataset(name, original.stands_for, pictures)
 
 
-def balanced(profile: Counts, per_class: int) -> Counts:
-    """Return both counts of a test set of `per_class` images a class; Sec. 5.1."""
-    class_freq, counts = profile
-    even = np.full(len(class_freq), per_class)
-    share = even.sum() / class_freq.sum()
-    return even, np.floor(counts * share + 0.5).astype(np.int64)
+def draw_pictures(selection: Selection) -> np.ndarray:
+    """Draw the scenes of every split, training and test from different originals."""
+    rng = scenes.generator(2)
+    originals = scenes.read_originals(rng)
+    digit, colour = scenes.glyphs(selection.class_names, scenes.COLOURS)
+    pictures = []
+    for split in SPLITS:
+        labels = selection.labels[selection.rows(split)]
+        source = originals["train" if split == "train" else "test"]
+        pictures.append(scenes.render_scenes(labels, digit, colour, source, rng))
+    return np.concatenate(pictures)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The settings of one digits data set."""
-
-    name: str
-    original: PreparedSet  # whose stream it has the statistics of
-    divisor: int  # how many times smaller the stream is
-    # images of every class in the balanced test set
-    test_per_class: int
-    memory_size: int
-
-    @property
-    def profile(self) -> list[Counts]:
-        """What its tasks are like."""
-        return PROFILES[self.original.stands_for]
-
-    @property
-    def planted_task(self) -> np.ndarray:
-        """Task of each class in the corpus, int64 (C,)."""
-        sizes = [len(class_freq) for class_freq, _ in self.profile]
-        return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def draw_labels(
-    class_freq: np.ndarray,
-    labels_per_image: np.ndarray,
-    rng: np.random.Generator,
-    connected: bool = False,
-) -> np.ndarray:
-    """Draw labels, bool (N, C), with these class frequencies and labels per image.
-
-    As many images have one label as the frequencies leave. `connected` joins the
-    classes, for their clustering, by a tree of C - 1 images with two labels.
-    """
-    # Images with many labels are drawn first. An image's classes are drawn without
-    # replacement, weighted by the images that each class still lacks; those with one
-    # label take what is left.
-    counts = labels_per_image.copy()
-    edges = _draw_tree(class_freq, rng) if connected else []
-    counts[1] = max(counts[1], len(edges))
-    several = np.repeat(np.arange(2, len(counts) + 1), counts[1:])[::-1]
-    labels = np.zeros((class_freq.sum() - (several - 1).sum(), len(class_freq)), bool)
-    for row, edge in zip(labels, edges, strict=False):
-        row[edge] = True
-    # (C,) images that each class lacks
-    shortage = class_freq - labels.sum(axis=0)
-    sizes = several[: len(several) - len(edges)].tolist()
-    for row, size in zip(labels[len(edges) :], sizes, strict=False):
-        classes = _draw_classes(shortage, size, rng)
-        row[classes] = True
-        shortage[classes] -= 1
-    singles = np.repeat(np.arange(len(shortage)), shortage)
-    labels[np.arange(-len(singles), 0), singles] = True
-    return rng.permutation(labels)
-
-
-def _draw_classes(
-    shortage: np.ndarray, size: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draw distinct classes, weighted by the images that each still lacks."""
-    # The smallest of exponential times with rates `shortage` are a weighted draw without
-    # replacement.
-    with np.errstate(divide="ignore"):
-        times = rng.standard_exponential(len(shortage)) / shortage
-    return np.argpartition(times, size - 1)[:size]
-
-
-def _draw_tree(class_freq: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return edges of a random tree that uses no class more often than it occurs."""
-    order = rng.permutation(len(class_freq))
-    # classes that occur once come last, as leaves
-    order = order[np.argsort(class_freq[order] == 1, kind="stable")]
-    open_ends = np.zeros_like(class_freq)
-    open_ends[order[0]] = class_freq[order[0]]
-    edges = []
-    for new in order[1:]:
-        parent = _draw_classes(open_ends, 1, rng)[0]
-        open_ends[parent] -= 1
-        open_ends[new] = class_freq[new] - 1
-        edges.append(np.array([parent, new]))
-    return edges
-
-
-def draw_tasks(
-    counts: Iterable[Counts], rng: np.random.Generator, connected: bool = False
-) -> np.ndarray:
-    """Draw the labels of all tasks, one after another, into one shuffled matrix."""
-    blocks = [draw_labels(*of_task, rng, connected) for of_task in counts]
-    widths, rows = [block.shape[1] for block in blocks], []
-    for task, block in enumerate(blocks):
-        beside = sum(widths[:task]), sum(widths[task + 1 :])
-        rows.append(np.pad(block, ((0, 0), beside)))
-    return rng.permutation(np.concatenate(rows))
-
-
-def draw_bridges(
-    class_freq: np.ndarray, class_task: np.ndarray, count: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Draw the labels of images that span three or four tasks, which no split keeps."""
-    num_tasks = int(class_task.max()) + 1
-    members = [np.flatnonzero(class_task == task) for task in range(num_tasks)]
-    picks = [
-        rng.choice(m, size=count, p=class_freq[m] / class_freq[m].sum())
-        for m in members
-    ]
-    spans = rng.integers(3, min(num_tasks, 4) + 1, size=count)
-    ranks = rng.random((count, num_tasks)).argsort(axis=1).argsort(axis=1)
-    rows, tasks = np.nonzero(ranks < spans[:, None])
-    labels = np.zeros((count, len(class_task)), dtype=bool)
-    labels[rows, np.stack(picks, axis=1)[rows, tasks]] = True
-    return labels
-
-
-def draw_corpus(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Draw the labels of all images before any split, bool (N, C)."""
-    counts = [scaled(profile, plan.divisor) for profile in plan.profile]
-    stream = draw_tasks(counts, rng, connected=True)
-    bridges = draw_bridges(
-        stream.sum(axis=0), plan.planted_task, round(BRIDGE_SHARE * len(stream)), rng
-    )
-    return rng.permutation(np.concatenate([stream, bridges]))
-
-
-def draw_splits(plan: Plan) -> dict[str, np.ndarray]:
-    """Draw the labels of each split, and of the corpus that holds the stream."""
-    rng = scenes.generator(0)
-    corpus = draw_corpus(plan, rng)
-    # the clustering finds the planted tasks
-    alone = curation.tasks_of_images(corpus, plan.planted_task) >= 0
-    even = [balanced(profile, plan.test_per_class) for profile in plan.profile]
-    imbalanced = [scaled(profile, 2 * plan.divisor) for profile in plan.profile]
-    return {
-        "corpus": corpus,
-        "train": corpus[alone],
-        "balanced": draw_tasks(even, rng),
-        "imbalanced": draw_tasks(imbalanced, rng),
-    }
-
-
-def classes(plan: Plan) -> list[np.ndarray]:
-    """Return the name of each class, its digit and its colour."""
-    order = scenes.generator(1).permutation(len(plan.planted_task))
-    return [column[order] for column in scenes.glyphs(scenes.COLOURS)]
-
-
-def load_digits_dataset(plan: Plan, images: bool) -> SequentialDataset:
-    """Make a digits data set, training and test images from different originals."""
-    drawn = draw_splits(plan)
-    del drawn["corpus"]
-    names, digit, colour = classes(plan)
-    if images:
-        rng = scenes.generator(2)
-        originals = scenes.read_originals(rng)
-    splits = {}
-    for name, labels in drawn.items():
-        pictures = None
-        if images:
-            source = originals["train" if name == "train" else "test"]
-            pictures = scenes.render_scenes(labels, digit, colour, source, rng)
-        task = curation.tasks_of_images(labels, plan.planted_task)
-        splits[name] = Split(pictures, labels, task)
-    train = splits.pop("train")
-    thresholds = 200 / plan.divisor, 900 / plan.divisor
-    return SequentialDataset(
-        name=plan.name,
-        train=train,
-        tests=splits,
-        class_names=tuple(names.tolist()),
-        class_task=plan.planted_task,
-        class_group=curation.class_groups(train.labels.sum(axis=0), *thresholds),
-        stands_for=plan.original.stands_for,
-    )
-
-
-def load_clustering(plan: Plan) -> Clustering:
+def load_clustering(name: str, original: PreparedSet) -> Clustering:
     """Return the corpus that a digits data set is clustered from."""
-    labels, names = draw_splits(plan)["corpus"], classes(plan)[0]
-    return plan.original.clustering_of(labels, tuple(names.tolist()))
+    stored = read_arrays(file_of(name), "corpus", "class_names")
+    class_names = tuple(stored["class_names"].tolist())
+    return original.clustering_of(stored["corpus"], class_names)
 
 
-def _entry(plan: Plan) -> Entry:
+def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
     recipe = Recipe(
         model="convnet",
         weights="digits",  # where the paper's has learned ImageNet
-        memory_size=plan.memory_size,
-        schedule=plan.original.schedule,
+        memory_size=memory_size,
+        schedule=original.schedule,
         # the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
         ewc_lambda=0.15,
     )
-    load = partial(load_digits_dataset, plan)
-    return Entry(load, recipe, partial(load_clustering, plan))
+    load = partial(load_digits_dataset, name, original)
+    return Entry(load, recipe, partial(load_clustering, name, original))
 
 
-PLANS = (
-    Plan("digits70seq", coco.PREPARED, 4, test_per_class=50, memory_size=500),
-    Plan("digits49seq", nuswide.PREPARED, 6, test_per_class=50, memory_size=333),
-    Plan("digits70tiny", coco.PREPARED, 40, test_per_class=4, memory_size=50),
-    Plan("digits49tiny", nuswide.PREPARED, 60, test_per_class=4, memory_size=33),
-)
-ENTRIES = {plan.name: _entry(plan) for plan in PLANS}
+ENTRIES = {
+    "digits70seq": _entry("digits70seq", coco.PREPARED, 500),
+    "digits49seq": _entry("digits49seq", nuswide.PREPARED, 333),
+    "digits70tiny": _entry("digits70tiny", coco.PREPARED, 50),
+    "digits49tiny": _entry("digits49tiny", nuswide.PREPARED, 33),
+}

@@ -1,7 +1,7 @@
 """Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from prslib.datasets.arrays import EMBEDDED
 
 # of the streams, and of the scenes that networks are pretrained on
 COLOURS, OTHER_COLOURS = json.loads((EMBEDDED / "colours.json").read_text()).values()
+CLASS_NAMES = tuple(
+    f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
+)
 # quarters, counter-clockwise, by name of the scenes
 TURNS = {"digits": 0, "turned_digits": 1}
 # share of the scenes with 1, 2, 3, 4 labels
@@ -59,15 +62,12 @@ def generator(use: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def glyphs(colours: dict[str, list]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return name, digit and colour of classes: every digit in every colour."""
-    names = [f"{colour} {digit}" for digit in range(10) for colour in colours]
-    palette = np.array(list(colours.values()), dtype=np.uint8)
-    digit, colour = np.divmod(np.arange(len(names)), len(colours))
-    return np.array(names), digit, palette[colour]
-
-
-CLASS_NAMES, DIGITS, PALETTE = glyphs(OTHER_COLOURS)  # to pretrain on
+def glyphs(names: Sequence[str], colours: dict) -> tuple[np.ndarray, np.ndarray]:
+    """Return the digit (C,) and the colour (C, 3) of classes such as "red 3"."""
+    words = [name.split() for name in names]
+    palette = [colours[colour] for colour, _ in words]
+    digits = [int(digit) for _, digit in words]
+    return np.array(digits), np.array(palette, dtype=np.uint8)
 
 
 def draw_scenes(
@@ -81,8 +81,8 @@ def draw_scenes(
     labels = rank < count[:, None]
     pictures, of_digit = read_originals(generator(2))[split]
     turned = np.rot90(pictures, TURNS[name], axes=(1, 2))
-    scenes = render_scenes(labels, DIGITS, PALETTE, (turned, of_digit), rng)
-    return scenes, labels
+    digit, colour = glyphs(CLASS_NAMES, OTHER_COLOURS)
+    return render_scenes(labels, digit, colour, (turned, of_digit), rng), labels
 
 
 def render_scenes(

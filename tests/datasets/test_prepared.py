@@ -9,7 +9,6 @@ import pytest
 from real_folders import coco_json
 
 from prslib.datasets import GROUPS, coco, features, nuswide
-from prslib.datasets.digits import PROFILES
 from prslib.datasets.prepared import Selection, read_table
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -61,7 +60,7 @@ def test_pools_are_the_published_ones(corpus):
 
 
 @needs_coco
-def test_released_split(corpus):
+def test_released_split(corpus, program):
     dataset = coco.PREPARED.select(corpus, IDS).dataset("cocoseq", "COCOseq", None)
     tests = dataset.tests
     assert np.bincount(dataset.train.task).tolist() == [8365, 7814, 11603, 7290]
@@ -71,7 +70,8 @@ def test_released_split(corpus):
     assert groups_of(dataset.class_group) == [18, 38, 14]
     columns = json.loads((IDS / "multihot_map.json").read_text())
     assert dataset.class_names == tuple(sorted(columns, key=columns.get))
-    for number, (class_freq, labels_per_image) in enumerate(PROFILES["COCOseq"]):
+    profiles = program("draw_streams").PROFILES["COCOseq"]
+    for number, (class_freq, labels_per_image) in enumerate(profiles):
         rows = dataset.train.labels[dataset.train.task == number]
         freq = np.sort(rows[:, dataset.class_task == number].sum(axis=0))[::-1]
         np.testing.assert_array_equal(freq, class_freq)
@@ -113,7 +113,8 @@ def test_embedded_bytes_are_those_of_the_images(program):
     assert (apart.max(), (apart != 0).mean()) <= (1, 1e-3)
 
 
-def test_groups_of_nuswideseq():
+def test_groups_of_nuswideseq(program):
     assert len(nuswide.CLASSES) == 49
     assert groups_of(nuswide.GROUP.values()) == [10, 18, 21]
-    assert sum(len(freq) for freq, _ in PROFILES["NUS-WIDEseq"]) == 49
+    profiles = program("draw_streams").PROFILES["NUS-WIDEseq"]
+    assert sum(len(freq) for freq, _ in profiles) == 49
