@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from ast import literal_eval
+from collections.abc import Callable
 from contextlib import suppress
 from pkgutil import resolve_name
 from typing import Any
@@ -43,23 +44,26 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    argument = add_command(commands, "figures", execute_notebooks).add_argument
+    def add(name: str, run: Callable) -> Callable:
+        return add_command(commands, name, run).add_argument
+
+    argument = add("figures", execute_notebooks)
     argument("notebook", nargs="*", help="by default all that are not up to date")
     argument("--profile", **PROFILE)
-    argument = add_command(commands, "run", train_run).add_argument
+    argument = add("run", train_run)
     argument("dataset")
     argument("method")
     argument("--seed", type=int, default=0)
     argument("--rho", type=float, default=0.0)
     argument("--option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
-    argument = add_command(commands, "runs", list_or_remove).add_argument
+    argument = add("runs", list_or_remove)
     argument("--remove", nargs="+", metavar="WHAT", help=REMOVE)
-    argument = add_command(commands, "plan", show_plan).add_argument
+    argument = add("plan", show_plan)
     argument("notebook", nargs="*", help="by default all of the profile")
     argument("--profile", **PROFILE)
     add_prepare(commands)
-    argument = add_command(commands, "conformance", find_departures).add_argument
+    argument = add("conformance", find_departures)
     argument("sampler", nargs="?", default="prslib.samplers:PRS")
     argument("--seeds", type=int, default=5, help="runs a stream (%(default)s)")
     argument("--variant", default="paper", choices=VARIANTS, help=VARIANT)

@@ -8,7 +8,8 @@ import numpy as np
 from prslib.datasets.arrays import EMBEDDED
 
 # of the streams, and of the scenes that networks are pretrained on
-COLOURS, OTHER_COLOURS = json.loads((EMBEDDED / "colours.json").read_text()).values()
+PALETTES = json.loads((EMBEDDED / "colours.json").read_text())
+COLOURS, OTHER_COLOURS = PALETTES.values()
 CLASS_NAMES = tuple(
     f"{colour} {digit}" for digit in range(10) for colour in OTHER_COLOURS
 )
@@ -97,8 +98,8 @@ def render_scenes(
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
     size, top, left = _place(per_image, image, rng)
-    original = _choose_originals(class_digit[label], originals, rng)
-    for now, square, ink, full in _placed(originals[0][original], size, top, left):
+    chosen = _choose_originals(class_digit[label], originals, rng)
+    for now, square, ink, full in _placed(chosen, size, top, left):
         colour = class_colour[label[now], None, None, :]
         drawn = (ink[..., None] * colour // full).astype(np.uint8)
         where = image[now, None, None], *square
@@ -129,11 +130,11 @@ def _place(
 def _choose_originals(
     digit: np.ndarray, originals: Originals, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the index of a random original of each digit asked for."""
-    _, original_digit = originals
+    """Return a random original of each digit asked for, (L, 8, 8)."""
+    pictures, original_digit = originals
     order = np.argsort(original_digit, kind="stable")
     first = np.searchsorted(original_digit[order], np.arange(11))
-    return order[rng.integers(first[digit], first[digit + 1])]
+    return pictures[order[rng.integers(first[digit], first[digit + 1])]]
 
 
 def _placed(
@@ -176,11 +177,11 @@ def _draw_ink(
     """Draw digits (N,) in random size, slant and place, uint8 (N, side, side)."""
     smallest, largest, shift = DIGITS_IN[side]
     ink = np.zeros((len(digits), side, side), np.uint8)
-    original = _choose_originals(digits, originals, rng)
+    chosen = _choose_originals(digits, originals, rng)
     sizes = rng.integers(smallest, largest + 1, size=len(digits))
     shifts = rng.integers(-shift, shift + 1, size=(2, len(digits)))
     top, left = (side - sizes) // 2 + shifts
-    for now, square, large, full in _placed(originals[0][original], sizes, top, left):
+    for now, square, large, full in _placed(chosen, sizes, top, left):
         # rounded
         ink[now[:, None, None], *square] = (510 * large + full) // (2 * full)
     slant = rng.integers(-SHEAR, SHEAR + 1, size=(len(digits), 1))
