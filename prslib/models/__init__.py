@@ -27,6 +27,8 @@ class Architecture:
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
     # of another, frozen network; else the network takes images
     on_features: bool = False
+    # likewise a function, of the layers below the head, where networks share them
+    backbone: str | Callable | None = None
 
     def begins_with(self, proposed: str | None) -> str:
         """Return the weights that a data set proposes, or else the network's own."""
@@ -50,40 +52,41 @@ class Architecture:
 _CONVNET = Architecture(
     "networks:ConvNet",
     stages=4,
+    backbone="networks:convnet_backbone",
     published_weights=(*IN_TURN, *EMBEDDED),
     stands_for="ResNet101",
     gpu_share=1 / 8,
 )
 _RESNET101 = Architecture(
-    "networks:resnet101",
+    "networks:ResNet",
     stages=7,
+    backbone="networks:resnet101_backbone",
     vector_stages=3,
     published_weights=("IMAGENET1K_V1", "IMAGENET1K_V2"),
     default_weights="IMAGENET1K_V1",
     stands_for="ResNet101",
 )
-_OWN = {"objective_for": "multilabel_soft_margin"}
-_CONSISTENCY = {"stands_for": "Attention Consistency", **_OWN}
-_RECURRENT = {"stands_for": "RNN-Attention", **_OWN}
+_CONSISTENCY = {
+    "made_by": "attention:AttentionConsistency",
+    "objective_for": "multilabel_soft_margin",
+    "stands_for": "Attention Consistency",
+}
+_RECURRENT = {
+    "made_by": "attention:RNNAttention",
+    "objective_for": "multilabel_soft_margin",
+    "stands_for": "RNN-Attention",
+}
 
 MODELS: dict[str, Architecture] = {
     "convnet": _CONVNET,
-    "convnet_attention_consistency": replace(
-        _CONVNET, made_by="attention:convnet_consistency", **_CONSISTENCY
-    ),
-    "convnet_rnn_attention": replace(
-        _CONVNET, made_by="attention:convnet_recurrent", **_RECURRENT
-    ),
+    "convnet_attention_consistency": replace(_CONVNET, **_CONSISTENCY),
+    "convnet_rnn_attention": replace(_CONVNET, **_RECURRENT),
     "head": Architecture(
         "networks:head", 2, vector_stages=0, on_features=True, gpu_share=1 / 8
     ),
     "mlp": Architecture("networks:MLP", 3, gpu_share=1 / 8),
     "resnet18": Architecture("networks:ResNet18", 6),
     "resnet101": _RESNET101,
-    "resnet101_attention_consistency": replace(
-        _RESNET101, made_by="attention:resnet101_consistency", stages=6, **_CONSISTENCY
-    ),
-    "resnet101_rnn_attention": replace(
-        _RESNET101, made_by="attention:resnet101_recurrent", stages=6, **_RECURRENT
-    ),
+    "resnet101_attention_consistency": replace(_RESNET101, stages=6, **_CONSISTENCY),
+    "resnet101_rnn_attention": replace(_RESNET101, stages=6, **_RECURRENT),
 }

@@ -6,13 +6,12 @@ RNN-Attention (Wang et al. 2017): a recurrent head reads a map region by region.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from prslib.models.networks import Staged, convnet_backbone, resnet_backbone
+from prslib.models.networks import Backbone, Staged
 
 # of Attention Consistency
 LARGER = 9 / 8  # 288 to 256 pixels
@@ -30,8 +29,8 @@ class AttentionConsistency(Staged):
     # Images come in one size, the smaller scale and that of predictions; the larger is
     # interpolated
 
-    def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
-        stages, pool, width = backbone(image_shape, **options)
+    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
+        stages, pool, width = backbone(image_shape, weights)
         super().__init__(*stages, MapHead(pool, nn.Linear(width, num_classes)))
         self.weighting = ClassWeighting(num_classes)
 
@@ -157,8 +156,8 @@ class RNNAttention(Staged):
     # The paper pretrains the whole network on ImageNet. Here the recurrent head begins
     # random.
 
-    def __init__(self, image_shape, num_classes: int, backbone: Callable, **options):
-        stages, pool, width = backbone(image_shape, **options)
+    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
+        stages, pool, width = backbone(image_shape, weights)
         super().__init__(*stages, RecurrentAttention(pool, width, num_classes))
 
     def features(self, images: Tensor) -> Tensor:
@@ -278,10 +277,3 @@ def localisation_loss(regions: Tensor, anchors: Tensor) -> Tensor:
     positive = F.relu(SMALLEST - size).sum(-1)  # no region turns around
     anchor = (place - anchors[:, None]).square().sum(-1) / 2
     return (scale + ANCHOR * anchor + POSITIVE * positive).mean()
-
-
-_resnet101_backbone = partial(resnet_backbone, name="resnet101")
-convnet_consistency = partial(AttentionConsistency, backbone=convnet_backbone)
-convnet_recurrent = partial(RNNAttention, backbone=convnet_backbone)
-resnet101_consistency = partial(AttentionConsistency, backbone=_resnet101_backbone)
-resnet101_recurrent = partial(RNNAttention, backbone=_resnet101_backbone)

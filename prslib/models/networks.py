@@ -1,6 +1,7 @@
 """Build the networks, plain ones and ResNets, of stages with one head."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pkgutil import resolve_name
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from prslib.checks import expected, naming_extra, one_of
 from prslib.models import MODELS
-from prslib.models.weights import NONE, check_weights, load_weights, of_seed
+from prslib.models.weights import check_weights, load_weights, of_seed
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of images in [0, 1]
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -44,7 +45,9 @@ class Staged(nn.Module):
 
 
 # stages, (B, channels, H, W) to (B, width, h, w); pooling to (B, width); and the width
-Backbone = tuple[list[nn.Module], nn.Module, int]
+Layers = tuple[list[nn.Module], nn.Module, int]
+# of an image's shape and the weights
+Backbone = Callable[[tuple[int, int, int], str], Layers]
 
 
 class MLP(Staged):
@@ -70,13 +73,13 @@ class ConvNet(Staged):
     # It learns in one pass over a few thousand small images. Max-pooling over the whole
     # map makes the scores independent of where in a scene a digit stands.
 
-    def __init__(self, image_shape, num_classes: int, weights: str = NONE):
-        (*lower, last), pool, width = convnet_backbone(image_shape, weights)
+    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
+        (*lower, last), pool, width = backbone(image_shape, weights)
         head = nn.Linear(width, num_classes)
         super().__init__(*lower, nn.Sequential(*last, *pool), head)
 
 
-def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Backbone:
+def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Layers:
     """Return three blocks of one convolution; the map is an eighth of the width."""
     first = nn.Conv2d(image_shape[2], 16, kernel_size=5, stride=2, padding=2)
     second = nn.Conv2d(16, 32, kernel_size=3, padding=1)
@@ -120,8 +123,8 @@ def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
 
 
 def resnet_backbone(
-    image_shape: tuple[int, int, int], name: str, weights: str
-) -> Backbone:
+    image_shape: tuple[int, int, int], weights: str, name: str
+) -> Layers:
     """Return stem and blocks of a torchvision ResNet; the map is 1/32 of the width."""
     if image_shape[2] != 3:
         what = f"images with 3 channels for {name}"
@@ -138,16 +141,16 @@ def resnet_backbone(
     return stages, pool, net.fc.in_features
 
 
-def torchvision_resnet(
-    image_shape, num_classes: int, name: str, weights: str
-) -> Staged:
-    """Make a ResNet for photographs, such as the paper's (section "Base Models")."""
-    stages, pool, width = resnet_backbone(image_shape, name, weights)
-    # the head begins random
-    return Staged(*stages, pool, nn.Linear(width, num_classes))
+resnet101_backbone = partial(resnet_backbone, name="resnet101")
 
 
-resnet101 = partial(torchvision_resnet, name="resnet101")
+class ResNet(Staged):
+    """A ResNet for photographs, such as the paper's (section "Base Models")."""
+
+    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
+        stages, pool, width = backbone(image_shape, weights)
+        # the head begins random
+        super().__init__(*stages, pool, nn.Linear(width, num_classes))
 
 
 def make_model(
@@ -204,13 +207,18 @@ def make_model(
         weights = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
         options["weights"] = weights
-    make = row.made_by
-    if isinstance(make, str):
-        make = resolve_name(f"prslib.models.{make}")
+    if row.backbone:
+        options["backbone"] = _resolved(row.backbone)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = make(image_shape, num_classes, **options)
+        network = _resolved(row.made_by)(image_shape, num_classes, **options)
     if not isinstance(network, Staged):
         what = f"a prslib.models.networks.Staged for model {name!r}"
         raise TypeError(expected(what, type(network).__name__))
     return network
+
+
+def _resolved(maker: str | Callable) -> Callable:
+    if isinstance(maker, str):
+        return resolve_name(f"prslib.models.{maker}")
+    return maker

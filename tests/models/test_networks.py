@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from prslib.models import MODELS
-from prslib.models.networks import Staged, make_model, torchvision_resnet
+from prslib.models.networks import Staged, make_model, resnet_backbone
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.learner import Learner
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
-    build = partial(torchvision_resnet, name="resnet18")
+    backbone = partial(resnet_backbone, name="resnet18")
     weights = {"published_weights": ("IMAGENET1K_V1",)}
-    row = replace(MODELS["resnet101"], made_by=build, **weights)
+    row = replace(MODELS["resnet101"], backbone=backbone, **weights)
     with patch.dict(MODELS, {SMALL: row}):
         yield
 
