@@ -4,7 +4,7 @@ The labels are stored; `studies/draw_streams.py` drew them. The pictures are dra
 set is loaded.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +25,14 @@ def load_digits_dataset(
 ) -> SequentialDataset:
     """Make a digits data set."""
     selection = Selection.load(file_of(name))
-    pictures = draw_pictures(selection) if images else None
+    pictures = draw_pictures(name).copy() if images else None
     return selection.dataset(name, original.stands_for, pictures)
 
 
-def draw_pictures(selection: Selection) -> np.ndarray:
+@lru_cache(maxsize=2)  # many runs on one set follow each other
+def draw_pictures(name: str) -> np.ndarray:
     """Draw the scenes of every split, training and test from different originals."""
+    selection = Selection.load(file_of(name))
     rng = scenes.generator(2)
     originals = scenes.read_originals(rng)
     digit, colour = scenes.glyphs(selection.class_names, scenes.COLOURS)

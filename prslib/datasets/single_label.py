@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -144,14 +145,25 @@ def load_stand_in(
     name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:
     """Make a stand-in, `divisor` times smaller, of drawn digits."""
+    digits = stand_in_digits(source, divisor)
+    pictures = deepcopy(draw_stand_in(source, divisor)) if images else {}
+    halves = {split: (pictures.get(split), digits[split]) for split in SPLITS}
+    return one_class_a_task(name, source.stands_for, **halves)
+
+
+def stand_in_digits(source: Source, divisor: int) -> dict[str, np.ndarray]:
+    """Return the digit of each picture of a stand-in by split, int64 (N,)."""
     counts = np.array(source.train_counts) // divisor
-    digits = {
+    return {
         "train": np.repeat(np.arange(CLASSES), counts),
         "test": np.repeat(np.arange(CLASSES), TEST_PER_CLASS // divisor),
     }
-    pictures = scenes.draw_pictures(digits, source is SVHN) if images else {}
-    halves = {split: (pictures.get(split), digits[split]) for split in SPLITS}
-    return one_class_a_task(name, source.stands_for, **halves)
+
+
+@lru_cache(maxsize=2)  # many runs on one set follow each other
+def draw_stand_in(source: Source, divisor: int) -> dict[str, np.ndarray]:
+    """Draw the pictures of a stand-in by split, uint8 (N, H, W, channels)."""
+    return scenes.draw_pictures(stand_in_digits(source, divisor), source is SVHN)
 
 
 def one_class_a_task(
