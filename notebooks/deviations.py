@@ -129,7 +129,7 @@ for name in settings.trained:
 
 # %%
 columns = ["dataset", "deviation", "difference", "low", "high", "seeds", "verdict"]
-costs.loc[costs["group"] == "overall", columns].round(1)
+costs.loc[costs["group"] == "overall", columns].round(1).reset_index(drop=True)
 
 # %% [markdown]
 # ## What is called PRS

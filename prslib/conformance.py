@@ -39,6 +39,7 @@ LEVEL = 1e-6  # of each test; four a stream make one false alarm in 25,000 check
 BATCH = 10
 NEVER = 1e-12  # a class with a smaller chance is never drawn
 LEAST = 25  # expected acceptances and rejections in a stratum
+SHOWN = 6  # slots in a message
 
 
 class Stream(NamedTuple):
@@ -253,10 +254,13 @@ class _Record:
         accepted = slot >= 0
         if not by_numbers:
             self.coins.append((s, accepted))
-        refused = u[0] >= s if by_numbers else not accepted and s < 1 - 1e-9
-        if accepted == refused:
+        departs = s >= 1 - 1e-9 and not accepted
+        if by_numbers:
+            departs = accepted != (u[0] < s)
+        if departs:
             said = "accepted" if accepted else "not accepted"
-            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}")
+            number = f" and the number {u[0]}" if by_numbers else ""
+            self.depart("acceptance", f"sample {sample}: {said} at s = {s:.6g}{number}")
         if not accepted:
             return
         delta = plain.surplus(p)
@@ -273,8 +277,8 @@ class _Record:
         ties = {c: plain.leaving(k, plain.distances(k, p)) for c, k in sets.items()}
         for equation, which in (("candidates", sets), ("distance", ties)):
             if not any(slot in slots for slots in which.values()):
-                slots = np.sort(which[shared[0]]).tolist()
-                text = expected(f"one of slots {slots} to go", slot)
+                slots = np.sort(which[shared[0]])[:SHOWN].tolist()
+                text = expected(f"one of slots {slots} ... to go", slot)
                 return self.depart(equation, f"sample {sample}: {text}")
         ties = {c: slots for c, slots in ties.items() if slot in slots}
         # which class was drawn is not seen: draw one as likely as it was

@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def profile(self) -> list[Counts]:
-        """What its tasks are like."""
+        """Counts of its tasks, one after another."""
         return PROFILES[self.original.stands_for]
 
     @property

@@ -29,8 +29,8 @@ CELL += ["test_set", "trained_tasks", "group", "measure", "metric"]
 def cell(table, method, group, metric, measure="score", **filters):
     filters |= {"method": method, "group": group, "metric": metric, "measure": measure}
     cells = load(table)
-    wanted = [cells[column] == value for column, value in filters.items()]
-    (value,) = cells.loc[np.logical_and.reduce(wanted), "value"].unique()
+    matches = [cells[column] == value for column, value in filters.items()]
+    (value,) = cells.loc[np.logical_and.reduce(matches), "value"].unique()
     return value
 
 

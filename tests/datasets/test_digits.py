@@ -47,3 +47,11 @@ def test_images_show_their_labels():
     palette = np.array(list(scenes.COLOURS.values()))
     near = np.abs(brightest[:, None] - palette[None]).sum(axis=2).argmin(axis=1)
     assert np.mean(np.array(colours)[near] == names) > 0.97
+
+
+@pytest.mark.parametrize("name", ["digits70tiny", "imbal-digits-tiny"])
+def test_who_changes_a_picture_changes_it_for_nobody_else(name):
+    images = load_dataset(name).train.images
+    before = images.copy()
+    images[:] = 0
+    assert np.array_equal(load_dataset(name).train.images, before)

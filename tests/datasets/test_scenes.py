@@ -39,8 +39,8 @@ def test_what_is_drawn_is_as_committed_also_by_an_old_processor(tmp_path):
 
 
 def test_parts_are_drawn_from_their_own_originals(monkeypatch):
-    found = scenes.read_originals(scenes.generator(2))
-    train, test = (np.bincount(digit, minlength=10) for _, digit in found.values())
+    originals = scenes.read_originals(scenes.generator(2))
+    train, test = (np.bincount(digit, minlength=10) for _, digit in originals.values())
     assert (train == 2 * (train + test) // 3).all()
     used = []
 

@@ -76,14 +76,14 @@ def trace(gradients):
 def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
     model, (images, labels) = net(name, (size, size, 3)), samples(11, (3, size, size))
     gradients = one_by_one(model, images, labels)
-    for known, size in ((2, 4), (3, 1), (1, 10)):
-        parts = flat(gradients).split([size] * known + [1] * (11 - known * size))
+    for count, size in ((2, 4), (3, 1), (1, 10)):
+        parts = flat(gradients).split([size] * count + [1] * (11 - count * size))
         rows = torch.stack([part.mean(0) for part in parts])
         table = rows @ rows.T
-        table[:known, :known] *= torch.eye(known)  # two subsets are never compared
-        found = gradient_products(model, LOSS, images, labels, (known, size))
+        table[:count, :count] *= torch.eye(count)  # two subsets are never compared
+        products = gradient_products(model, LOSS, images, labels, (count, size))
         near = 1e-5 * table.diagonal().max().item()
-        torch.testing.assert_close(found, table, rtol=1e-4, atol=near)
+        torch.testing.assert_close(products, table, rtol=1e-4, atol=near)
     squares = squared_gradients(model, LOSS, images, labels)
     assert squares.keys() == gradients.keys()
     for name, rows in gradients.items():
@@ -101,9 +101,9 @@ def test_frozen_parameters_do_not_count():
     gradients = one_by_one(upper, inputs, labels)
     rows = flat(gradients)
     for part, given in ((model, images), (upper, inputs)):
-        found = gradient_products(part, LOSS, given, labels, (1, 1))
-        torch.testing.assert_close(found, rows @ rows.T, rtol=1e-4, atol=1e-9)
-        assert (found.diagonal() < whole.diagonal()).all()
+        products = gradient_products(part, LOSS, given, labels, (1, 1))
+        torch.testing.assert_close(products, rows @ rows.T, rtol=1e-4, atol=1e-9)
+        assert (products.diagonal() < whole.diagonal()).all()
         variance = gradient_variance(part, LOSS, [(given, labels)])
         assert variance == pytest.approx(trace(gradients), rel=1e-4)
 
@@ -156,8 +156,8 @@ def test_a_model_stays_in_its_mode():
 def test_variances_agree_with_explicit_gradients(name, size):
     model, (images, labels) = net(name, (size, size, 3)), samples(5, (3, size, size))
     gradients = one_by_one(model, images, labels)
-    found = gradient_variance(model, LOSS, [(images, labels)])
-    assert found == pytest.approx(trace(gradients), rel=1e-3)
+    variance = gradient_variance(model, LOSS, [(images, labels)])
+    assert variance == pytest.approx(trace(gradients), rel=1e-3)
     same = images[:1].repeat(5, 1, 1, 1), labels[:1].repeat(5, 1)
     of_one = flat(gradients)[0].square().sum()
     assert gradient_variance(model, LOSS, [same]) < 1e-5 * of_one
@@ -193,5 +193,5 @@ def test_the_memory_is_measured_whole(method):
         encoded = encoded.view(-1, *learner.encode(inputs[slots]).shape[1:])
         targets = torch.from_numpy(replay.sampler.labels[slots]).float()
     expected = one_by_one(learner.upper, encoded, targets)
-    found = memory_variance(learner, inputs, labels, replay)
-    assert found == pytest.approx(trace(expected), rel=1e-4)
+    variance = memory_variance(learner, inputs, labels, replay)
+    assert variance == pytest.approx(trace(expected), rel=1e-4)
