@@ -48,8 +48,9 @@ def pretrain(name: str, images: int = IMAGES) -> dict[str, torch.Tensor]:
     orders = np.concatenate([rng.permutation(images) for _ in range(EPOCHS)])
     batches = np.split(orders, range(BATCH_SIZE, len(orders), BATCH_SIZE))
     pixels, targets = Inputs(scenes), Inputs(labels.astype(np.float32))
-    steps = tqdm(batches, desc=name, unit="step")
-    Learner(network, **TRAINING).fit(pixels, targets, steps)
+    learner = Learner(network, **TRAINING)
+    for rows in tqdm(batches, desc=name, unit="step"):
+        learner.step(*learner.join(pixels, targets, rows))
     return network.state_dict()
 
 

@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from prslib.checks import expected
-from prslib.experiments.store import FAILURE, LOCK, RESULT, UNFINISHED, Store, describe
+from prslib.experiments.store import CHECKPOINT, FAILURE, LOCK, RESULT, Store, describe
 
 # an interrupted run goes on at its checkpoint when it is asked for again
 STATES = ("stored", "running", "interrupted", "failed")
@@ -19,40 +18,34 @@ STATES = ("stored", "running", "interrupted", "failed")
 
 def list_runs(store: Store) -> pd.DataFrame:
     """Return a row for every run of a store, finished or not."""
-    files = defaultdict(dict)
-    for path in sorted(store.folder.glob("*")):
-        if path.suffix in {RESULT, *UNFINISHED}:
-            files[path.name.split(".")[0]][path.suffix] = path
-    rows = []
-    for name, paths in files.items():
+    folder, rows = store.folder, []
+    for path in sorted([*folder.glob(f"*{RESULT}"), *folder.glob(f"*{LOCK}")]):
         with suppress(FileNotFoundError):  # another process has just removed it
-            stats = [path.stat() for path in paths.values()]
+            state, what = _state(path)
+            checkpoint = path.with_suffix(CHECKPOINT)
+            stats = [file.stat() for file in (path, checkpoint) if file.exists()]
             size = sum(stat.st_size for stat in stats) / 1e6
             changed = pd.Timestamp.fromtimestamp(max(stat.st_mtime for stat in stats))
-            state, what = _state(paths)
-            rows.append((name, state, size, changed.round("s"), what))
+            rows.append((path.stem, state, size, changed.round("s"), what))
     return pd.DataFrame(rows, columns=["run", "state", "MB", "changed", "what"])
 
 
-def _state(paths: dict[str, Path]) -> tuple[str, str]:
-    """Return the state of a run, and which it is."""
-    if RESULT in paths:
+def _state(path: Path) -> tuple[str, str]:
+    """Return the state of a run, and which it is, by its result or lock."""
+    if path.suffix == RESULT:
         try:
-            with zipfile.ZipFile(paths[RESULT]) as file:
+            with zipfile.ZipFile(path) as file:
                 return "stored", describe(json.loads(file.read("config.json")))
         except (zipfile.BadZipFile, KeyError):
             return "stored", "damaged: will be trained again"
-    what = ""
-    if LOCK in paths:
-        what = paths[LOCK].read_text()
-        try:
-            with FileLock(paths[LOCK], timeout=0):
-                pass
-        except Timeout:
-            return "running", what
-    if FAILURE in paths:
-        lines = paths[FAILURE].read_text().strip().splitlines()
-        return "failed", f"{lines[0]}: {lines[-1]}"
+    what, failure = path.read_text(), path.with_suffix(FAILURE)
+    try:
+        with FileLock(path, timeout=0):
+            pass
+    except Timeout:
+        return "running", what
+    if failure.exists():
+        return "failed", f"{what}: {failure.read_text().splitlines()[-1]}"
     return "interrupted", what
 
 

@@ -6,8 +6,6 @@ import os
 import traceback
 import warnings
 import zipfile
-from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +16,12 @@ from prslib.datasets import GROUPS
 from prslib.paths import cache_dir, replacing
 from prslib.training.config import Run, RunConfig
 
-INTEGERS = ("memory_size", "seed", "trained_tasks", "images", "samples")  # columns
-TYPES = defaultdict(lambda: str, dict.fromkeys(INTEGERS, "int64"))
+# columns of tables
+TEXT = dict.fromkeys(("dataset", "method", "schedule", "task", "group", "metric"), str)
+NUMBERS = dict.fromkeys(("rho", "value"), lambda text: float(text or "nan"))
 
 # files of a run, named after its hash, and after its `RunConfig.training` until it ends
 RESULT, CHECKPOINT, FAILURE, LOCK = ".zip", ".checkpoint", ".failed", ".lock"
-UNFINISHED = {CHECKPOINT, FAILURE, LOCK, ".part"}
 
 
 class Store:
@@ -33,8 +31,8 @@ class Store:
     configuration asks for them, it also holds ``features.npy``, ``resampled.npy`` and
     ``gradient_variance.csv``. Any tool can read it. An unfinished run has other files,
     where ID is its `RunConfig.training`: ``ID.lock``, locked by the process that trains
-    it, ``ID.HASH.checkpoint``, where it goes on after an interruption, and
-    ``ID.failed``, the error that ended it.
+    it, ``ID.checkpoint``, where it goes on after an interruption, and ``ID.failed``,
+    the error that ended it.
 
     Parameters
     ----------
@@ -52,11 +50,8 @@ class Store:
 
     def path(self, config: RunConfig, kind: str = RESULT) -> Path:
         """Return the file of a run, or a file that runs that train alike share."""
-        if kind == RESULT:
-            return self.folder / f"{config.hash}{kind}"
-        if kind == CHECKPOINT:  # no other run that trains alike overwrites it
-            return self.folder / f"{config.training}.{config.hash}{kind}"
-        return self.folder / f"{config.training}{kind}"
+        name = config.hash if kind == RESULT else config.training
+        return self.folder / f"{name}{kind}"
 
     def load(self, config: RunConfig) -> Run | None:
         """Return a stored run, or None where there is none that can be read.
@@ -114,14 +109,10 @@ class Store:
         with replacing(self.path(config, FAILURE)) as file:
             file.write(f"{describe(config.identity)}\n{text}".encode())
 
-    def finish(self, configs: Sequence[RunConfig]) -> None:
-        """Remove all but the results of stored runs that train alike, under the lock."""
-        for config in configs:
-            for path in self.folder.glob(f"*{config.hash}.*"):
-                if path.suffix in UNFINISHED:
-                    path.unlink()
-        for kind in (FAILURE, LOCK):
-            self.path(configs[0], kind).unlink(missing_ok=True)
+    def finish(self, config: RunConfig) -> None:
+        """Remove all but the results of runs that train alike, under the lock."""
+        for path in self.folder.glob(f"{config.training}.*"):
+            path.unlink()
 
 
 def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
@@ -137,10 +128,8 @@ def _read_run(config: RunConfig, file: zipfile.ZipFile) -> Run:
 
 def _read_rows(file: zipfile.ZipFile, name: str) -> pd.DataFrame:
     content = io.BytesIO(file.read(name))
-    rows = pd.read_csv(content, dtype=TYPES, keep_default_na=False)
-    for column in ("rho", "value"):  # Python's float gives back every bit
-        rows[column] = [float(text or "nan") for text in rows[column]]
-    return rows
+    # a schedule may be empty; Python's float gives back every bit
+    return pd.read_csv(content, dtype=TEXT, keep_default_na=False, converters=NUMBERS)
 
 
 def _with_draws(scores: pd.DataFrame, draws: np.ndarray) -> pd.DataFrame:

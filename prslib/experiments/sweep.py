@@ -6,14 +6,13 @@ One process asks for the runs: it locks each, hands it to a pool, and stores the
 import logging
 import os
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 from filelock import Timeout
 from joblib import cpu_count
@@ -126,7 +125,7 @@ class Sweep:
 
     def __init__(self, store: Store, options: dict):
         self.store, self.options = store, options
-        self.errors: dict[str, str] = {}  # by hash
+        self.errors: list[str] = []
         self.cause: Exception | None = None  # of the last of them
         self.killed: list[list[RunConfig]] = []
 
@@ -137,14 +136,14 @@ class Sweep:
         groups = {}
         for config in configs:
             groups.setdefault(config.training, []).append(config)
-        how = {"desc": "training", "unit": "run", "smoothing": 0, "file": bar_stream()}
-        with pool as (self.call, limit), tqdm(total=len(configs), **how) as self.bar:
+        bar = tqdm(desc="training", total=len(configs), unit="run", smoothing=0)
+        with pool as (self.call, limit), bar as self.bar:
             self.work(list(groups.values()), limit)
             # one by one, so that none takes another one with it
             self.work(self.killed.copy(), limit=1)
         if self.errors:
             what = f"{len(self.errors)} of {len(configs)} runs failed"
-            lines = [f"{what}, the others are stored:", *self.errors.values()]
+            lines = [f"{what}, the others are stored:", *self.errors]
             raise RuntimeError("\n".join(lines)) from self.cause
 
     def work(self, waiting: list[list[RunConfig]], limit: int) -> None:
@@ -200,7 +199,7 @@ class Sweep:
 
     def finish(self, group: list[RunConfig]) -> None:
         """Remove all files but the results."""
-        self.store.finish(group)
+        self.store.finish(group[0])
         self.bar.set_postfix_str(describe(group[-1].identity), refresh=False)
         self.bar.update(len(group))
 
@@ -209,9 +208,8 @@ class Sweep:
         with suppress(OSError):
             self.store.record_failure(group[0], error)
         self.cause = error = getattr(error, "cause", error)  # of Ray's error
-        for config in group:
-            text = f"{type(error).__name__}: {error}"
-            self.errors[config.hash] = f"{describe(config.identity)}: {text}"
+        text = f"{type(error).__name__}: {error}"
+        self.errors += [f"{describe(config.identity)}: {text}" for config in group]
         self.bar.update(len(group))
 
 
@@ -225,16 +223,6 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
         advice = "install there the data and the prslib of the machine that asked"
         raise ValueError(expected(what, ", ".join(here), advice))
     return run_at_once(group, **options)
-
-
-def bar_stream() -> TextIO:
-    """Return stderr; what papermill's kernel writes goes to its terminal, too."""
-    stream: Any = sys.stderr
-    is_kernel = hasattr(stream, "echo")
-    if is_kernel and "JPY_SESSION_NAME" not in os.environ:  # JupyterLab shows the cell
-        terminal = open(stream.fileno(), "w", buffering=1, closefd=False)  # noqa: SIM115
-        stream.echo = terminal
-    return stream
 
 
 # Pools that train runs: this process, this machine's processes, or a Ray cluster. Ray's

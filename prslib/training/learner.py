@@ -1,7 +1,7 @@
 """Train a network batch by batch, score it, compute what samplers need from it."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -103,13 +103,6 @@ class Learner:
 
     def _loss_of(self, logits: Tensor, targets: Tensor) -> Tensor:
         return self.loss(logits.float(), targets)
-
-    def fit(
-        self, inputs: Inputs, labels: Inputs, batches: Iterable[np.ndarray]
-    ) -> None:
-        """Take a step on every batch of rows; labels are float (N, C)."""
-        for rows in batches:
-            self.step(self.encode(inputs[rows]), labels[rows])
 
     @torch.no_grad()
     def encode(self, inputs: Tensor) -> Tensor:

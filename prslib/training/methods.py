@@ -62,14 +62,9 @@ METHODS = {
     "CBRS": Method(sampler="cbrs"),
     "OCDM": Method(sampler="ocdm", options=("rho",)),
 }
-TABLES: dict[str, dict] = {
-    "sampler": SAMPLERS,
-    "method": METHODS,
-    "dataset": DATASETS,
-    "model": MODELS,
-}
-KINDS: dict[type, str] = {Method: "method", Entry: "dataset", Architecture: "model"}
-_added: dict[tuple[str, str], object] = {}  # by kind and name
+# of what can be registered; a class is a sampler
+TABLES: dict = {type: SAMPLERS, Method: METHODS, Entry: DATASETS, Architecture: MODELS}
+_added: dict[tuple[type, str], object] = {}  # by kind and name
 
 
 def register(name: str, thing: object) -> None:
@@ -106,16 +101,16 @@ def register(name: str, thing: object) -> None:
     >>> METHODS.pop("CRS, frozen").looks_at_model
     False
     """
-    rows = {KINDS.get(type(thing)): thing}
+    rows = {type(thing): thing}
     if isinstance(thing, type) and hasattr(thing, "place"):
         fields = signature(thing).parameters.keys() & set(SAMPLER_FIELDS)
-        rows = {"method": Method(name, tuple(sorted(fields))), "sampler": thing}
+        rows = {Method: Method(name, tuple(sorted(fields))), type: thing}
+    elif isinstance(thing, type) or type(thing) not in TABLES:
+        what = f"a sampler's class, Entry, Architecture or Method as {name}"
+        raise TypeError(expected(what, thing))
     for kind, row in rows.items():
-        if kind is None:
-            what = f"a sampler's class, Entry, Architecture or Method as {name}"
-            raise TypeError(expected(what, thing))
         if name in TABLES[kind] and (kind, name) not in _added:
-            raise ValueError(expected(f"another name than prslib's {kind}s", name))
+            raise ValueError(expected("another name than prslib's own", name))
         TABLES[kind][name] = _added[kind, name] = row
     fingerprint.cache_clear()
 

@@ -20,6 +20,7 @@ def mixed(tmp_path, monkeypatch):
     store.save(fake_run(stored, 0.5))
     store.lock(interrupted).release()
     store.path(interrupted, CHECKPOINT).write_bytes(bytes(50_000))
+    store.lock(failed).release()
     store.record_failure(failed, FloatingPointError("no number"))
     store.path(damaged).write_bytes(b"PK")
     lock = store.lock(running)

@@ -151,13 +151,10 @@ def test_runs_that_differ_in_what_they_look_at_are_trained_once(tmp_path, monkey
     assert groups == [LOOKS, *([config] for config in LOOKS)]
 
 
-def test_a_checkpoint_stays_while_a_run_that_trains_alike_ends(tmp_path, monkeypatch):
-    store, (half, other, *_) = Store(tmp_path), LOOKS
-    store.lock(half).release()
-    store.path(half, CHECKPOINT).write_bytes(b"half a run")
+def test_what_is_stored_needs_no_waiting(tmp_path, monkeypatch):
+    store, (one, other, *_) = Store(tmp_path), LOOKS
     sweep.run_all([other], store, workers=1)
-    assert store.path(half, CHECKPOINT).read_bytes() == b"half a run"
-    lock = store.lock(half)  # by another process: what is stored needs no waiting
+    lock = store.lock(one)  # by another process, for a run that trains alike
     monkeypatch.setattr(sweep, "make_pool", None)
     assert sweep.run_all([other], store)
     lock.release()
@@ -257,24 +254,3 @@ def test_a_gpu_is_shared_by_small_networks_only():
 def test_a_machine_that_makes_other_runs_refuses():
     with pytest.raises(ValueError, match="install there the data"):
         sweep.train_group([RunConfig(**MLP)], hashes=["0" * 12], device="cpu")
-
-
-def test_progress_reaches_the_terminal_under_papermill(monkeypatch):
-    """A kernel's stderr has the file descriptor of its terminal."""
-    reader, writer = os.pipe()
-
-    class OutStream:
-        echo = None
-
-        def fileno(self):
-            return writer
-
-    monkeypatch.setattr("sys.stderr", OutStream())
-    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook in JupyterLab")
-    assert sweep.bar_stream().echo is None
-    monkeypatch.delenv("JPY_SESSION_NAME")
-    with sweep.bar_stream().echo as terminal:
-        terminal.write("\r1/2")
-        assert os.read(reader, 10) == b"\r1/2"
-    os.close(writer)
-    os.close(reader)

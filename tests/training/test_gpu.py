@@ -34,7 +34,8 @@ def trained(dataset, config, device):
     """Train on the first batches of a run's stream and return the learner."""
     learner = make_learner(config, dataset, device)
     with one_thread():
-        learner.fit(*on(dataset, device), stream(config, dataset)[0].batches[:12])
+        for rows in stream(config, dataset)[0].batches[:12]:
+            learner.step(*learner.join(*on(dataset, device), rows))
     return learner
 
 
@@ -94,6 +95,7 @@ def test_steps_never_wait_for_the_gpu(dataset, monkeypatch, resident):
     assert data[0].tensor.is_cuda == resident
     torch.cuda.set_sync_debug_mode("error")
     try:
-        learner.fit(*data, rows)
+        for batch in rows:
+            learner.step(*learner.join(*data, batch))
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -52,7 +52,7 @@ def test_what_is_registered_trains_as_what_comes_with_prslib():
 @pytest.mark.parametrize(
     ("name", "thing", "error", "message"),
     [
-        ("PRS", Method(), ValueError, "another name than prslib's methods, got PRS"),
+        ("PRS", Method(), ValueError, "another name than prslib's own, got PRS"),
         ("other", 3, TypeError, "a sampler's class, .* or Method as other, got 3"),
     ],
 )
