@@ -94,10 +94,9 @@ def render_scenes(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Draw every label once, in a cell of its own; return uint8 (N, 32, 32, 3)."""
-    per_image = labels.sum(axis=1)
     scenes = rng.integers(0, NOISE, size=(len(labels), SIDE, SIDE, 3), dtype=np.uint8)
     image, label = np.nonzero(labels)  # (L,) one entry a digit drawn
-    size, top, left = _place(per_image, image, rng)
+    size, top, left = _place(labels, rng)
     chosen = _choose_originals(class_digit[label], originals, rng)
     for now, square, ink, full in _placed(chosen, size, top, left):
         colour = class_colour[label[now], None, None, :]
@@ -108,18 +107,18 @@ def render_scenes(
 
 
 def _place(
-    per_image: np.ndarray, image: np.ndarray, rng: np.random.Generator
+    labels: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return size, top and left of each digit; those of an image do not overlap."""
+    per_image = labels.sum(axis=1)
     grid = np.where(per_image <= 4, 2, 3)  # (N,)
-    keys = rng.random((len(per_image), 9))
+    keys = rng.random((len(labels), 9))
     keys[np.arange(9) >= grid[:, None] ** 2] = np.inf
     # (N, 9) random order of the scene's cells
     cells = keys.argsort(axis=1)
-    # (N,) entry of each scene
-    first = np.cumsum(per_image) - per_image
-    turn = np.arange(len(image)) - np.repeat(first, per_image)
-    cell, grid = cells[image, turn], grid[image]  # (L,)
+    # (L,) the first cells of each scene
+    cell = cells[np.arange(9) < per_image[:, None]]
+    grid = np.repeat(grid, per_image)
     step, width, smallest, largest = GRIDS[grid].T
     size = rng.integers(smallest, largest + 1)
     top = step * (cell // grid) + rng.integers(0, width - size + 1)
@@ -142,24 +141,17 @@ def _placed(
 ) -> Iterator[tuple]:
     """Yield the digits (L,) of every size: which, where, their ink and the brightest."""
     for side in np.unique(size).tolist():
-        now = np.flatnonzero(size == side)
-        rows = top[now, None, None] + np.arange(side)[:, None]
-        columns = left[now, None, None] + np.arange(side)
-        yield now, (rows, columns), *resize(pictures[now], side)
-
-
-def resize(originals: np.ndarray, size: int) -> tuple[np.ndarray, int]:
-    """Resize pictures (M, S, S) bilinearly; return integers and the brightest."""
-    # positions are in pixels / unit
-    side, unit = originals.shape[1], 2 * size
-    centre = np.clip((2 * np.arange(size) + 1) * side - size, 0, unit * (side - 1))
-    low = np.minimum(centre // unit, side - 2)
-    weight = centre - unit * low  # (size,)
-    # (M, size, S)
-    above, below = originals[:, low], originals[:, low + 1]
-    rows = (unit - weight)[:, None] * above + weight[:, None] * below
-    ink = (unit - weight) * rows[..., low] + weight * rows[..., low + 1]
-    return ink, FULL * unit**2
+        now, pixel = np.flatnonzero(size == side), np.arange(side)
+        rows = top[now, None, None] + pixel[:, None]
+        columns = left[now, None, None] + pixel
+        # Bilinear: an original pixel counts where its centre is less than its width
+        # away. Positions are in pixels / unit, so all numbers are whole.
+        unit = 2 * side
+        centre = np.clip(8 * (2 * pixel + 1) - side, 0, 7 * unit)
+        away = abs(centre[:, None] - unit * np.arange(8))  # (side, 8)
+        weight = np.maximum(unit - away, 0)
+        ink = weight @ pictures[now] @ weight.T  # (M, side, side)
+        yield now, (rows, columns), ink, FULL * unit**2
 
 
 def draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
