@@ -4,7 +4,7 @@ The labels are stored; `studies/draw_streams.py` drew them. The pictures are dra
 set is loaded.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,19 +20,16 @@ def file_of(name: str) -> Path:
     return EMBEDDED / f"{name}.npz"
 
 
-def load_digits_dataset(
-    name: str, original: PreparedSet, images: bool
-) -> SequentialDataset:
+@scenes.drawn_once
+def load_digits_dataset(name: str, stands_for: str, images: bool) -> SequentialDataset:
     """Make a digits data set."""
     selection = Selection.load(file_of(name))
-    pictures = draw_pictures(name).copy() if images else None
-    return selection.dataset(name, original.stands_for, pictures)
+    pictures = draw_pictures(selection) if images else None
+    return selection.dataset(name, stands_for, pictures)
 
 
-@lru_cache(maxsize=2)  # many runs on one set follow each other
-def draw_pictures(name: str) -> np.ndarray:
+def draw_pictures(selection: Selection) -> np.ndarray:
     """Draw the scenes of every split, training and test from different originals."""
-    selection = Selection.load(file_of(name))
     rng = scenes.generator(2)
     originals = scenes.read_originals(rng)
     digit, colour = scenes.glyphs(selection.class_names, scenes.COLOURS)
@@ -60,7 +57,7 @@ def _entry(name: str, original: PreparedSet, memory_size: int) -> Entry:
         # the best of 15000, 1500, ... 0.15 in figures/studies/ewc_strength.csv
         ewc_lambda=0.15,
     )
-    load = partial(load_digits_dataset, name, original)
+    load = partial(load_digits_dataset, name, original.stands_for)
     return Entry(load, recipe, partial(load_clustering, name, original))
 
 

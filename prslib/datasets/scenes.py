@@ -1,7 +1,9 @@
 """Draw handwritten digits, coloured scenes and single ones, in integers alone."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,6 +57,13 @@ def read_originals(rng: np.random.Generator) -> dict[str, Originals]:
         "train": (pictures[train], data.target[train]),
         "test": (pictures[~train], data.target[~train]),
     }
+
+
+def drawn_once(load: Callable) -> Callable:
+    """Let a loader keep two data sets, as many runs on one set follow each other."""
+    kept = lru_cache(maxsize=2)(load)
+    # what a caller changes is the caller's
+    return lambda *settings: deepcopy(kept(*settings))
 
 
 def generator(use: int) -> np.random.Generator:
@@ -154,12 +163,13 @@ def _placed(
         yield now, (rows, columns), ink, FULL * unit**2
 
 
-def draw_pictures(digits: dict[str, np.ndarray], colour: bool) -> dict[str, np.ndarray]:
-    """Draw the pictures of a single-label stand-in, uint8 (N, side, side, channels)."""
-    rng, pictures = np.random.default_rng(PICTURE_SEED), {}
-    for split, originals in read_originals(rng).items():
-        ink = _draw_ink(digits[split], originals, 32 if colour else 28, rng)
-        pictures[split] = _colour_ink(ink, rng) if colour else ink[..., None]
+def draw_pictures(halves: Sequence[np.ndarray], colour: bool) -> list[np.ndarray]:
+    """Draw digits (N,) of a training and a test set, uint8 (N, side, side, channels)."""
+    rng, pictures = np.random.default_rng(PICTURE_SEED), []
+    originals = read_originals(rng).values()
+    for digits, source in zip(halves, originals, strict=True):
+        ink = _draw_ink(digits, source, 32 if colour else 28, rng)
+        pictures.append(_colour_ink(ink, rng) if colour else ink[..., None])
     return pictures
 
 

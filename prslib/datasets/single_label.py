@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,6 @@ from prslib.paths import data_dir
 Half = tuple[np.ndarray | None, np.ndarray]
 
 CLASSES = 10
-SPLITS = ("train", "test")
 RELEASED = EMBEDDED / "imbal_ids.npz"
 TEST_PER_CLASS = 200  # of the stand-ins
 # of pixels and digits, a byte each: torchvision checks archives alone
@@ -113,17 +111,6 @@ def load_source(
     source: Source, images: bool, download: bool = False
 ) -> SequentialDataset:
     """Read a downloaded data set; keep the training images that the authors kept."""
-    halves = read_source(source, download)
-    rows = released_images(source)
-    pictures, digits = halves["train"]
-    halves["train"] = pictures[rows], digits[rows]
-    if not images:
-        halves = {split: (None, digits) for split, (_, digits) in halves.items()}
-    return one_class_a_task(source.name, source.stands_for, **halves)
-
-
-def read_source(source: Source, download: bool = False) -> dict[str, Half]:
-    """Read pictures and digits; ValueError unless they are the original ones."""
     folder = data_dir()
     if not download and not any((folder / file).exists() for file in source.files):
         advice = f"run `python -m prslib prepare {source.name} --download`"
@@ -132,53 +119,42 @@ def read_source(source: Source, download: bool = False) -> dict[str, Half]:
     what = f"the original {source.original} in {folder}"
     advice = "delete its files and download them again"
     with readable(what, advice), naming_extra("training"):
-        return {split: source.read(folder, split, download) for split in SPLITS}
-
-
-def released_images(source: Source) -> np.ndarray:
-    """Return which training images the authors kept, int64 (N,), rising."""
+        halves = [source.read(folder, split, download) for split in ("train", "test")]
     name = source.original.lower()
-    return read_arrays(RELEASED, name)[name].astype(np.int64)
+    rows = read_arrays(RELEASED, name)[name]
+    halves[0] = [column[rows] for column in halves[0]]
+    if not images:
+        halves = [(None, digits) for _, digits in halves]
+    return one_class_a_task(source.name, source.stands_for, halves)
 
 
+@scenes.drawn_once
 def load_stand_in(
     name: str, source: Source, divisor: int, images: bool
 ) -> SequentialDataset:
     """Make a stand-in, `divisor` times smaller, of drawn digits."""
-    digits = stand_in_digits(source, divisor)
-    pictures = deepcopy(draw_stand_in(source, divisor)) if images else {}
-    halves = {split: (pictures.get(split), digits[split]) for split in SPLITS}
-    return one_class_a_task(name, source.stands_for, **halves)
-
-
-def stand_in_digits(source: Source, divisor: int) -> dict[str, np.ndarray]:
-    """Return the digit of each picture of a stand-in by split, int64 (N,)."""
-    counts = np.array(source.train_counts) // divisor
-    return {
-        "train": np.repeat(np.arange(CLASSES), counts),
-        "test": np.repeat(np.arange(CLASSES), TEST_PER_CLASS // divisor),
-    }
-
-
-@lru_cache(maxsize=2)  # many runs on one set follow each other
-def draw_stand_in(source: Source, divisor: int) -> dict[str, np.ndarray]:
-    """Draw the pictures of a stand-in by split, uint8 (N, H, W, channels)."""
-    return scenes.draw_pictures(stand_in_digits(source, divisor), source is SVHN)
+    counts = np.array(source.train_counts), TEST_PER_CLASS
+    digits = [np.repeat(np.arange(CLASSES), count // divisor) for count in counts]
+    pictures = [None, None]
+    if images:
+        pictures = scenes.draw_pictures(digits, source is SVHN)
+    halves = list(zip(pictures, digits, strict=True))
+    return one_class_a_task(name, source.stands_for, halves)
 
 
 def one_class_a_task(
-    name: str, stands_for: str, train: Half, test: Half
+    name: str, stands_for: str, halves: Sequence[Half]
 ) -> SequentialDataset:
     """Make a data set in which every class is a task, with the test set "full"."""
     one_hot = np.eye(CLASSES, dtype=bool)
-    splits = [
-        Split(pictures, one_hot[digits], digits) for pictures, digits in (train, test)
+    train, test = [
+        Split(pictures, one_hot[digits], digits) for pictures, digits in halves
     ]
-    freq = splits[0].labels.sum(axis=0)
+    freq = train.labels.sum(axis=0)
     return SequentialDataset(
         name=name,
-        train=splits[0],
-        tests={"full": splits[1]},
+        train=train,
+        tests={"full": test},
         class_names=tuple(map(str, range(CLASSES))),
         class_task=np.arange(CLASSES),
         # the released code's groups

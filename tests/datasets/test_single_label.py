@@ -12,6 +12,7 @@ from torchvision import datasets as torchvision
 
 from prslib.cli import main
 from prslib.datasets import DATASETS, at_hand, load_dataset, single_label
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.base import draw_schedule
 from prslib.datasets.single_label import MNIST, SVHN
 from prslib.models.networks import make_model
@@ -61,12 +62,16 @@ def test_missing_files_say_what_to_put_where(tmp_path, monkeypatch):
         at_hand(["imbal-mnistseq", "imbal-svhnseq"])
 
 
+def released_rows(name):
+    return read_arrays(single_label.RELEASED, name)[name]
+
+
 @pytest.fixture
 def full_mnist(tmp_path, monkeypatch):
     """MNIST's counts with blank pictures; the first two pixels say which it is."""
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
     arrays, rng = {}, np.random.default_rng(1)
-    kept = single_label.released_images(MNIST)
+    kept = released_rows("mnist")
     rest = np.setdiff1d(np.arange(60000), kept)
     for split, freq in (("train", MNIST_FREQ), ("test", MNIST_TEST)):
         digits = np.repeat(np.arange(10, dtype=np.uint8), freq)
@@ -89,7 +94,7 @@ def test_imbal_mnistseq_is_thinned_and_its_test_set_whole(full_mnist, capsys):
     assert dataset.class_task.tolist() == list(range(10))
     assert dataset.class_group == GROUPS
     corner = dataset.train.images[:, 0, :2, 0].astype(int) @ [256, 1]
-    np.testing.assert_array_equal(corner, single_label.released_images(MNIST))
+    np.testing.assert_array_equal(corner, released_rows("mnist"))
     labels = load_dataset("imbal-mnistseq", images=False)
     assert labels.train.images is None
     np.testing.assert_array_equal(labels.train.labels, dataset.train.labels)
@@ -106,7 +111,7 @@ def test_download_is_torchvisions(tmp_path, monkeypatch, capsys):
             asked.append((folder, download, split))
             self.data = np.zeros((73257, 3, 32, 32), np.uint8)
             self.labels = np.zeros(73257, np.int64)
-            kept = single_label.released_images(SVHN)  # of their classes
+            kept = released_rows("svhn")  # of their classes
             self.labels[kept] = np.repeat(np.arange(10), SVHN.train_counts)
 
     monkeypatch.setenv("PRSLIB_DATA", str(tmp_path))
