@@ -44,7 +44,7 @@ import pandas as pd
 from shared import parser, write
 
 from prslib.datasets import DATASETS, load_dataset
-from prslib.report.style import COLOURS, join_panels, looks_of
+from prslib.report.style import LOOKS, join_panels, looks_of
 from prslib.samplers import SAMPLERS, make_sampler
 from prslib.samplers.reference import ReferencePRS
 
@@ -297,7 +297,7 @@ def draw(table: pd.DataFrame, figure: plt.Figure) -> None:
     for ax, (stream, rows) in zip(axes, names, strict=True):
         rows = rows.set_index("contestant").loc[order]
         for y, row in enumerate(rows.itertuples()):
-            colour = COLOURS.get(row.method, "#666666")
+            colour = LOOKS.get(row.method, {"color": "#666666"})["color"]
             ax.plot([row.lowest, row.highest], [y, y], color=colour, linewidth=2)
             fill = colour if row.kind == "ours" else "white"
             dot = {"color": colour, "markerfacecolor": fill, "markersize": 8}

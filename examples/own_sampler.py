@@ -24,7 +24,7 @@ prslib.register("Newest", Newest)
 if __name__ == "__main__":
     import matplotlib.pyplot as plt
 
-    from prslib.report.style import plot_groups
+    from prslib.report.style import plot_variations
     from prslib.report.tables import beside, final, scores_of
 
     methods = ["CRS", "PRS", "Newest"]
@@ -33,5 +33,5 @@ if __name__ == "__main__":
     shown = rows[(rows["measure"] == "score") & (rows["metric"] == "mAP")]
     print(shown.pivot_table("value", "method", "group").round(1))
     figure, ax = plt.subplots(layout="constrained")
-    plot_groups(shown, ax, "mAP")
+    plot_variations(shown, ax, "group", "mAP")
     figure.savefig(sys.argv[1])

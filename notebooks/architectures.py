@@ -153,14 +153,14 @@ for name in settings.dataset:
     display(*main_tables(shown, name, by=["network"]))
 
 # %%
-from prslib.report.style import contrast_panels, plot_groups
+from prslib.report.style import contrast_panels, plot_variations
 
 for name in settings.dataset:
     shown = online[(online["dataset"] == name) & (online["measure"] == "score")]
     figure, axes = plt.subplots(len(settings.model), 1, figsize=(9, 1 + 2.4 * len(settings.model)))
     networks = architectures.plain_first(shown).groupby("network", sort=False)
     for ax, (network, scores) in zip(axes, networks, strict=True):
-        plot_groups(scores[scores["metric"] == "mAP"], ax, "mAP").set_title(network)
+        plot_variations(scores[scores["metric"] == "mAP"], ax, "group", "mAP").set_title(network)
     join_panels(figure, f"{name}: mAP by network, {seeds_told(settings.seeds)}")
     settings.save(figure, shown, f"methods_{name}")
 

@@ -101,14 +101,14 @@ for name in settings.dataset:
 # seeds, strokes go from the lowest to the highest seed.
 
 # %%
-from prslib.report.style import plot_groups
+from prslib.report.style import plot_variations
 
 rows = feature_tsne.separation(runs, settings.neighbours)
 for name in settings.dataset:
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8))
     for ax, metric in zip(axes, ["kNN accuracy", "silhouette"], strict=True):
         shown = rows[(rows["dataset"] == name) & (rows["metric"] == metric)]
-        plot_groups(shown, ax, metric)
+        plot_variations(shown, ax, "group", metric)
     axes[0].set_ylim(0, 100)
     axes[1].set_ylabel("silhouette, times 100")
     join_panels(figure, f"{name}: how well classes stand apart, {len(settings.seeds)} seeds")

@@ -83,7 +83,7 @@ for name in settings.dataset:
 # %%
 import matplotlib.pyplot as plt
 
-from prslib.report.style import STYLE, contrast_panels, join_panels, plot_groups
+from prslib.report.style import STYLE, contrast_panels, join_panels, plot_variations
 from prslib.report.tables import MAIN_METRICS
 
 plt.style.use(STYLE)
@@ -94,7 +94,7 @@ for name in settings.dataset:
     shown = chosen[chosen["dataset"] == name]
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.8))
     for ax, metric in zip(axes, MAIN_METRICS, strict=True):
-        plot_groups(shown[shown["metric"] == metric], ax, metric)
+        plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
     join_panels(figure, f"{name}: unbalanced test images, {caption}")
     settings.save(figure, shown, name)
 

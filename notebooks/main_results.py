@@ -131,7 +131,7 @@ for name in settings.dataset:
 # rare class is predicted. mAP needs no decision and tells the methods apart.
 
 # %%
-from prslib.report.style import join_panels, plot_groups
+from prslib.report.style import join_panels, plot_variations
 from prslib.training.grids import seeds_told
 
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
@@ -139,7 +139,7 @@ for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["measure"] == "score")]
     figure, axes = plt.subplots(2, 1, figsize=(11, 7.2))
     for ax, metric in zip(axes, ["C-F1", "mAP"], strict=True):
-        plot_groups(shown[shown["metric"] == metric], ax, metric)
+        plot_variations(shown[shown["metric"] == metric], ax, "group", metric)
     join_panels(figure, f"{name}: scores by class group, {seed_text}")
     settings.save(figure, shown, f"groups_{name}")
 

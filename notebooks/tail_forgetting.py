@@ -145,13 +145,13 @@ for name in settings.dataset:
     display(*main_tables(averages, name))
 
 # %%
-from prslib.report.style import plot_groups
+from prslib.report.style import plot_variations
 
 for name in settings.dataset:
     shown = rows[(rows["dataset"] == name) & (rows["metric"] == "mAP")]
     figure, ax = plt.subplots(figsize=(8, 3.6))
-    plot_groups(shown, ax, "forgetting of mAP")
-    ax.get_legend().texts[-1].set_text("paper's Table 1, memory 2000")
+    plot_variations(shown, ax, "group", "forgetting of mAP")
+    ax.lines[-1].set_label("paper's Table 1, memory 2000")
     join_panels(figure, f"{name}: {setting}")
     settings.save(figure, shown, f"groups_{name}")
 

@@ -12,7 +12,7 @@ from prslib import Run, RunConfig, configs
 from prslib.datasets import SequentialDataset, load_dataset
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import DECIDING
-from prslib.report.style import COLOURS
+from prslib.report.style import LOOKS
 from prslib.report.tables import ALL_GROUPS, MAIN_METRICS, contrasts, final, scores_of
 from prslib.samplers.reference import ReferencePRS
 from prslib.training.replay import make_replay, stream
@@ -130,7 +130,7 @@ _DEPARTURES = {
 }
 DEVIATIONS = {name: sampler for name, (sampler, *_) in _DEPARTURES.items()}
 LOOK = {name: look for name, (_, *look) in _DEPARTURES.items()}
-LOOK |= {name: (COLOURS[name], "-") for name in ("PRS", "CRS")}
+LOOK |= {name: (LOOKS[name]["color"], "-") for name in ("PRS", "CRS")}
 ALL = ("PRS", *DEVIATIONS, "CRS")
 
 # what published code calls PRS; written from what the code does
@@ -290,7 +290,7 @@ def plot_mix(frame: pd.DataFrame, ax: Axes) -> Axes:
     for name in ["PRS", "CRS", *DEVIATIONS]:
         colour, dash = LOOK[name]
         line = {"color": colour, "linestyle": dash, "linewidth": 1.4}
-        if name in COLOURS:  # broad and pale, so that what runs along it shows
+        if name in LOOKS:  # broad and pale, so that what runs along it shows
             line |= {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
         ax.plot(means[name], label=name, **line)
     ax.set(xlabel="images of the stream (%)", ylim=(0, None))

@@ -11,7 +11,7 @@ from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Parameters, several
 from prslib.report.statistics import LEVEL
-from prslib.report.style import COLOURS, MARKERS
+from prslib.report.style import LOOKS
 from prslib.report.tables import (
     MAIN_METRICS,
     beside,
@@ -78,7 +78,7 @@ def plot_by_images(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the difference of two methods by the number of images, with its interval."""
     difference = frame["difference"]
     ends = [difference - frame["low"], frame["high"] - difference]
-    look = {"color": COLOURS["PRS"], "fmt": MARKERS["PRS"]}
+    look = {"color": LOOKS["PRS"]["color"], "fmt": LOOKS["PRS"]["marker"]}
     label = f"ours, {100 * LEVEL:.0f} % interval"
     ax.errorbar(frame["images"], difference, ends, label=label, **look)
     theirs = frame["published"].iloc[-1]

@@ -13,7 +13,7 @@ from prslib.checks import one_of
 from prslib.datasets import GROUPS, SequentialDataset
 from prslib.report.main_results import every_method
 from prslib.report.notebook import Parameters, several
-from prslib.report.style import COLOURS, HUES, in_order, looks_of, plot_variations
+from prslib.report.style import HUES, looks_of, plot_variations
 from prslib.report.tables import labels_of
 from prslib.training.replay import without_training
 
@@ -102,12 +102,12 @@ def plot_class_shares(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one memory's share of each class on one data set, group by group; the stream as bars."""
     stream = frame[frame["method"] == "Stream"]
     ax.bar(stream["class_rank"], stream["share"], 1.0, color="0.82", label="stream")
-    (method,) = in_order(set(frame["method"]) - {"Stream"})
+    ((method, look),) = looks_of(set(frame["method"]) - {"Stream"}).items()
     shares = frame[frame["method"] == method].groupby("class_rank")["share"]
     mean, sd = shares.mean(), shares.std().fillna(0)
-    ax.plot(mean, color=COLOURS[method], drawstyle="steps-mid")
+    ax.plot(mean, color=look["color"], drawstyle="steps-mid")
     band = {"alpha": 0.25, "linewidth": 0, "step": "mid"}
-    ax.fill_between(mean.index, mean - sd, mean + sd, color=COLOURS[method], **band)
+    ax.fill_between(mean.index, mean - sd, mean + sd, color=look["color"], **band)
     # the legend is of all panels, each with a colour of its own
     ax.plot([], color=HUES[0], label="memory, mean over seeds")
     ax.fill_between([], [], [], color=HUES[0], label="one standard deviation", **band)

@@ -14,7 +14,7 @@ from prslib.datasets import at_hand
 from prslib.datasets.base import schedule_of, task_name, tasks_together
 from prslib.paths import project_root
 from prslib.report.notebook import Parameters, several
-from prslib.report.style import COLOURS, STAR, in_order
+from prslib.report.style import STAR, looks_of
 from prslib.report.tables import beside
 
 STUDY = Path("studies/class_orders.csv")  # made by the script of that name
@@ -115,13 +115,13 @@ def accuracy_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def plot_order_spread(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw the last accuracy of every order as a dot, the paper's number as a star (Appendix)."""
-    methods = in_order(frame["method"])
-    for position, method in enumerate(methods):
+    methods = looks_of(frame["method"])
+    for position, (method, look) in enumerate(methods.items()):
         rows = frame[frame["method"] == method]
         # side by side, in the rows' order
         places = position + np.linspace(-0.3, 0.3, len(rows))
-        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=COLOURS[method])
-    theirs = frame.groupby("method")["published"].first().reindex(methods)
+        ax.scatter(places, rows["value"], s=9, alpha=0.5, color=look["color"])
+    theirs = frame.groupby("method")["published"].first().reindex(list(methods))
     ax.scatter(range(len(methods)), theirs, label="paper", **STAR)
     ax.set_xticks(range(len(methods)), methods)
     ax.set(ylabel="accuracy after the last task (%)", ylim=(0, 100))

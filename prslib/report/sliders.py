@@ -9,7 +9,7 @@ from matplotlib.style import context as style_context
 
 from prslib.checks import whole
 from prslib.report import walkthrough
-from prslib.report.style import COLOURS, STYLE
+from prslib.report.style import LOOKS, STYLE
 
 # the axes have a fixed place: finding one takes as long as drawing them
 LOOK = [STYLE, {"figure.constrained_layout.use": False}]
@@ -41,7 +41,7 @@ class MemorySliders:
         with style_context(LOOK):
             figure = Figure(figsize=(9, 3.6))
             ax = walkthrough.plot_quotas(frame, figure.add_axes(PLACE), letters=False)
-            ax.plot(frame["class"] + 1, frame["stream"], color=COLOURS["Stream"])
+            ax.plot(frame["class"] + 1, frame["stream"], **LOOKS["Stream"])
             names = ["quota", "in memory", "as the stream"]
             ax.legend(ax.lines, names, ncols=3, **ABOVE)
             ax.set_title(f"{frame['in_memory'].sum():,} labels, {outside}")

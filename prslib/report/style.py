@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from prslib import DATASETS, METHODS
@@ -22,22 +21,19 @@ STYLE = PACKAGE / "report" / "paper.mplstyle"
 # colours of Okabe and Ito, which the colour-blind can tell apart, and two greys; the
 # paper's rows in its order, then later methods
 LOOKS = {
-    "Stream": ("#999999", ""),
-    "Multitask": ("#666666", "s"),
-    "Finetune": ("#000000", "X"),
-    "EWC": ("#A39400", "v"),  # darker than theirs, which is too pale
-    "CRS": ("#0072B2", "o"),
-    "GSS": ("#009E73", "^"),
-    "ExStream": ("#CC79A7", "P"),
-    "PRS": ("#D55E00", "D"),
-    "CBRS": ("#56B4E9", "p"),
-    "OCDM": ("#E69F00", "h"),
+    "Stream": {"color": "#999999", "marker": ""},
+    "Multitask": {"color": "#666666", "marker": "s"},
+    "Finetune": {"color": "#000000", "marker": "X"},
+    "EWC": {"color": "#A39400", "marker": "v"},  # darker than theirs, which is too pale
+    "CRS": {"color": "#0072B2", "marker": "o"},
+    "GSS": {"color": "#009E73", "marker": "^"},
+    "ExStream": {"color": "#CC79A7", "marker": "P"},
+    "PRS": {"color": "#D55E00", "marker": "D", "zorder": 4},  # over all others
+    "CBRS": {"color": "#56B4E9", "marker": "p"},
+    "OCDM": {"color": "#E69F00", "marker": "h"},
 }
 # of methods that are added by `prslib.register`, in turn
 SPARE = cycle([("#A6003C", "*"), ("#00686E", "<"), ("#7A4B00", ">"), ("#5B7F00", "d")])
-COLOURS = {name: colour for name, (colour, _) in LOOKS.items()}
-MARKERS = {name: marker for name, (_, marker) in LOOKS.items()}
-OURS = "PRS"  # drawn over all others
 # of what is no method: metrics, settings, class groups; no method has them
 HUES = ("#332288", "#882255", "#8C6D31", "#117733", "#44AA99")
 GREYS = ("0.65", "0.5", "0.35", "0.2", "0")  # of steps, later ones darker
@@ -52,23 +48,13 @@ DODGE = 0.07  # tasks from one method's curve to the next, which may coincide
 LETTER = 0.085  # inches that a letter of the legend takes
 
 
-def in_order(methods: Iterable[str]) -> list[str]:
-    """Return the methods, each once, in the order of the main table; others get a spare look."""
+def looks_of(methods: Iterable[str]) -> dict[str, dict]:
+    """Return the looks of methods in the order of the main table; others get a spare one."""
     present = set(methods)
     for name in [*METHODS, *sorted(present)]:
-        if name not in COLOURS:
-            COLOURS[name], MARKERS[name] = next(SPARE)
-    return [name for name in COLOURS if name in present]
-
-
-def looks_of(methods: Iterable[str]) -> dict[str, dict]:
-    """Return colour, marker and height in the picture of some methods, in order."""
-    looks = {}
-    for name in in_order(methods):
-        height = 4 if name == OURS else 3
-        look = {"color": COLOURS[name], "marker": MARKERS[name], "zorder": height}
-        looks[name] = look
-    return looks
+        if name not in LOOKS:
+            LOOKS[name] = dict(zip(("color", "marker"), next(SPARE), strict=True))
+    return {name: {"zorder": 3} | LOOKS[name] for name in LOOKS if name in present}
 
 
 def looks_like(names: Sequence[str], colours: Sequence = HUES) -> dict[str, dict]:
@@ -89,8 +75,6 @@ def join_panels(figure: Figure, title: str) -> None:
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
         if legend := ax.get_legend():
-            handles = legend.legend_handles
-            names = [text.get_text() for text in legend.texts]
             legend.remove()
         entries |= dict(zip(names, handles, strict=True))
         _, bracket, unit = ax.get_ylabel().rpartition("(")
@@ -108,11 +92,10 @@ def join_panels(figure: Figure, title: str) -> None:
 
 def draw_legend(frame: pd.DataFrame, ax: Axes, linestyle: str) -> None:
     """Draw a legend, with an entry for the paper's numbers if there are any."""
-    handles, names = ax.get_legend_handles_labels()
     if "published" in frame and frame["published"].notna().any():
         look = HOLLOW | {"linestyle": linestyle, "color": "0.3", "marker": "o"}
-        handles, names = [*handles, Line2D([], [], **look)], [*names, "paper"]
-    ax.legend(handles, names)
+        ax.plot([], [], label="paper", **look)
+    ax.legend()
 
 
 def without_far_numbers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -163,11 +146,6 @@ def plot_variations(
     ax.set(xlabel="", xlim=(-0.5, len(order) - 0.5), ylabel=f"{metric} (%)")
     draw_legend(frame, ax, "")
     return ax
-
-
-def plot_groups(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:
-    """Draw one metric of one data set by class group and method."""
-    return plot_variations(frame, ax, "group", metric)
 
 
 def plot_gaps(frame: pd.DataFrame, ax: Axes, metric: str) -> Axes:

@@ -11,7 +11,7 @@ from prslib.checks import one_of
 from prslib.metrics import forgetting
 from prslib.report.datasets import class_statistics
 from prslib.report.notebook import Parameters, several
-from prslib.report.style import COLOURS, in_order, write_above
+from prslib.report.style import looks_of, write_above
 from prslib.report.tables import labels_of
 
 FORGETTING = {"normalised": True, "plain": False}  # Table 1's, and Chaudhry et al.'s
@@ -115,9 +115,9 @@ def tail_table(correlations: pd.DataFrame) -> pd.DataFrame:
 
 def plot_tail_forgetting(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw one method's forgetting of every class as bars."""
-    (method,) = in_order(frame["method"])  # a user's own, too, has a colour
+    ((method, look),) = looks_of(frame["method"]).items()  # a user's method, too
     values = _placed(frame, ax).groupby("x")["value"]
-    ax.bar(values.mean().index, values.mean(), width=0.85, color=COLOURS[method])
+    ax.bar(values.mean().index, values.mean(), width=0.85, color=look["color"])
     if frame["seed"].nunique() > 1:  # of few test images one seed may lie far out
         low, high = values.quantile(0.25), values.quantile(0.75)
         ax.vlines(low.index, low, high, "0.25", label="middle half of the seeds")

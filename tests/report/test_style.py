@@ -5,19 +5,18 @@ import numpy as np
 import pandas as pd
 
 from prslib.report import style
-from prslib.report.style import COLOURS, LOOKS, MARKERS, in_order
+from prslib.report.style import LOOKS, looks_of
 from prslib.training.methods import METHODS
 
 
 def test_every_method_has_a_look_of_its_own_also_a_new_one(monkeypatch):
-    assert set(METHODS) <= set(COLOURS)
-    assert set(COLOURS) == set(MARKERS)
-    assert in_order(reversed(METHODS)) == list(METHODS)
-    for table in ("COLOURS", "MARKERS"):
-        monkeypatch.setattr(style, table, dict(getattr(style, table)))
-    assert in_order(["MIR", "PRS", "iCaRL"]) == ["PRS", "MIR", "iCaRL"]
-    for looks in (style.COLOURS, style.MARKERS):
-        assert len(set(looks.values())) == len(LOOKS) + 2
+    assert set(METHODS) <= set(LOOKS)
+    assert list(looks_of(reversed(METHODS))) == list(METHODS)
+    monkeypatch.setattr(style, "LOOKS", dict(LOOKS))
+    assert list(looks_of(["MIR", "PRS", "iCaRL"])) == ["PRS", "MIR", "iCaRL"]
+    assert len(style.LOOKS) == len(LOOKS) + 2
+    for field in ("color", "marker"):
+        assert len({look[field] for look in style.LOOKS.values()}) == len(style.LOOKS)
 
 
 def strokes(ax):
@@ -30,7 +29,7 @@ def test_groups_are_marks_with_a_stroke_over_the_seeds_and_the_paper_hollow(ax):
     frame["group"] = ["minority"] * 4 + ["majority"] * 4
     frame["value"] = [20, 24, 40, 44, 70, 72, 68, 70]
     frame["published"] = [19.0] * 2 + [39.7] * 2 + [67.9] * 2 + [67.5] * 2
-    assert style.plot_groups(frame, ax, "mAP") is ax
+    assert style.plot_variations(frame, ax, "group", "mAP") is ax
     names = [label.get_text() for label in ax.get_xticklabels()]
     assert names == ["majority", "minority"]
     crs, its_paper, prs, theirs = ax.lines[:4]
