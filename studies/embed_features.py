@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tqdm import tqdm
 
 from prslib.datasets import coco, features
-from prslib.datasets.arrays import read_image
+from prslib.datasets.arrays import read_arrays, read_image
 from prslib.datasets.prepared import Selection
 
 TINY = np.float32(1e-30)  # in place of zero where a column has one value
@@ -57,7 +57,8 @@ def labels_of(annotations: Path, selection: Selection) -> np.ndarray:
 def remake(images: Path, annotations: Path, made: Path) -> str:
     """Write the embedded file anew and say how far it is from the present one."""
     selection = Selection.load(features.MINI)
-    before, scale = features.read_embedded()
+    stored = read_arrays(features.MINI, "features", "scale")
+    before, scale = stored.values()
     labels = labels_of(annotations, selection)
     values = embed_all(images, selection.files.tolist())
     apart = np.abs(to_bytes(values, scale).astype(int) - before)

@@ -39,7 +39,7 @@ from prslib.training.run import make_learner
 
 DATA = "cocoseq-mini"
 SCALES = {  # whose raw features DATA standardises
-    "raw": partial(load_mini, name=DATA, share=1, raw=True),
+    "raw": partial(load_mini, name=DATA, share=1, scaled=lambda x, _: x),
     "standardised": partial(load_dataset, DATA),
 }
 WIDTHS = (128, 256, 512, 1024)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from prslib.checks import naming_extra, one_of
@@ -68,13 +69,11 @@ def fingerprint(name: str) -> str:
 
 def at_hand(names: Sequence[str]) -> list[str]:
     """Leave out data sets whose files are not in ``PRSLIB_DATA``; fail if all are."""
-    there, missing = [], None
+    there = []
     for name in names:
-        try:
+        with suppress(FileNotFoundError):
             fingerprint(name)
             there.append(name)
-        except FileNotFoundError as error:
-            missing = missing or error
-    if missing and not there:
-        raise missing
+    if names and not there:
+        fingerprint(names[0])  # raises the error
     return there

@@ -56,9 +56,7 @@ class Split:
         _check_array("task", self.task, np.int64, 1)
         for array in (self.task, self.images):
             if array is not None and len(array) != len(self.labels):
-                what = (
-                    f"a task and an image for each of {len(self.labels)} rows of labels"
-                )
+                what = f"a task and an image for each of {len(self)} rows of labels"
                 raise ValueError(expected(what, len(array)))
         if self.images is not None and self.images.dtype == np.float32:
             _check_array("features", self.images, np.float32, 2)

@@ -119,7 +119,7 @@ def balanced_test(
     labels: np.ndarray,
     per_class: int,
     rng: np.random.Generator,
-    reserve: np.ndarray | None = None,
+    reserve: np.ndarray,
 ) -> np.ndarray:
     """Draw the indices of a test set with `per_class` images of every class; Sec. 4.1.
 
@@ -129,9 +129,8 @@ def balanced_test(
     # another, the rarest first, with random images that hold no class that is full
     # already.
     order = rng.permutation(len(labels))
-    if reserve is not None:
-        # the reserve last
-        order = order[np.argsort(reserve[order], kind="stable")]
+    # the reserve last
+    order = order[np.argsort(reserve[order], kind="stable")]
     counts = np.zeros(labels.shape[1], dtype=np.int64)
     drawn = []
     for c in np.argsort(labels.sum(axis=0), kind="stable"):

@@ -81,8 +81,17 @@ def frozen_network(name: str) -> tuple[Callable, str]:
     return network.to(memory_format=torch.channels_last), identity_of(file)
 
 
+def standardised(features: np.ndarray, selection: Selection) -> np.ndarray:
+    """Return (x - mean) / sd; two scalars, over all training features."""
+    train = features[selection.rows("train")]
+    mean = np.float32(train.mean(dtype=np.float64))
+    sd = np.float32(train.std(dtype=np.float64))
+    # A float32 subtraction and a division round in the same way on every machine.
+    return (features - mean) / sd
+
+
 def load_mini(
-    images: bool, name: str, share: Fraction, raw: bool = False
+    images: bool, name: str, share: Fraction, scaled: Callable = standardised
 ) -> SequentialDataset:
     """Load the embedded features of a share of each task's training images."""
     selection = Selection.load(MINI)
@@ -95,26 +104,10 @@ def load_mini(
         kept[of_task[int(len(of_task) * share) :]] = False
     selection, features = selection.keep(kept), None
     if images:
-        values, scale = read_embedded()
-        features = values[kept] * scale
-    if images and not raw:
-        features = standardised(features, selection)
+        # uint8 (N, D), and the scale of each column
+        values, scale = read_arrays(MINI, "features", "scale").values()
+        features = scaled(values[kept] * scale, selection)
     return selection.dataset(name, "COCOseq", features)
-
-
-def read_embedded() -> tuple[np.ndarray, np.ndarray]:
-    """Read the embedded features, uint8 (N, D), and the scale of each column."""
-    stored = read_arrays(MINI, "features", "scale")
-    return stored["features"], stored["scale"]
-
-
-def standardised(features: np.ndarray, selection: Selection) -> np.ndarray:
-    """Return (x - mean) / sd; two scalars, over all training features."""
-    train = features[selection.rows("train")]
-    mean = np.float32(train.mean(dtype=np.float64))
-    sd = np.float32(train.std(dtype=np.float64))
-    # A float32 subtraction and a division round in the same way on every machine.
-    return (features - mean) / sd
 
 
 def mini_identity() -> str:
@@ -174,8 +167,7 @@ def _whole(prepared: PreparedSet) -> Entry:
     load = partial(prepared.load, open_inputs=open_features, suffix="-features")
     identity = partial(_identity, prepared.name)
     recipe = replace(prepared.recipe, **HEAD)
-    clustering = prepared.load_clustering
-    return Entry(load, recipe, clustering, identity, relation="paper's")
+    return replace(prepared.entry(), load=load, recipe=recipe, identity=identity)
 
 
 ENTRIES = {

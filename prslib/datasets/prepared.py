@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,7 @@ from prslib.paths import data_dir
 SPLITS = {"train": "train", "balanced": "test", "imbalanced": "teorg"}
 
 
-@dataclass(frozen=True, eq=False)
-class Corpus:
+class Corpus(NamedTuple):
     """Labels of all images of a multi-label data set, before any split."""
 
     # int64 (N,), what id files call an image; unique within its half
@@ -169,26 +169,21 @@ class PreparedSet:
         folder = data_dir() / self.name
         if (folder / "labels.npz").is_file():
             selection = Selection.load(folder / "labels.npz")
-        elif images:
-            raise not_prepared(folder)
         else:
             ids = data_dir() / f"{self.name}_ids"
             selection = self.select(self.corpus(), ids if ids.is_dir() else None)
+        inputs = open_inputs(folder, selection) if images else None
         if selection.origin == "derived":
             text = "is our own derivation of the split, without the released id files"
             warnings.warn(f"{self.stands_for} {text}", stacklevel=3)
-        inputs = open_inputs(folder, selection) if images else None
         return selection.dataset(self.name + suffix, self.stands_for, inputs)
 
     def corpus(self, annotations: Path | None = None) -> Corpus:
         """Read the labels of all images from the annotations, or else from a table."""
         if annotations:
             halves = [self.read_half(annotations, is_test) for is_test in (False, True)]
-            columns = {"names": halves[0].names}
-            for column in ("key", "is_test", "files", "labels"):
-                parts = [getattr(half, column) for half in halves]
-                columns[column] = np.concatenate(parts)
-            corpus = Corpus(**columns)
+            *columns, names = zip(*halves, strict=True)
+            corpus = Corpus(*map(np.concatenate, columns), names[0])
         else:
             folder = data_dir() / self.name
             tables = folder / "corpus.npz", data_dir() / self.table
@@ -200,7 +195,7 @@ class PreparedSet:
             n for n in corpus.names if n not in self.ignored
         ]
         columns = [corpus.names.index(name) for name in names]
-        return replace(corpus, labels=corpus.labels[:, columns], names=tuple(names))
+        return corpus._replace(labels=corpus.labels[:, columns], names=tuple(names))
 
     @property
     def recipe(self) -> Recipe:
@@ -267,29 +262,27 @@ class PreparedSet:
         task = curation.tasks_of_images(corpus.labels, class_task)
         pool = np.flatnonzero(labels.any(axis=1) & (task >= 0))
         is_test = corpus.is_test[pool]
-        rng = np.random.default_rng(self.seed)
-        if self.balanced_halves:
-            drawn = []
-            for half in (pool[is_test], pool[~is_test]):
-                images = curation.balanced_test(labels[half], self.per_class // 2, rng)
-                drawn.append(half[images])
-            balanced = np.concatenate(drawn)
-        else:
-            drawn = curation.balanced_test(labels[pool], self.per_class, rng, ~is_test)
-            balanced = pool[drawn]
-        train = np.setdiff1d(pool[~is_test], balanced)
-        return class_task[stays], [train, balanced, pool[is_test]]
+        test, train = pool[is_test], pool[~is_test]
+        pools = [test, train] if self.balanced_halves else [pool]
+        per_class = self.per_class // len(pools)
+        rng, balanced = np.random.default_rng(self.seed), []
+        for images in pools:
+            reserve = ~corpus.is_test[images]
+            drawn = curation.balanced_test(labels[images], per_class, rng, reserve)
+            balanced.append(images[drawn])
+        balanced = np.concatenate(balanced)
+        return class_task[stays], [np.setdiff1d(train, balanced), balanced, test]
 
     def _released(
         self, corpus: Corpus, labels: np.ndarray, ids: Path
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Return the task of each class, and the rows of each published split."""
-        images = np.argsort(corpus.is_test, kind="stable")
-        train, test = np.split(images, [len(images) - corpus.is_test.sum()])
-        pools = {"train": train, "balanced": images, "imbalanced": test}
+        train, test = np.flatnonzero(~corpus.is_test), np.flatnonzero(corpus.is_test)
         # by split, those of each task
         rows: dict[str, list[np.ndarray]] = {split: [] for split in SPLITS}
-        for split, pool in pools.items():
+        for split in SPLITS:
+            # of two images with one key, a test set holds the test half's
+            pool = train if split == "train" else np.concatenate([train, test])
             row_of = dict(zip(corpus.key[pool].tolist(), pool, strict=True))
             for file in self.id_files(ids, split):
                 what = f"ids of annotated images in {file}"

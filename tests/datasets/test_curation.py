@@ -112,7 +112,7 @@ def test_balanced_test_is_exact_and_takes_the_reserve_last():
 def test_balanced_test_draws_every_image_equally_often():
     labels = np.eye(2, dtype=bool)[[0] * 6 + [1] * 3]
     rng = np.random.default_rng(1)
-    drawn = [balanced_test(labels, 2, rng) for _ in range(3000)]
+    drawn = [balanced_test(labels, 2, rng, np.zeros(9, bool)) for _ in range(3000)]
     times = np.bincount(np.concatenate(drawn))
     np.testing.assert_allclose(times[:6] / 3000, 1 / 3, atol=0.035)
     np.testing.assert_allclose(times[6:] / 3000, 2 / 3, atol=0.035)
@@ -122,7 +122,7 @@ def test_balanced_test_refuses():
     labels = matrix(2, {0}, {0, 1})
     said = "expected 2 test images of every class, got 1 of class 1"
     with pytest.raises(ValueError, match=said):
-        balanced_test(labels, 2, np.random.default_rng(0))
+        balanced_test(labels, 2, np.random.default_rng(0), np.zeros(2, bool))
 
 
 @given(st.data())

@@ -14,6 +14,7 @@ from torchvision.models import resnet18
 
 from prslib.cli import main
 from prslib.datasets import GROUPS, arrays, features, fingerprint, load_dataset
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.prepared import Selection
 
 FEATURES = "cocoseq-features"
@@ -56,7 +57,7 @@ def stored_rows(root):
 
 
 def raw(name, share):
-    return features.load_mini(True, name, Fraction(share), raw=True)
+    return features.load_mini(True, name, Fraction(share), scaled=lambda x, _: x)
 
 
 def splits(dataset):
@@ -65,10 +66,10 @@ def splits(dataset):
 
 def test_the_embedded_set_and_its_parts():
     selection = Selection.load(features.MINI)
+    embedded = read_arrays(features.MINI, "features", "scale")
     arrays = (selection.files, selection.labels, selection.task)
     content = b"".join(
-        np.ascontiguousarray(array).tobytes()
-        for array in (*arrays, *features.read_embedded())
+        np.ascontiguousarray(array).tobytes() for array in (*arrays, *embedded.values())
     )
     assert hashlib.sha256(content).hexdigest()[:16] == "9b97d4917877be74"
     assert features.MINI.stat().st_size < 3_000_000

@@ -9,6 +9,7 @@ import pytest
 from real_folders import coco_json
 
 from prslib.datasets import GROUPS, coco, features, nuswide
+from prslib.datasets.arrays import read_arrays
 from prslib.datasets.prepared import Selection, read_table
 
 DATA = Path(os.environ.get("PRSLIB_DATA") or "no folder")
@@ -107,7 +108,7 @@ def test_derived_nuswideseq():
 def test_embedded_bytes_are_those_of_the_images(program):
     study = program("embed_features")
     files = Selection.load(features.MINI).files[::361].tolist()
-    stored, scale = features.read_embedded()
+    stored, scale = read_arrays(features.MINI, "features", "scale").values()
     made = study.to_bytes(study.embed_all(DATA / "coco", files), scale)
     apart = np.abs(made.astype(int) - stored[::361])
     assert (apart.max(), (apart != 0).mean()) <= (1, 1e-3)
