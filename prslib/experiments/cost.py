@@ -5,12 +5,13 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
 from tqdm import tqdm
 
 from prslib.datasets import DATASETS, load_dataset
@@ -19,8 +20,7 @@ from prslib.datasets.base import SequentialDataset, Split
 from prslib.experiments.store import Store
 from prslib.models import MODELS
 from prslib.models.weights import NONE
-from prslib.training.checkpoint import Checkpoint
-from prslib.training.config import SAVE_EVERY, RunConfig
+from prslib.training.config import RunConfig
 from prslib.training.gradients import SAMPLES_AT_ONCE
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
@@ -28,6 +28,11 @@ from prslib.training.run import one_thread, train
 
 BLANK = 1000  # images in place of those that are not here
 FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
+# what a step's time depends on
+PACE = (
+    *("dataset", "method", "model", "frozen_stages", "pretrained_stages"),
+    *("precision", "batch_size", "replay_batch_size"),
+)
 STEPS, SECONDS = 3, 1.0  # of a measured run; so many suffice
 
 
@@ -36,19 +41,16 @@ def plan(notebooks: Sequence[tuple[str, list[RunConfig], str]], store: Store) ->
 
     Each notebook comes with its runs and their device.
     """
-    labels_of = lru_cache(partial(load_dataset, images=False))
-    rows, seconds = [], {}
+    labels_of = cache(partial(load_dataset, images=False))
+    rows = []
     for name, configs, device in notebooks:
         for config in tqdm(configs, name, unit="run"):
             row = {"notebook": name, "hash": config.hash, "training": config.training}
             row |= {"runs": 1, "missing": 0, "steps": 0, "hours": 0.0}
             if not store.path(config).exists():
-                kind = kind_of(config), device
-                if kind not in seconds:
-                    seconds[kind] = measure_step(config, device)
                 steps = steps_of(config, labels_of(config.dataset))
-                row |= {"missing": 1, "steps": steps}
-                row["hours"] = steps * seconds[kind] / 3600
+                seconds = steps * measure_step(alike(config), device)
+                row |= {"missing": 1, "steps": steps, "hours": seconds / 3600}
             rows.append(row)
     runs = pd.DataFrame(rows).drop_duplicates(["notebook", "hash"])
     total = runs.drop_duplicates("hash").assign(notebook="all, each run once")
@@ -69,21 +71,21 @@ def steps_of(config: RunConfig, dataset: SequentialDataset) -> int:
     return steps
 
 
-def kind_of(config: RunConfig) -> tuple:
-    """Return what a run's pace depends on: inputs, method, network and batches."""
-    settings, method = config.resolved, METHODS[config.method]
-    # to choose slots by labels takes a few hundredths of a step
-    slow = method.ewc or method.looks_at_model
-    group = config.method if slow else method.sampler is not None
-    names = ("dataset", "model", "frozen_stages", "pretrained_stages", "precision")
-    names = (*names, "batch_size", "replay_batch_size")
-    return group, *(settings[name] for name in names)
+def alike(config: RunConfig) -> RunConfig:
+    """Return the run that is measured in place of all that take as long a step."""
+    fields = {name: getattr(config, name) for name in PACE}
+    method = METHODS[config.method]
+    if method.sampler and not method.looks_at_model:
+        # to choose slots by labels takes a few hundredths of a step
+        fields["method"] = "CRS"
+    return RunConfig(**fields, weights=NONE)
 
 
 class _Enough(Exception):  # noqa: N818
     """Ends a run that has been measured."""
 
 
+@cache
 def measure_step(config: RunConfig, device: str = "cpu") -> float:
     """Return the seconds of a step: begin the run and look at the clock."""
     if not torch.cuda.is_available():  # its CPU is measured instead
@@ -100,12 +102,9 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
         if len(times) >= STEPS and times[-1] - times[0] > SECONDS:
             raise _Enough
 
-    hook = register_optimizer_step_post_hook(tick)
-    try:
-        with one_thread(), suppress(_Enough):
-            train([plain], dataset, device, Checkpoint(None, [plain], SAVE_EVERY))
-    finally:
-        hook.remove()
+    clock: Any = SimpleNamespace(resume=lambda start: start(), save_if_due=tick)
+    with one_thread(), suppress(_Enough):
+        train([plain], dataset, device, clock)  # it looks at the clock after each step
     return float(np.median(np.diff(times)[1:]))
 
 

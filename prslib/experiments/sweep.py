@@ -3,14 +3,15 @@
 One process asks for the runs: it locks each, hands it to a pool, and stores the result.
 """
 
+import contextlib
 import logging
+import math
 import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -34,8 +35,9 @@ KILLED = "its process was killed twice, most likely as the memory did not suffic
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 IN_CLUSTER = 256  # trainings at once; each holds a lock
 START = "start one (`ray start --head --port=6379`), or leave RAY_ADDRESS unset"
-# submits a function and its arguments, and how many Futures keep it busy
-Pool = tuple[Callable[..., Future], int]
+# gives what submits a function and its arguments, and how many Futures keep it busy
+Submit = Callable[..., Future]
+Pool = contextlib.AbstractContextManager[tuple[Submit, int]]
 
 
 def run_all(
@@ -111,11 +113,10 @@ def run_all(
     if missing:
         round_alike()  # before a worker process loads numpy
         address = address or os.environ.get("RAY_ADDRESS")
-        options = {"device": device}
-        if not address:  # a cluster's machines share no folder
-            options["save_every"] = save_every
+        if address:  # its machines share no folder
+            save_every = math.inf
         pool = make_pool(missing, device, workers, address)
-        Sweep(store, options).train(missing, pool)
+        Sweep(store, device, save_every).train(missing, pool)
         runs |= {config.hash: store.load(config) for config in missing}
     return [runs[config.hash] for config in configs]  # ty: ignore
 
@@ -123,15 +124,14 @@ def run_all(
 class Sweep:
     """Missing runs of a store; those that train alike are locked until they are stored."""
 
-    def __init__(self, store: Store, options: dict):
-        self.store, self.options = store, options
+    def __init__(self, store: Store, device: str, save_every: float):
+        self.store = store
+        self.options = {"device": device, "save_every": save_every}
         self.errors: list[str] = []
         self.cause: Exception | None = None  # of the last of them
         self.killed: list[list[RunConfig]] = []
 
-    def train(
-        self, configs: Sequence[RunConfig], pool: AbstractContextManager[Pool]
-    ) -> None:
+    def train(self, configs: Sequence[RunConfig], pool: Pool) -> None:
         """Train and store runs; raise RuntimeError at the end if some failed."""
         groups = {}
         for config in configs:
@@ -149,23 +149,17 @@ class Sweep:
     def work(self, waiting: list[list[RunConfig]], limit: int) -> None:
         """Lock groups of runs that train alike, let a pool train them, store them."""
         in_pool = {}
-        with ExitStack() as locks:
+        with contextlib.ExitStack() as locks:
             while waiting or in_pool:
                 for group in waiting.copy():
                     if len(in_pool) == limit:
                         break
-                    try:
+                    # where another process trains it, look again
+                    with contextlib.suppress(Timeout):
                         lock = self.store.lock(group[0])
-                    except Timeout:  # another process trains it: look again later
-                        continue
-                    locks.callback(lock.release)
-                    waiting.remove(group)
-                    missing = [c for c in group if self.store.load(c) is None]
-                    if missing:
-                        in_pool[self.submit(missing)] = group, lock
-                    else:  # another process has stored them meanwhile
-                        self.finish(group)
-                        lock.release()
+                        locks.callback(lock.release)
+                        waiting.remove(group)
+                        in_pool[self.submit(group)] = group, lock
                 if waiting and not in_pool:
                     time.sleep(POLL)
                 done, _ = wait(in_pool, POLL, FIRST_COMPLETED)
@@ -175,12 +169,13 @@ class Sweep:
                     lock.release()
 
     def submit(self, group: list[RunConfig]) -> Future:
-        """Let a pool train runs that train alike; they share a checkpoint."""
-        hashes = [config.hash for config in group]
-        task = partial(train_group, hashes=hashes, **self.options)
-        if "save_every" in self.options:
-            task = partial(task, checkpoint=self.store.path(group[0], CHECKPOINT))
-        return self.call(with_registered, registered(), task, group)
+        """Let a pool train what no other process has stored meanwhile."""
+        missing = [config for config in group if self.store.load(config) is None]
+        hashes = [config.hash for config in missing]
+        checkpoint = self.store.path(group[0], CHECKPOINT)
+        options = self.options | {"hashes": hashes, "checkpoint": checkpoint}
+        task = partial(train_group, **options)
+        return self.call(with_registered, registered(), task, missing)
 
     def collect(self, future: Future, group: list[RunConfig]) -> None:
         """Store the runs that a pool returns, or note the error."""
@@ -205,7 +200,7 @@ class Sweep:
 
     def fail(self, group: list[RunConfig], error: Exception) -> None:
         """Record the error that ended runs."""
-        with suppress(OSError):
+        with contextlib.suppress(OSError):
             self.store.record_failure(group[0], error)
         self.cause = error = getattr(error, "cause", error)  # of Ray's error
         text = f"{type(error).__name__}: {error}"
@@ -222,7 +217,7 @@ def train_group(group: list[RunConfig], hashes: list[str], **options: Any) -> li
         what = f"runs {', '.join(hashes)} on {socket.gethostname()}"
         advice = "install there the data and the prslib of the machine that asked"
         raise ValueError(expected(what, ", ".join(here), advice))
-    return run_at_once(group, **options)
+    return run_at_once(group, **options) if group else []
 
 
 # Pools that train runs: this process, this machine's processes, or a Ray cluster. Ray's
@@ -243,7 +238,7 @@ def gpu_share(configs: Sequence[RunConfig], device: str) -> float:
 
 def make_pool(
     configs: Sequence[RunConfig], device: str, workers: int | None, address: str | None
-) -> AbstractContextManager[Pool]:
+) -> Pool:
     """Return what trains these runs."""
     share = gpu_share(configs, device)
     if address:
@@ -255,26 +250,21 @@ def make_pool(
         load_dataset(name)  # its errors come before work
     trainings = {config.training for config in configs}
     count = min(workers or process_count(share), len(trainings))
-    return processes(count) if count > 1 else this_process()
+    return processes(count) if count > 1 else contextlib.nullcontext((at_once, 1))
 
 
-@contextmanager
-def this_process() -> Iterator[Pool]:
-    """Call a function at once."""
-
-    def submit(function: Callable, *arguments: object) -> Future:
-        future = Future()
-        try:
-            future.set_result(function(*arguments))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    yield submit, 1
+def at_once(function: Callable, *arguments: object) -> Future:
+    """Call a function in this process."""
+    future = Future()
+    try:
+        future.set_result(function(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
-@contextmanager
-def processes(count: int) -> Iterator[Pool]:
+@contextlib.contextmanager
+def processes(count: int) -> Iterator[tuple[Submit, int]]:
     """Let processes of this machine call functions; end them on an error or Ctrl-C."""
     # asked for each time: new processes take the next work where one is killed
     pool = partial(get_reusable_executor, count, env=ONE_THREAD, **ending_with_us())
@@ -287,8 +277,8 @@ def processes(count: int) -> Iterator[Pool]:
     pool().shutdown()  # joblib would find it, and it is none of its own
 
 
-@contextmanager
-def cluster(address: str, share: float) -> Iterator[Pool]:
+@contextlib.contextmanager
+def cluster(address: str, share: float) -> Iterator[tuple[Submit, int]]:
     """Let the machines of a Ray cluster call functions; Ray tries again where one is lost."""
     with naming_extra("cluster", " or leave RAY_ADDRESS unset"):
         import ray
