@@ -3,7 +3,6 @@
 EWC, GSS and the gradient variance need more than a batch's own gradient.
 """
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -51,27 +50,19 @@ def sample_gradients(
     return group_gradients(model, loss, inputs[:, None], targets[:, None])
 
 
-def gradient_products(
-    model: nn.Module,
-    loss: Callable,
-    inputs: Tensor,
-    targets: Tensor,
-    subsets: tuple[int, int],
-) -> Tensor:
-    """Return the products of gradients that GSS reads, float64 (K + B, K + B)."""
-    # The first K * n samples are K subsets of n, each with its mean loss; the other B
-    # stand alone. Two subsets are never compared: their product stays 0.
-    count, cut = subsets[0], math.prod(subsets)
-    size = count + len(inputs) - cut
-    table = torch.zeros(size, size, dtype=torch.float64, device=inputs.device)
-    grouped = inputs[:cut].unflatten(0, subsets), targets[:cut].unflatten(0, subsets)
-    means = group_gradients(model, loss, *grouped)
-    single = sample_gradients(model, loss, inputs[cut:], targets[cut:])
-    for name in single:
-        of_subsets, of_samples = means[name].flatten(1), single[name].flatten(1)
-        table[:count, count:] += of_subsets @ of_samples.T
-        table[count:, count:] += of_samples @ of_samples.T
-        table.diagonal()[:count] += torch.linalg.vector_norm(of_subsets, dim=1) ** 2
+def gradient_products(subsets: dict[str, Tensor], samples: dict[str, Tensor]) -> Tensor:
+    """Return the products GSS reads, float64 (K + B, K + B), of K means and B samples.
+
+    Two subsets are never compared: their product stays 0.
+    """
+    count, new = (len(next(iter(rows.values()))) for rows in (subsets, samples))
+    device = next(iter(samples.values())).device
+    table = torch.zeros(count + new, count + new, dtype=torch.float64, device=device)
+    for name in samples:
+        means, single = subsets[name].flatten(1), samples[name].flatten(1)
+        table[:count, count:] += means @ single.T
+        table[count:, count:] += single @ single.T
+        table.diagonal()[:count] += torch.linalg.vector_norm(means, dim=1) ** 2
     table[count:, :count] = table[:count, count:].T
     return table
 

@@ -13,7 +13,9 @@ from prslib.training.device import Inputs
 from prslib.training.gradients import (
     gradient_products,
     gradient_variance,
+    group_gradients,
     memory_variance,
+    sample_gradients,
     squared_gradients,
 )
 from prslib.training.learner import context_of
@@ -70,6 +72,15 @@ def trace(gradients):
     return (rows - rows.mean(0)).square().sum(1).mean().item()
 
 
+def products_of(model, images, labels, cut, size):
+    """Products with the first ``cut`` samples in subsets of ``size``."""
+    grouped = (rows[:cut].unflatten(0, (-1, size)) for rows in (images, labels))
+    means = group_gradients(model, LOSS, *grouped)
+    return gradient_products(
+        means, sample_gradients(model, LOSS, images[cut:], labels[cut:])
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "size"), [("plain", 4), ("convnet", 8), ("resnet18", 8)]
 )
@@ -77,11 +88,12 @@ def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
     model, (images, labels) = net(name, (size, size, 3)), samples(11, (3, size, size))
     gradients = one_by_one(model, images, labels)
     for count, size in ((2, 4), (3, 1), (1, 10)):
-        parts = flat(gradients).split([size] * count + [1] * (11 - count * size))
+        cut = count * size
+        parts = flat(gradients).split([size] * count + [1] * (11 - cut))
         rows = torch.stack([part.mean(0) for part in parts])
         table = rows @ rows.T
         table[:count, :count] *= torch.eye(count)  # two subsets are never compared
-        products = gradient_products(model, LOSS, images, labels, (count, size))
+        products = products_of(model, images, labels, cut, size)
         near = 1e-5 * table.diagonal().max().item()
         torch.testing.assert_close(products, table, rtol=1e-4, atol=near)
     squares = squared_gradients(model, LOSS, images, labels)
@@ -95,13 +107,13 @@ def test_products_and_squares_agree_with_one_backward_pass_a_sample(name, size):
 def test_frozen_parameters_do_not_count():
     model = net("convnet", (8, 8, 3))
     images, labels = samples(5, (3, 8, 8))
-    whole = gradient_products(model, LOSS, images, labels, (1, 1))
+    whole = products_of(model, images, labels, 1, 1)
     lower, upper = model.split(1)
     inputs = lower.eval().requires_grad_(False)(images)
     gradients = one_by_one(upper, inputs, labels)
     rows = flat(gradients)
     for part, given in ((model, images), (upper, inputs)):
-        products = gradient_products(part, LOSS, given, labels, (1, 1))
+        products = products_of(part, given, labels, 1, 1)
         torch.testing.assert_close(products, rows @ rows.T, rtol=1e-4, atol=1e-9)
         assert (products.diagonal() < whole.diagonal()).all()
         variance = gradient_variance(part, LOSS, [(given, labels)])
