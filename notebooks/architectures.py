@@ -51,8 +51,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import architectures
+from prslib.report.notebook import Parameters
 
-settings = architectures.Settings.read(globals())
+settings = Parameters.read("architectures", globals())
 configs = architectures.runs(settings)
 settings
 

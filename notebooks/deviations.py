@@ -46,8 +46,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import deviations
+from prslib.report.notebook import Parameters
 
-settings = deviations.Settings.read(globals())
+settings = Parameters.read("deviations", globals())
 configs = deviations.runs(settings)
 settings
 

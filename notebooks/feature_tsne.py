@@ -45,8 +45,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import feature_tsne
+from prslib.report.notebook import Parameters
 
-settings = feature_tsne.Settings.read(globals())
+settings = Parameters.read("feature_tsne", globals())
 configs = feature_tsne.runs(settings)
 settings
 

@@ -46,8 +46,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import gradient_variance
+from prslib.report.notebook import Parameters
 
-settings = gradient_variance.Settings.read(globals())
+settings = Parameters.read("gradient_variance", globals())
 configs = gradient_variance.runs(settings)
 settings
 

@@ -37,8 +37,10 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib.report import ledger, topics
+from prslib.report.notebook import Parameters
 
-settings = ledger.Settings.read(globals())
+settings = Parameters.read("ledger", globals())
+ledger.check(settings)
 configs, errors = topics.runs(settings.profile)
 print("left out, files missing:", errors or "none")
 settings

@@ -43,9 +43,10 @@ device: str = "cpu"  # cpu or cuda, for what is not trained yet
 
 # %%
 from prslib.report import memory_distribution
+from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = memory_distribution.Settings.read(globals())
+settings = Parameters.read("memory_distribution", globals())
 memories = memory_distribution.memories(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.seeds[:1])
 settings

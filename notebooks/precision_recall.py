@@ -41,9 +41,10 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import precision_recall
+from prslib.report.notebook import Parameters
 from prslib.training.grids import seeds_told
 
-settings = precision_recall.Settings.read(globals())
+settings = Parameters.read("precision_recall", globals())
 configs = precision_recall.runs(settings)
 seed_text = seeds_told(settings.seeds, settings.costly, settings.costly_seeds)
 settings

@@ -49,8 +49,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import pretraining
+from prslib.report.notebook import Parameters
 
-settings = pretraining.Settings.read(globals())
+settings = Parameters.read("pretraining", globals())
 configs = pretraining.runs(settings)
 settings
 

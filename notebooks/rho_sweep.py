@@ -41,8 +41,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import rho_sweep
+from prslib.report.notebook import Parameters
 
-settings = rho_sweep.Settings.read(globals())
+settings = Parameters.read("rho_sweep", globals())
 configs = rho_sweep.runs(settings)
 settings
 

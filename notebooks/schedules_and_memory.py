@@ -48,8 +48,9 @@ device: str = "cpu"  # cpu or cuda
 
 # %%
 from prslib.report import schedules_and_memory
+from prslib.report.notebook import Parameters
 
-settings = schedules_and_memory.Settings.read(globals())
+settings = Parameters.read("schedules_and_memory", globals())
 configs = schedules_and_memory.runs(settings)
 settings
 

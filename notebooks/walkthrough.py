@@ -39,8 +39,9 @@ samples: int = 35000  # length of the stream behind the sliders, at least 200
 
 # %%
 from prslib.report import walkthrough
+from prslib.report.notebook import Parameters
 
-settings = walkthrough.Settings.read(globals())
+settings = Parameters.read("walkthrough", globals())
 settings
 
 # %% [markdown]

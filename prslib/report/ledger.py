@@ -93,22 +93,14 @@ def rank_correlations(rows: pd.DataFrame) -> list[float]:
     return [one for one in correlations if not np.isnan(one)]  # NaN if all tie
 
 
-class Settings(Parameters):
-    """Parameters of the notebook, which explains them."""
-
-    level: float = LEVEL
-    missing: str = "train"
-    device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        """Refuse an unknown word and a level that no interval has."""
-        super().__post_init__()
-        one_of("missing", self.missing, ["train", "leave"])
-        if not 0 < self.level < 1:
-            raise ValueError(expected("level between 0 and 1", self.level))
+def check(settings: Parameters) -> None:
+    """Refuse an unknown word and a level that no interval has."""
+    one_of("missing", settings.missing, ["train", "leave"])
+    if not 0 < settings.level < 1:
+        raise ValueError(expected("level between 0 and 1", settings.level))
 
 
-def runs(settings: Settings) -> list[RunConfig]:
+def runs(settings: Parameters) -> list[RunConfig]:
     """List the runs of all topics of the profile, or none where they are not trained."""
     if settings.missing == "leave":
         return []

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from prslib.checks import expected
-from prslib.report.notebook import Parameters, several
 from prslib.report.style import HUES
 from prslib.samplers import make_sampler
 from prslib.samplers.explain import Decision
@@ -29,16 +28,6 @@ ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # where legends g
 FULL = {"color": "0.4", "linewidth": 1, "linestyle": "--", "label": "memory full"}
 RHO_MARKERS = "oDs^vP"
 LETTERS = np.array(list("ABCDE"))  # the classes of the short stream
-
-
-class Settings(Parameters):
-    """Parameters of the notebook, which explains them."""
-
-    rho: float = 0.0
-    memory_size: int = 12
-    seed: int = 73
-    rhos: list[float] = several(-0.5, 0.0, 0.5, 1.0)
-    samples: int = 35_000
 
 
 @dataclass(frozen=True)
