@@ -41,7 +41,6 @@ configuration.
 
 from collections import defaultdict
 from collections.abc import Collection
-from functools import cache
 from pathlib import Path
 
 from prslib.checks import naming_extra, one_of
@@ -49,12 +48,14 @@ from prslib.checks import naming_extra, one_of
 with naming_extra("data"):
     import pandas as pd
 
-TABLES = (
-    *("main", "memory_and_schedules", "mnist", "svhn", "architectures"),
-    *("imbalanced_test", "coco_precision_recall", "nus_precision_recall"),
-    *("attention_consistency", "rnn_attention", "nus_memory", "nus_schedules"),
-    *("coco_memory", "coco_schedules", "coco_progression", "nus_progression"),
+_NUMBERS = {"memory_size": "Int64", "epochs": "int64", "trained_tasks": "int64"}
+_CELLS = pd.read_csv(
+    Path(__file__).with_name("tables.csv"),
+    dtype=defaultdict(lambda: "str", _NUMBERS, value="float64"),
+    keep_default_na=False,
+    na_values={"memory_size": ""},
 )
+TABLES = tuple(_CELLS["table"].unique())
 
 
 def load(table: str | None = None) -> pd.DataFrame:
@@ -83,7 +84,7 @@ def load(table: str | None = None) -> pd.DataFrame:
     [55.3, 10.2]
     """
     names = TABLES if table is None else [one_of("table", table, TABLES)]
-    return pd.concat([_read(name) for name in names], ignore_index=True)
+    return _CELLS[_CELLS["table"].isin(names)].reset_index(drop=True)
 
 
 def beside(
@@ -126,14 +127,3 @@ def beside(
     cells = cells.rename(columns={"dataset": "stands_for", "value": "published"})
     cells = cells[[*on, "published"]].drop_duplicates()
     return rows.merge(cells, how="left", on=on, validate="many_to_one")
-
-
-@cache
-def _read(table: str) -> pd.DataFrame:
-    numbers = {"memory_size": "Int64", "epochs": "int64", "trained_tasks": "int64"}
-    return pd.read_csv(
-        Path(__file__).with_name(f"{table}.csv"),
-        dtype=defaultdict(lambda: "str", numbers, value="float64"),
-        keep_default_na=False,
-        na_values={"memory_size": ""},
-    )
