@@ -42,22 +42,21 @@ class Memory:
         self._columns: dict[str, Any] = {}
         self._is_filled = np.zeros(self.size, np.bool_)
         # filled slots, in the order they filled
-        self._filled = np.empty(self.size, np.int64)
-        self._count = 0
+        self._filled = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         """Return the number of filled slots."""
-        return self._count
+        return len(self._filled)
 
     @property
     def filled(self) -> np.ndarray:
         """The filled slots, in the order in which they filled; int64 (len,), a copy."""
-        return self._filled[: self._count].copy()
+        return self._filled.copy()
 
     def __repr__(self) -> str:
         """Return the size, the filled slots and the columns."""
         columns = [f"{name}: {_kind(of)}" for name, of in self._columns.items()]
-        filled = f"{self._count} slots filled"
+        filled = f"{len(self)} slots filled"
         return f"<Memory({self.size}), {filled}, columns {', '.join(columns)}>"
 
     def state_dict(self) -> dict[str, Any]:
@@ -85,10 +84,9 @@ class Memory:
             what = "a state as state_dict returned it"
             raise ValueError(expected(what, "a changed one"))
         self._columns = copy.deepcopy(state["columns"])
-        self._count = len(state["filled"])
-        self._filled[: self._count] = state["filled"]
+        self._filled = state["filled"].copy()
         self._is_filled[:] = False
-        self._is_filled[state["filled"]] = True
+        self._is_filled[self._filled] = True
 
     def write(self, slots: np.ndarray, **columns: Any) -> None:
         """Store a row of every column in each slot (Algorithm 1, line 9).
@@ -125,11 +123,9 @@ class Memory:
                 self._columns[name] = make((self.size, *column.shape[1:]))
             if last:
                 self._columns[name][list(last)] = column[list(last.values())]
-        for slot in last:
-            if not self._is_filled[slot]:
-                self._is_filled[slot] = True
-                self._filled[self._count] = slot
-                self._count += 1
+        new = [slot for slot in last if not self._is_filled[slot]]
+        self._is_filled[new] = True
+        self._filled = np.append(self._filled, np.array(new, np.int64))
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Draw filled slots uniformly without replacement (Sec. 3.1, replay).
@@ -157,13 +153,13 @@ class Memory:
         if not isinstance(rng, np.random.Generator):
             what = "a Generator, np.random.default_rng(seed)"
             raise TypeError(f"rng: {expected(what, repr(rng))}")
-        count = min(whole("count", count, least=0), self._count)
+        count = min(whole("count", count, least=0), len(self))
         # most often distinct, and far quicker than choice
-        while count * count < self._count:
-            drawn = (rng.random(count) * self._count).astype(np.int64)
+        while count * count < len(self):
+            drawn = (rng.random(count) * len(self)).astype(np.int64)
             if len(set(drawn.tolist())) == count:
                 return self._filled[drawn]
-        return self._filled[rng.choice(self._count, count, replace=False)]
+        return self._filled[rng.choice(len(self), count, replace=False)]
 
     def read(self, slots: np.ndarray) -> dict[str, Any]:
         """Return the rows of every column in the given slots.
