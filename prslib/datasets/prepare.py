@@ -56,27 +56,25 @@ def add_prepare(commands: argparse._SubParsersAction) -> None:
         option("--images", type=Path, help=f"{prepared.images}; else only labels")
         option("--ids", type=Path, help="released id files; else a split is derived")
         if prepared.id_digest:
-            text = "fetch them to $PRSLIB_DATA/cocoseq_ids"
-            option("--download-ids", action="store_true", help=text)
-        text = "leave out more than 1 %% of the images"
-        option("--allow-missing", action="store_true", help=text)
+            option("--download-ids", action="store_true", help="fetch these files")
+        option("--allow-missing", action="store_true", help="leave out more than 1 %%")
         option("--workers", type=int, help="processes")
     option = add_command(names, "features", prepare_features).add_argument
     option("name", choices=list(SETS))
-    text = "this or one of torchvision's classifiers (%(default)s)"
-    option("--backbone", default=features.DEFAULT, help=text)
+    option("--backbone", default=features.DEFAULT, help="network (%(default)s)")
     option("--workers", type=int, help="processes")
     for name, source in single_label.SOURCES.items():
         option = add_command(names, name, prepare_source, source).add_argument
-        text = f"fetch it, where {' or '.join(source.files)} is not there"
-        option("--download", action="store_true", help=text)
+        option("--download", action="store_true", help=f"fetch {source.original}")
 
 
 def prepare_set(prepared: PreparedSet, options: argparse.Namespace) -> None:
     """Make a set of photographs from what you downloaded.
 
     The files labels.npz, images.bin and left_out.csv are written into
-    $PRSLIB_DATA/<name>.
+    $PRSLIB_DATA/<name>, released ids that are fetched into $PRSLIB_DATA/cocoseq_ids.
+    Images that are missing or broken are left out; more than 1 % of them only with
+    --allow-missing.
 
     Example: prslib prepare cocoseq --images DIR --annotations DIR
     """
@@ -169,14 +167,15 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
         digest.update(file.read_bytes())
     if digest.hexdigest() != prepared.id_digest:
         advice = "delete them and run the command again"
-        raise ValueError(
-            expected(f"the released id files in {folder}", "others", advice)
-        )
+        what = f"the released id files in {folder}"
+        raise ValueError(expected(what, "others", advice))
     return folder
 
 
 def prepare_features(options: argparse.Namespace) -> None:
     """Keep what a frozen network sees in every image of a prepared set.
+
+    The network is EfficientNet-Lite0 or one of torchvision's classifiers.
 
     Example: prslib prepare features cocoseq --backbone resnet50
     """
@@ -191,6 +190,9 @@ def prepare_features(options: argparse.Namespace) -> None:
 
 def prepare_source(source: single_label.Source, options: argparse.Namespace) -> None:
     """Check single-label data, or fetch them, and count their images.
+
+    They are looked for in $PRSLIB_DATA: mnist.npz or MNIST/raw, train_32x32.mat or
+    SVHN/train_32x32.mat.
 
     Example: prslib prepare imbal-mnistseq --download
     """
