@@ -11,23 +11,25 @@ from prslib.checks import expected, one_of
 from prslib.report import topics
 from prslib.report.claims import CLAIM_WORDS, CLAIMS, Claim, Scores
 from prslib.report.notebook import Parameters
-from prslib.report.observations import RELATIONS, in_turn, observe, printed_rows
+from prslib.report.observations import (
+    CELL,
+    RELATIONS,
+    in_turn,
+    observe,
+    printed_rows,
+)
 from prslib.report.statistics import LEVEL, VERDICTS, WORDS, holm
 from prslib.report.style import looks_of
 from prslib.report.tables import MAIN_METRICS, PRECISION_RECALL, labels_of
 
 KINDS = ("C-F1", "O-F1", "mAP", "precision and recall", "accuracy", "forgetting")
-MATCH = ["stands_for", "method", "setting", "trained_tasks", "task", "group", "measure"]
-MATCH += ["metric"]
+MATCH = ["stands_for", "method", "setting", *CELL]
 # of `cells`: the setting, the place in the table, the numbers, where ours are from
-CELLS = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
-CELLS += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric", "kind"]
-CELLS += ["theirs", "ours", "sd", "seeds", "difference", "status"]
+PLACE = ["table", "stands_for", "method", "architecture", "memory_size", "schedule"]
+PLACE += ["epochs", "test_set", "trained_tasks", "group", "measure", "metric"]
+CELLS = [*PLACE, "kind", "theirs", "ours", "sd", "seeds", "difference", "status"]
 CELLS += ["dataset", "data", "profile", "note"]
 TEXTS = ("statement", "source", "test")  # of a claim
-# of `account`
-WORDED = ["claim", "data", "after Holm", "uncorrected", "effect", "weakest cell"]
-WORDED += [*MAIN_METRICS, "paper", "seeds", "where"]
 VERDICT_LOOKS = {  # colour and what to look for without colours
     "holds": {"color": "#0072B2", "marker": "o"},
     "does not hold": {"color": "#D55E00", "marker": "v"},
@@ -38,11 +40,8 @@ VERDICT_LOOKS = {  # colour and what to look for without colours
 OPEN = {"markerfacecolor": "white"}
 LINEAR = 10  # up to here the axis of effects is linear, beyond it logarithmic
 TICKS = (-10, -5, 0, 5, 10)
-HEADLINES = (  # what a reader asks first: the claims of the README and of the short picture
-    *("tail_crs", "tail_crs_lost", "prs_balances", "above_crs", "best", "crs_majority"),
-    *("majority", "schedules_crs", "rho_ends"),
-)
-FLOOR = -30  # percent: of forgetting, which has no lower end
+# what a reader asks first: the claims of the README and of the short picture
+HEADLINES = [name for name in CLAIMS if "headline" in CLAIM_WORDS[name]]
 
 
 def cells(observations: pd.DataFrame, profile: str) -> pd.DataFrame:
@@ -73,24 +72,22 @@ def by_table(rows: pd.DataFrame) -> pd.DataFrame:
         run = cells[cells["status"] == "run"]
         scores = run[run["measure"] == "score"]
         stand_ins = int((run["data"] == RELATIONS[-1]).sum())
-        orders = pd.Series(rank_correlations(scores), dtype=float)
+        orders = rank_correlations(scores)
         means = scores["difference"].abs().mean(), orders.mean()
         table.append((name, len(cells), len(run), stand_ins, *means, len(orders)))
     columns = ["table", "cells", "run", "stand_ins", "mean_difference"]
     return pd.DataFrame(table, columns=[*columns, "rank_correlation", "columns"])
 
 
-def rank_correlations(rows: pd.DataFrame) -> list[float]:
+def rank_correlations(rows: pd.DataFrame) -> pd.Series:
     """Return Spearman's correlation of the methods' order in columns with three or more."""
-    by = ["table", "stands_for", "architecture", "epochs", "test_set", "trained_tasks"]
-    by += ["group", "measure", "metric", "memory_size", "schedule"]
-    columns = [column for _, column in rows.groupby(by, dropna=False, sort=False)]
+    by = [name for name in PLACE if name != "method"]
     correlations = [
         column[["ours", "theirs"]].corr("spearman").iloc[0, 1]
-        for column in columns
+        for _, column in rows.groupby(by, dropna=False, sort=False)
         if column["method"].nunique() > 2
     ]
-    return [one for one in correlations if not np.isnan(one)]  # NaN if all tie
+    return pd.Series(correlations, dtype=float).dropna()  # NaN if all tie
 
 
 def check(settings: Parameters) -> None:
@@ -156,38 +153,38 @@ def corrected(decided: pd.DataFrame, level: float) -> pd.Series:
 
 def account(decided: pd.DataFrame) -> pd.DataFrame:
     """Lay the decided claims out as text, a row for each claim and data set."""
-    texts = [_describe(row) for row in decided.to_dict("records")]
-    return pd.DataFrame(texts, columns=WORDED)
+    return pd.DataFrame([_describe(row) for row in decided.to_dict("records")])
 
 
 def _describe(row: dict) -> dict:
-    """Say a decided claim, column by column of `WORDED`."""
+    """Say a decided claim, column by column."""
     digits = 2 if row["unit"] == "rank correlation" else 1
     # of a narrow interval how large a difference it leaves open
     largest = f"{max(abs(row['low']), abs(row['high'])):.{digits}f}"
     narrow = {"no difference": f"no difference larger than {largest}"}
     clear = "clearly above in {above} of {cells}, below in {below}".format_map(row)
-    effect = _with_interval(row, digits, row["seeds"] > 1)
-    words = {
+    effect = _with_interval(row, "", digits)
+    return {
         "claim": row["statement"],
         "data": _data(row),
         "after Holm": narrow.get(row["verdict"], row["verdict"]),
         "uncorrected": narrow.get(row["alone"], row["alone"]),
-        "effect": f"{effect} {row['unit']}" if row["alone"] != "not run" else "",
+        "effect": f"{effect} {row['unit']}" if effect else "",
         "weakest cell": f"{row['weakest']}; {clear}" if row["weakest"] else "",
+        **{metric: _with_interval(row, f"{metric} ") for metric in MAIN_METRICS},
         "paper": "" if np.isnan(row["published"]) else f"{row['published']:+.1f}",
         "seeds": row["seeds"] or "",
         "where": row["source"],
     }
-    for metric in MAIN_METRICS:
-        ends = {end: row[f"{metric} {end}"] for end in ("effect", "low", "high")}
-        words[metric] = "" if np.isnan(ends["effect"]) else _with_interval(ends)
-    return words
 
 
-def _with_interval(row: dict, digits: int = 1, several: bool = True) -> str:
-    effect, low, high = (f"{row[end]:+.{digits}f}" for end in ("effect", "low", "high"))
-    return f"{effect} [{low}, {high}]" if several else effect
+def _with_interval(row: dict, name: str, digits: int = 1) -> str:
+    effect, low, high = (row[f"{name}{end}"] for end in ("effect", "low", "high"))
+    if np.isnan(effect):
+        return ""
+    text = f"{effect:+.{digits}f}"
+    interval = f" [{low:+.{digits}f}, {high:+.{digits}f}]"
+    return text if np.isnan(low) else text + interval  # of one seed there is none
 
 
 def _data(row: dict) -> str:
@@ -202,7 +199,7 @@ def disagreements(decided: pd.DataFrame) -> pd.DataFrame:
     run = decided[decided["alone"] != "not run"]
     several = run.groupby(["claim", "stands_for"])["alone"].transform("nunique") > 1
     columns = ["claim", "data", "uncorrected", "effect", "paper", "seeds"]
-    return account(run[several])[columns]
+    return account(run[several]).reindex(columns=columns)
 
 
 def findings(runs: Sequence[Run], configs: Sequence[RunConfig], *names: str) -> str:
@@ -232,10 +229,6 @@ def counts(decided: pd.DataFrame) -> pd.DataFrame:
 
 def plot_agreement(frame: pd.DataFrame, ax: Axes) -> Axes:
     """Draw `cells` that were run over the paper's; marks of stand-ins are open."""
-    if below := int((frame["ours"] < FLOOR).sum()):
-        style = {"ha": "right", "va": "center", "color": "0.35", "fontsize": 8}
-        ax.text(103, FLOOR, f"{below} lower", **style)
-    frame = frame.assign(ours=frame["ours"].clip(FLOOR))
     for method, look in looks_of(frame["method"]).items():
         colour, marker = look["color"], look["marker"]
         for data, rows in frame[frame["method"] == method].groupby("data"):

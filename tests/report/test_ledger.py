@@ -190,9 +190,9 @@ def test_rank_correlation_is_of_methods_within_a_column(cells, sign):
     rows = rows.assign(ours=50 + sign * rows["theirs"])
     other = rows.assign(group="minority", ours=rows["ours"] + 500)
     both = pd.concat([rows, other])
-    assert ledger.rank_correlations(both) == pytest.approx([sign, sign])
-    assert ledger.rank_correlations(rows.assign(ours=1.0)) == []
-    assert ledger.rank_correlations(rows[:2]) == []
+    assert ledger.rank_correlations(both).tolist() == pytest.approx([sign, sign])
+    assert ledger.rank_correlations(rows.assign(ours=1.0)).empty
+    assert ledger.rank_correlations(rows[:2]).empty
 
 
 def test_every_claim_can_be_decided(decided):
