@@ -213,7 +213,9 @@ settings.save(figure, steps, "progression")
 # %%
 from prslib.report.main_results import by_images, plot_by_images
 
-sizes = by_images(runs, [*settings.thinned, settings.dataset[0]])
+names = [*settings.thinned, settings.dataset[0]]
+trained = [run for run in runs if run.config.dataset in names]
+sizes = by_images(beside(final(scores_of(trained)), "main"))
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True)
 for ax, metric in zip(axes, MAIN_METRICS, strict=True):
     plot_by_images(sizes[sizes["metric"] == metric], ax).set_title(metric)

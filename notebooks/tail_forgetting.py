@@ -67,14 +67,15 @@ settings
 
 # %%
 import matplotlib.pyplot as plt
+import pandas as pd
 
 from prslib import run_all
 from prslib.report.style import STYLE, join_panels
-from prslib.report.tail_forgetting import class_forgetting
+from prslib.report.tail_forgetting import run_forgetting
 
 plt.style.use(STYLE)
 runs = run_all(configs, device=settings.device)
-by_class = class_forgetting(runs)
+by_class = pd.concat(map(run_forgetting, runs), ignore_index=True)
 drawn = by_class[by_class["metric"] == "AP"].dropna(subset="value")
 
 # %%

@@ -6,20 +6,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from prslib import METHODS, Run, RunConfig, configs_of, paired
+from prslib import METHODS, RunConfig, configs_of, paired
 from prslib.checks import one_of
 from prslib.metrics import GROUP_METRICS
 from prslib.report.notebook import Parameters, check_labels
 from prslib.report.statistics import LEVEL
 from prslib.report.style import LOOKS
-from prslib.report.tables import (
-    MAIN_METRICS,
-    beside,
-    contrasts,
-    final,
-    labels_of,
-    scores_of,
-)
+from prslib.report.tables import MAIN_METRICS, contrasts, labels_of
 
 WHOLE = 35_072  # training images of COCOseq
 
@@ -48,12 +41,11 @@ def every_method(
     return made
 
 
-def by_images(runs: Sequence[Run], names: Sequence[str]) -> pd.DataFrame:
+def by_images(rows: pd.DataFrame) -> pd.DataFrame:
     """Compare PRS with CRS on data sets that differ in their number of training images alone."""
-    scores = scores_of([run for run in runs if run.config.dataset in names])
     cells = [("overall", metric) for metric in MAIN_METRICS]
-    table = contrasts(beside(final(scores), "main"), "PRS", "CRS", cells)
-    sizes = {name: len(labels_of(name).train) for name in names}
+    table = contrasts(rows, "PRS", "CRS", cells)
+    sizes = {name: len(labels_of(name).train) for name in rows["dataset"].unique()}
     table.insert(1, "images", table["dataset"].map(sizes))
     return table.sort_values("images", kind="stable", ignore_index=True)
 

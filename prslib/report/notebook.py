@@ -50,18 +50,18 @@ class Parameters(SimpleNamespace):
 
     @property
     def changed(self) -> str:
-        """Name the parameters that are not the profile's: "rho=0.1,seeds=0-1"."""
+        """Name the parameters that are not the profile's: "rho=0.1, seeds=[0, 1]"."""
         other = self.changes
         if other and self.profile != "quick":
             other = {"profile": self.profile} | other
-        return ",".join(f"{name}={_short(value)}" for name, value in other.items())
+        return ", ".join(f"{name}={value}" for name, value in other.items())
 
     @property
     def folder(self) -> Path:
         """``figures/PROFILE``, or ``figures/custom/rho=0.1`` for other parameters."""
         if not self.changed:
             return figures_dir(self.profile)
-        name = re.sub(r"[^\w.,=+-]", "_", self.changed)
+        name = re.sub(r"[^\w.,=+-]", "", self.changed)
         if len(name) > LONGEST:
             name = name[:LONGEST] + hashlib.sha256(name.encode()).hexdigest()[:8]
         return figures_dir("custom") / name
@@ -139,15 +139,6 @@ def check_labels(datasets: Sequence[str], one: bool) -> None:
         if one != (loss == "cross_entropy"):
             kind = "one label" if one else "several labels"
             raise ValueError(expected(f"data with {kind} an image", repr(name)))
-
-
-def _short(value: object) -> str:
-    """Write a value for a folder's name: [0, 1, 2] as "0-2", other lists with "+"."""
-    if not isinstance(value, list):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    if len(value) > 1 and value == list(range(len(value))):
-        return f"0-{value[-1]}"
-    return "+".join(map(_short, value)) or "none"
 
 
 def in_words(figure: Figure) -> str:

@@ -1,7 +1,5 @@
 """Measure forgetting class by class, its correlation with class size, and draw it."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -33,16 +31,12 @@ def runs(settings: Parameters) -> list[RunConfig]:
     )
 
 
-def class_forgetting(runs: Sequence[Run]) -> pd.DataFrame:
+def run_forgetting(run: Run) -> pd.DataFrame:
     """Measure the forgetting of every class of all tasks but the last, by both `FORGETTING`.
 
     In percent of the best score, or in points; NaN where a class was never learned.
+    Tasks are in the order of the schedule, classes from large to small.
     """
-    return pd.concat(map(run_forgetting, runs), ignore_index=True)
-
-
-def run_forgetting(run: Run) -> pd.DataFrame:
-    """Measure one run; tasks in the order of the schedule, classes from large to small."""
     dataset = labels_of(run.config.dataset)
     scores = run.scores[run.scores["metric"].isin(["AP", "F1"])]
     scores = scores[scores["group"].isin(dataset.class_names)]

@@ -64,15 +64,7 @@ def walk(stream: np.ndarray, size: int, rho: float, seed: int) -> list[Step]:
         decision, memory = sampler.explain(label), sampler.labels[: len(sampler)]
         slot = int(sampler.place(label[None])[0])
         steps.append(Step(sample, label, decision, slot, memory))
-    if not removals(steps):
-        advice = "choose a smaller memory or another seed"
-        raise ValueError(expected("a sample that takes another's slot", "none", advice))
     return steps
-
-
-def removals(steps: list[Step]) -> list[Step]:
-    """Return the steps at which a sample took another's slot."""
-    return [step for step in steps if step.slot >= 0 and step.decision.candidates]
 
 
 def fates(steps: list[Step]) -> pd.DataFrame:
@@ -80,35 +72,30 @@ def fates(steps: list[Step]) -> pd.DataFrame:
 
     The distance is the memory's to its target as the sample arrives (cf. Eq. 5).
     """
-    columns = {
-        "sample": [step.sample for step in steps],
-        "class": [np.flatnonzero(step.label) for step in steps],
-        "acceptance": [step.decision.acceptance for step in steps],
-        "slot": [step.slot for step in steps],
-        "distance": [np.abs(step.decision.surplus).sum() for step in steps],
-    }
-    frame = pd.DataFrame(columns)
-    overwritten = frame["slot"].duplicated(keep="last")
+    frame = pd.DataFrame(map(vars, steps))
+    frame["class"] = frame["label"].map(np.flatnonzero)
+    frame["acceptance"] = [step.decision.acceptance for step in steps]
+    frame["distance"] = [np.abs(step.decision.surplus).sum() for step in steps]
     frame["entered"] = frame["slot"] >= 0
-    fate = np.where(overwritten, "overwritten", "kept")
-    frame["fate"] = np.where(frame["entered"], fate, "dropped")
+    frame["fate"] = "kept"
+    frame.loc[frame["slot"].duplicated(keep="last"), "fate"] = "overwritten"
+    frame.loc[~frame["entered"], "fate"] = "dropped"
     return frame.explode("class", ignore_index=True).astype({"class": int})
 
 
 def quotas(stream: np.ndarray, size: int, rhos: list[float], seed: int) -> pd.DataFrame:
     """Return the quota and the labels in memory of every class, for each rho (Eq. 1)."""
     frames = []
+    nothing = np.zeros(stream.shape[1], np.bool_)
     for rho in rhos:
-        sampler = make_sampler("prs", size, stream.shape[1], seed, rho=rho)
+        sampler = make_sampler("prs", size, len(nothing), seed, rho=rho)
         sampler.place(stream)
-        nothing = np.zeros(stream.shape[1], np.bool_)
-        frame = pd.DataFrame({"frequency": sampler.class_freq})
+        counts = sampler.class_counts
         # m samples hold more than m labels: the quota is scaled to the labels, as in
         # Eq. (3)
-        labels = sampler.class_counts.sum()
-        frame["quota"] = sampler.explain(nothing).partition * labels
-        frame["in_memory"] = sampler.class_counts
-        frames.append(frame)
+        quota = sampler.explain(nothing).partition * counts.sum()
+        columns = {"frequency": sampler.class_freq, "quota": quota, "in_memory": counts}
+        frames.append(pd.DataFrame(columns))
     return pd.concat(frames, keys=rhos, names=["rho", "class"]).reset_index()
 
 
@@ -157,7 +144,11 @@ def candidates(step: Step) -> pd.DataFrame:
 
 def clearest_removal(steps: list[Step]) -> Step:
     """Return the first removal whose candidates have the most roles."""
-    return max(removals(steps), key=lambda step: candidates(step)["role"].nunique())
+    removals = [s for s in steps if s.slot >= 0 and s.decision.candidates]
+    if not removals:
+        advice = "choose a smaller memory or another seed"
+        raise ValueError(expected("a sample that takes another's slot", "none", advice))
+    return max(removals, key=lambda step: candidates(step)["role"].nunique())
 
 
 def names(label: np.ndarray) -> str:

@@ -5,6 +5,7 @@ from fake_runs import fake_run
 
 from prslib.report.main_results import by_images, runs
 from prslib.report.notebook import Parameters
+from prslib.report.tables import final, scores_of
 from prslib.training.grids import configs
 from prslib.training.methods import METHODS
 
@@ -18,7 +19,7 @@ def test_the_gap_is_told_by_images():
         fake_run(config, 0.5 + leads[config.dataset] * (config.method == "PRS"))
         for config in configs(dataset=NAMES[::-1], method=methods, seed=range(5))
     ]
-    table = by_images(runs, NAMES)
+    table = by_images(final(scores_of(runs)))
     shown = table[table["metric"] == "mAP"]
     assert shown["dataset"].tolist() == NAMES
     assert shown["images"].is_monotonic_increasing and shown["images"].iloc[-1] == 2072

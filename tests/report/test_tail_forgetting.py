@@ -27,7 +27,7 @@ def run_of(loss, method="CRS"):
 
 
 def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
-    rows = tail.class_forgetting([run_of(lambda size: 0.4)])
+    rows = tail.run_forgetting(run_of(lambda size: 0.4))
     shown = rows[rows["measure"] == "normalised"].sort_values("place")
     assert shown["task"].unique().tolist() == [0, 3, 1]
     assert shown["class"].nunique() == len(shown) == (DATA.class_task != 2).sum()
@@ -37,7 +37,7 @@ def test_three_of_four_tasks_are_drawn_in_the_order_of_the_schedule():
 
 def test_the_correlation_has_the_sign_of_who_forgets_more():
     runs = [run_of(lambda size: 0.4 / size), run_of(lambda size: 0.2, "EWC")]
-    rows = tail.class_forgetting(runs)
+    rows = pd.concat(map(tail.run_forgetting, runs))
     alike = rows[rows["method"] == "EWC"].groupby("measure")["value"].mean()
     # a share of the best, 0.8, and points
     assert alike.round(6).to_dict() == {"normalised": 25, "plain": 20}
@@ -50,7 +50,7 @@ def test_the_correlation_has_the_sign_of_who_forgets_more():
 
 
 def test_weighted_correlations_are_spearmans_with_equal_weights():
-    rows = tail.class_forgetting([run_of(lambda size: 0.4 / size**0.5)])
+    rows = tail.run_forgetting(run_of(lambda size: 0.4 / size**0.5))
     weights = pd.DataFrame(np.ones((2, len(SIZES))), columns=list(SIZES))
     for row in tail.size_correlations(rows, weights).itertuples():
         part = rows[(rows["task"] == row.task) & (rows["measure"] == row.measure)]

@@ -47,7 +47,7 @@ def test_fates_say_who_is_in_memory_at_the_end(steps):
 
 def test_a_stream_without_a_removal_is_refused():
     with pytest.raises(ValueError, match="choose a smaller memory"):
-        walkthrough.walk(STREAM, 40, 0.0, 0)
+        walkthrough.clearest_removal(walkthrough.walk(STREAM, 40, 0.0, 0))
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 1.0])
