@@ -59,7 +59,7 @@ def choice() -> pd.DataFrame:
         DATASETS["scaled"] = Entry(load, recipe)
         dataset = held_out("scaled", images=True)
         for width, optimizer, step in tqdm(settings, desc=scale, unit="setting"):
-            networks.tried = partial(networks.MLP, widths=(width,))
+            networks.tried = partial(networks.mlp, widths=(width,))
             MODELS["tried"] = dataclasses.replace(
                 MODELS["head"], made_by="networks:tried"
             )

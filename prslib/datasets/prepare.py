@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import inspect
-import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 
@@ -160,10 +160,8 @@ def download_ids(prepared: PreparedSet, folder: Path) -> Path:
     for file in files:
         if not file.is_file():
             address = f"{ID_ADDRESS}/{prepared.stands_for}/ids/{file.name}"
-            with urllib.request.urlopen(address, timeout=60) as answer:
-                content = answer.read()
-            with replacing(file) as stream:
-                stream.write(content)
+            with urlopen(address, timeout=60) as answer, replacing(file) as stream:
+                stream.write(answer.read())
         digest.update(file.read_bytes())
     if digest.hexdigest() != prepared.id_digest:
         advice = "delete them and run the command again"

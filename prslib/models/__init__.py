@@ -11,8 +11,8 @@ from prslib.models.weights import EMBEDDED, IN_TURN, NONE, check_weights
 class Architecture:
     """A network of `MODELS` (Appendix, "Base Architectures")."""
 
-    # a function of image shape, classes and weights, or "module:name" of one in
-    # `prslib.models`
+    # a function of image shape and classes, or "module:name" of one in `prslib.models`;
+    # where there is a backbone, of what that returns and classes
     made_by: str | Callable
     stages: int  # the head included
     # ExStream takes its vectors after these stages and freezes them
@@ -27,7 +27,8 @@ class Architecture:
     gpu_share: float = 1.0  # the part of a GPU that one run takes: small ones share it
     # of another, frozen network; else the network takes images
     on_features: bool = False
-    # likewise a function, of the layers below the head, where networks share them
+    # likewise a function, of image shape and weights: the stages below the head, what
+    # pools their map, and its width
     backbone: str | Callable | None = None
 
     def begins_with(self, proposed: str | None) -> str:
@@ -50,7 +51,7 @@ class Architecture:
 
 
 _CONVNET = Architecture(
-    "networks:ConvNet",
+    "networks:convnet",
     stages=4,
     backbone="networks:convnet_backbone",
     published_weights=(*IN_TURN, *EMBEDDED),
@@ -58,7 +59,7 @@ _CONVNET = Architecture(
     gpu_share=1 / 8,
 )
 _RESNET101 = Architecture(
-    "networks:ResNet",
+    "networks:resnet",
     stages=7,
     backbone="networks:resnet101_backbone",
     vector_stages=3,
@@ -84,8 +85,8 @@ MODELS: dict[str, Architecture] = {
     "head": Architecture(
         "networks:head", 2, vector_stages=0, on_features=True, gpu_share=1 / 8
     ),
-    "mlp": Architecture("networks:MLP", 3, gpu_share=1 / 8),
-    "resnet18": Architecture("networks:ResNet18", 6),
+    "mlp": Architecture("networks:mlp", 3, gpu_share=1 / 8),
+    "resnet18": Architecture("networks:resnet18", 6),
     "resnet101": _RESNET101,
     "resnet101_attention_consistency": replace(_RESNET101, stages=6, **_CONSISTENCY),
     "resnet101_rnn_attention": replace(_RESNET101, stages=6, **_RECURRENT),

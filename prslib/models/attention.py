@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from prslib.models.networks import Backbone, Staged
+from prslib.models.networks import Staged
 
 # of Attention Consistency
 LARGER = 9 / 8  # 288 to 256 pixels
@@ -29,8 +29,7 @@ class AttentionConsistency(Staged):
     # Images come in one size, the smaller scale and that of predictions; the larger is
     # interpolated
 
-    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
-        stages, pool, width = backbone(image_shape, weights)
+    def __init__(self, stages: list, pool: nn.Module, width: int, num_classes: int):
         super().__init__(*stages, MapHead(pool, nn.Linear(width, num_classes)))
         self.weighting = ClassWeighting(num_classes)
 
@@ -156,8 +155,7 @@ class RNNAttention(Staged):
     # The paper pretrains the whole network on ImageNet. Here the recurrent head begins
     # random.
 
-    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
-        stages, pool, width = backbone(image_shape, weights)
+    def __init__(self, stages: list, pool: nn.Module, width: int, num_classes: int):
         super().__init__(*stages, RecurrentAttention(pool, width, num_classes))
 
     def features(self, images: Tensor) -> Tensor:
@@ -190,10 +188,6 @@ class RecurrentAttention(nn.Module):
         self.classify = nn.Linear(hidden, num_classes)
         start = torch.cat([torch.full((STEPS, 2), LARGEST), anchors()], 1)  # (K, 4)
         self.register_buffer("start", start, persistent=False)
-        self._initialise(hidden, num_classes)
-
-    @torch.no_grad()
-    def _initialise(self, hidden: int, num_classes: int) -> None:
         # In Wang et al. `where` gives s and t themselves. Here it gives what is added
         # to a size of 0.5 at the step's anchor, and begins at zero, as a spatial
         # transformer's usually does: the first regions meet their constraints and
@@ -202,14 +196,15 @@ class RecurrentAttention(nn.Module):
         # absent.
         nn.init.kaiming_normal_(self.state.weight, nonlinearity="relu")
         for weight in (self.recurrent.weight_ih, self.recurrent.weight_hh):
-            for gate in weight.chunk(4):
+            for gate in weight.detach().chunk(4):
                 nn.init.orthogonal_(gate)
         biases = self.state.bias, self.recurrent.bias_ih, self.recurrent.bias_hh
         for zero in (*biases, self.where.weight, self.where.bias):
-            zero.zero_()
-        self.recurrent.bias_ih[hidden : 2 * hidden] = 1  # the forget gate begins open
+            nn.init.zeros_(zero)
+        # the forget gate begins open
+        nn.init.ones_(self.recurrent.bias_ih[hidden : 2 * hidden])
         # odds of one label in C
-        self.classify.bias.fill_(-math.log(max(num_classes - 1, 1)))
+        nn.init.constant_(self.classify.bias, -math.log(max(num_classes - 1, 1)))
 
     def look(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Return what is seen in the regions, (K, B, hidden), and the regions."""

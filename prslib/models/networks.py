@@ -46,37 +46,28 @@ class Staged(nn.Module):
 
 # stages, (B, channels, H, W) to (B, width, h, w); pooling to (B, width); and the width
 Layers = tuple[list[nn.Module], nn.Module, int]
-# of an image's shape and the weights
-Backbone = Callable[[tuple[int, int, int], str], Layers]
 
 
-class MLP(Staged):
-    """Hidden layers with ReLU and one linear head (Appendix, "Single-labeled ...")."""
-
+def mlp(image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)) -> Staged:
+    """Return hidden layers with ReLU and a linear head ("Single-labeled ...")."""
     # The paper says "a 2 layer fully connected network"; the widths are the released
     # code's.
-    def __init__(self, image_shape: tuple[int, ...], num_classes: int, widths=(64, 64)):
-        sizes = [math.prod(image_shape), *widths]
-        hidden = [
-            nn.Sequential(nn.Linear(*pair), nn.ReLU()) for pair in pairwise(sizes)
-        ]
-        hidden[0].insert(0, nn.Flatten())
-        super().__init__(*hidden, nn.Linear(sizes[-1], num_classes))
+    sizes = [math.prod(image_shape), *widths]
+    hidden = [nn.Sequential(nn.Linear(*pair), nn.ReLU()) for pair in pairwise(sizes)]
+    hidden[0].insert(0, nn.Flatten())
+    return Staged(*hidden, nn.Linear(sizes[-1], num_classes))
 
 
-head = partial(MLP, widths=(256,))  # on features; `studies/head.py` compares widths
+head = partial(mlp, widths=(256,))  # on features; `studies/head.py` compares widths
 
 
-class ConvNet(Staged):
-    """Three convolutions, global max-pool, a linear head: in place of ResNet-101."""
-
+def convnet(stages: list, pool: nn.Sequential, width: int, num_classes: int) -> Staged:
+    """Return a backbone and a linear head: in place of ResNet-101."""
     # It learns in one pass over a few thousand small images. Max-pooling over the whole
     # map makes the scores independent of where in a scene a digit stands.
-
-    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
-        (*lower, last), pool, width = backbone(image_shape, weights)
-        head = nn.Linear(width, num_classes)
-        super().__init__(*lower, nn.Sequential(*last, *pool), head)
+    *lower, last = stages
+    pooled = nn.Sequential(*last, *pool)
+    return Staged(*lower, pooled, nn.Linear(width, num_classes))
 
 
 def convnet_backbone(image_shape: tuple[int, int, int], weights: str) -> Layers:
@@ -96,20 +87,17 @@ def _block(convolution: nn.Conv2d, halved: bool = False) -> nn.Sequential:
     return nn.Sequential(convolution, *pool, normalise, nn.ReLU(inplace=True))
 
 
-class ResNet18(Staged):
-    """Four stages of two blocks behind a 3x3 stem (Appendix, "Single-labeled ...")."""
-
+def resnet18(image_shape: tuple, num_classes: int, width: int = 128) -> Staged:
+    """Return four stages of two blocks behind a 3x3 stem ("Single-labeled ...")."""
     # The paper says ResNet18. The stem without max-pool and the first stage's width are
     # the released code's. Torchvision's width is fixed at 64, so its blocks are put
     # together here.
-
-    def __init__(self, image_shape, num_classes: int, width: int = 128):
-        first = nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False)
-        stem = nn.Sequential(first, nn.BatchNorm2d(width), nn.ReLU())
-        lower = _two_blocks(width, width, 1)
-        *upper, last = (_two_blocks(n * width, 2 * n * width, 2) for n in (1, 2, 4))
-        pooled = nn.Sequential(*last, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        super().__init__(stem, lower, *upper, pooled, nn.Linear(8 * width, num_classes))
+    first = nn.Conv2d(image_shape[2], width, kernel_size=3, padding=1, bias=False)
+    stem = nn.Sequential(first, nn.BatchNorm2d(width), nn.ReLU())
+    lower = _two_blocks(width, width, 1)
+    *upper, last = (_two_blocks(n * width, 2 * n * width, 2) for n in (1, 2, 4))
+    pooled = nn.Sequential(*last, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return Staged(stem, lower, *upper, pooled, nn.Linear(8 * width, num_classes))
 
 
 def _two_blocks(before: int, after: int, stride: int) -> nn.Sequential:
@@ -144,13 +132,10 @@ def resnet_backbone(
 resnet101_backbone = partial(resnet_backbone, name="resnet101")
 
 
-class ResNet(Staged):
-    """A ResNet for photographs, such as the paper's (section "Base Models")."""
-
-    def __init__(self, image_shape, num_classes: int, backbone: Backbone, weights: str):
-        stages, pool, width = backbone(image_shape, weights)
-        # the head begins random
-        super().__init__(*stages, pool, nn.Linear(width, num_classes))
+def resnet(stages: list, pool: nn.Module, width: int, num_classes: int) -> Staged:
+    """Return a ResNet for photographs, such as the paper's (section "Base Models")."""
+    # the head begins random
+    return Staged(*stages, pool, nn.Linear(width, num_classes))
 
 
 def make_model(
@@ -202,16 +187,15 @@ def make_model(
     one_of("model", name, MODELS)
     if not isinstance(seed, int):
         seed = int(seed.generate_state(1, dtype="uint64")[0] >> 1)
-    row, options = MODELS[name], {}
+    row, shape = MODELS[name], [image_shape]
     if row.published_weights:
         weights = row.default_weights if weights is None else of_seed(weights, seed)
         check_weights(name, weights, row.published_weights)
-        options["weights"] = weights
-    if row.backbone:
-        options["backbone"] = _resolved(row.backbone)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = _resolved(row.made_by)(image_shape, num_classes, **options)
+        if row.backbone:
+            shape = _resolved(row.backbone)(image_shape, weights)
+        network = _resolved(row.made_by)(*shape, num_classes)
     if not isinstance(network, Staged):
         what = f"a prslib.models.networks.Staged for model {name!r}"
         raise TypeError(expected(what, type(network).__name__))

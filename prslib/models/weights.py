@@ -1,7 +1,6 @@
 """Find a network's first weights: none, published, embedded, or a file."""
 
 import hashlib
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,11 +41,8 @@ def file_of(weights: str) -> Path | None:
 def identity_of(weights: str) -> str:
     """Return what a run's hash holds: a name, or "sha256:..." of a file's bytes."""
     path = file_of(weights)
-    return weights if path is None else _digest(path, path.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=32)
-def _digest(path: Path, _changed: int) -> str:
+    if path is None:
+        return weights
     return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from prslib.datasets import load_dataset
-from prslib.models.networks import ResNet18, make_model
+from prslib.models.networks import make_model, resnet18
 from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.gradients import (
@@ -33,7 +33,7 @@ def net(name, shape):
         layers = nn.Linear(48, 16), nn.ReLU(), nn.Linear(16, 5, bias=False)
         return nn.Sequential(nn.Flatten(), *layers)
     if name == "resnet18":
-        return ResNet18(shape, 5, width=4)
+        return resnet18(shape, 5, width=4)
     model = make_model(name, shape, 5, seed=0, weights="none")
     torch.manual_seed(0)
     for layer in model.modules():  # as after some training

@@ -15,7 +15,7 @@ from torch import nn
 
 from prslib import DATASETS, METHODS, SAMPLERS, RunConfig, load_dataset, register, run
 from prslib.models import Architecture
-from prslib.models.networks import MLP
+from prslib.models.networks import mlp
 from prslib.paths import project_root
 from prslib.training import methods
 from prslib.training.methods import Method, registered, with_registered
@@ -34,7 +34,7 @@ def test_what_is_registered_trains_as_what_comes_with_prslib():
     register("own", CRS)
     register("own", CRS)  # a cell that runs again
     register("own", replace(DATASETS[TINY], **load))
-    register("own", Architecture(lambda shape, classes: MLP(shape, classes), stages=3))
+    register("own", Architecture(lambda shape, classes: mlp(shape, classes), stages=3))
     ours = run(RunConfig("own", "own", model="own", batch_size=30))
     theirs = run(RunConfig(TINY, "CRS", batch_size=30))
     pd.testing.assert_frame_equal(
