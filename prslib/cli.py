@@ -150,21 +150,16 @@ def show_plan(options: Namespace) -> int:
     from prslib.experiments.store import Store
     from prslib.report.topics import device_of, runs_of
 
-    profile = options.profile
-    notebooks, errors = [], {}
+    profile, notebooks, status = options.profile, [], 0
     for name in _notebooks(profile, options.notebook):
         try:
             if runs := runs_of(profile, name):
                 notebooks.append((name, runs, device_of(profile, name)))
         except FileNotFoundError as error:
-            errors.setdefault(str(error), []).append(name)
-    if notebooks:
-        print(plan(notebooks, Store()))
-    elif not errors:
-        print("no runs")
-    for error, names in errors.items():
-        print(f"left out: {', '.join(names)}: {error}", file=sys.stderr)
-    return 1 if errors else 0
+            print(f"left out: {name}: {error}", file=sys.stderr)
+            status = 1
+    print(plan(notebooks, Store()) if notebooks else "no runs")
+    return status
 
 
 def find_departures(options: Namespace) -> int:

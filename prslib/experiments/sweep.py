@@ -271,10 +271,8 @@ def processes(count: int) -> Iterator[tuple[Submit, int]]:
     try:
         # one more than processes, so that none waits for this one
         yield lambda *task: pool().submit(*task), count + 1
-    except BaseException:
+    finally:  # joblib would find it, and it is none of its own
         pool().shutdown(kill_workers=True)
-        raise
-    pool().shutdown()  # joblib would find it, and it is none of its own
 
 
 @contextlib.contextmanager

@@ -24,7 +24,6 @@ class Inputs:
     def __init__(self, inputs: np.ndarray | Tensor, device: torch.device | str = "cpu"):
         self.device = torch.device(device)
         self.tensor = torch.as_tensor(inputs)
-        self.shape = self.tensor.shape
         if self.device.type == "cuda":
             free, _ = torch.cuda.mem_get_info(self.device)
             if self.tensor.nbytes <= INPUTS_SHARE * free:

@@ -1,6 +1,5 @@
 """Train a network batch by batch, score it, compute what samplers need from it."""
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -31,8 +30,7 @@ LOSSES: dict[str, tuple[Callable, Callable]] = {  # and what makes logits probab
     "cross_entropy": (F.cross_entropy, partial(torch.softmax, dim=1)),  # one-hot
 }
 
-EVALUATION_BATCH = 256  # inputs at once in evaluation,
-EVALUATION_PIXELS = 2**24  # and pixels: 256 images of 256x256, a few GB of activations
+EVALUATION_BATCH = 256  # inputs at once: of 256x256 pixels, a few GB of activations
 
 
 class Learner:
@@ -149,12 +147,10 @@ class Learner:
     ) -> list[Tensor]:
         """Apply the network, or a part of it, to inputs in evaluation mode."""
         rows = np.arange(len(inputs)) if rows is None else rows
-        pixels = math.prod(inputs.shape[1:3])
-        size = max(1, min(EVALUATION_BATCH, EVALUATION_PIXELS // pixels))
         outputs = []
         self.model.eval()
-        for start in range(0, len(rows), size):
-            batch = inputs[rows[start : start + size]]
+        for start in range(0, len(rows), EVALUATION_BATCH):
+            batch = inputs[rows[start : start + EVALUATION_BATCH]]
             with self.autocast():
                 outputs.append(network(self._as_floats(batch)).float())
         self.upper.train()

@@ -57,7 +57,7 @@ def test_scoring_in_batches_is_scoring_one_by_one(dataset, monkeypatch):
     whole = net.probabilities(images)
     sizes = []
     net.model.register_forward_hook(lambda _m, i, _o: sizes.append(len(i[0])))
-    monkeypatch.setattr(learner_module, "EVALUATION_PIXELS", 32 * 32 * 15)
+    monkeypatch.setattr(learner_module, "EVALUATION_BATCH", 15)
     np.testing.assert_allclose(net.probabilities(images), whole, atol=1e-6)
     assert sizes == [15, 15, 10]
     one = net.probabilities(images, np.array([7]))
