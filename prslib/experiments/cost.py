@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from prslib.datasets import DATASETS, load_dataset
@@ -24,7 +25,7 @@ from prslib.training.config import RunConfig
 from prslib.training.gradients import SAMPLES_AT_ONCE
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import one_thread, train
+from prslib.training.run import train
 
 BLANK = 1000  # images in place of those that are not here
 FEATURES = np.dtype((np.float32, (1280,)))  # as `prslib prepare features` makes them
@@ -103,7 +104,7 @@ def measure_step(config: RunConfig, device: str = "cpu") -> float:
             raise _Enough
 
     clock: Any = SimpleNamespace(resume=lambda start: start(), save_if_due=tick)
-    with one_thread(), suppress(_Enough):
+    with threadpool_limits(1), suppress(_Enough):
         train([plain], dataset, device, clock)  # it looks at the clock after each step
     return float(np.median(np.diff(times)[1:]))
 

@@ -1,7 +1,6 @@
 """Train and score a run, from its configuration to its result."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from os import PathLike
 
 import numpy as np
@@ -81,23 +80,10 @@ def run_at_once(
     dataset = load_dataset(configs[0].dataset)
     for config in configs:
         check(config, dataset)
-    with one_thread():
+    with threadpool_limits(1):  # more would work on the cores of other runs
         return train(
             configs, dataset, device, Checkpoint(checkpoint, configs, save_every)
         )
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Set the process to one thread, and set it back."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        # threads of numpy's library wait for work on the cores of other runs
-        with threadpool_limits(1, "blas"):
-            yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def train(

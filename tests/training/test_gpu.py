@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from prslib.datasets import load_dataset
 from prslib.training import device as device_module
@@ -10,7 +11,7 @@ from prslib.training.config import RunConfig
 from prslib.training.device import Inputs
 from prslib.training.methods import METHODS
 from prslib.training.replay import stream
-from prslib.training.run import make_learner, one_thread, run
+from prslib.training.run import make_learner, run
 
 TINY = "digits70tiny"
 pytestmark = [
@@ -33,7 +34,7 @@ def on(dataset, device):
 def trained(dataset, config, device):
     """Train on the first batches of a run's stream and return the learner."""
     learner = make_learner(config, dataset, device)
-    with one_thread():
+    with threadpool_limits(1):
         for rows in stream(config, dataset)[0].batches[:12]:
             learner.step(*learner.join(*on(dataset, device), rows))
     return learner
