@@ -25,6 +25,11 @@ class Progress:
     def __init__(self, learner: Learner, replay: Replay | None):
         self.learner = learner
         self.replay = replay  # None for a method without a memory
+        self.stateful = [learner.model, learner.optimizer]  # each saves its own state
+        if learner.ewc:
+            self.stateful.append(learner.ewc)
+        if replay:
+            self.stateful += [replay.sampler, replay.memory]
         self.step = 0  # training steps so far
         self.scores: list[dict[str, pd.DataFrame]] = []  # by segment and test set
         self.variances: dict[int, dict] = {}  # of the gradient over the memory, by step
@@ -32,16 +37,17 @@ class Progress:
     def state_dict(self) -> dict:
         """Return all of it."""
         return {
-            "learner": self.learner.state_dict(),
-            "replay": self.replay.state_dict() if self.replay else None,
+            "states": [each.state_dict() for each in self.stateful],
+            "rng": self.replay.rng if self.replay else None,
             "rest": (self.step, self.scores, self.variances),
         }
 
     def load_state_dict(self, state: dict) -> None:
         """Go on where `state_dict` was called."""
-        self.learner.load_state_dict(state["learner"])
+        for each, saved in zip(self.stateful, state["states"], strict=True):
+            each.load_state_dict(saved)
         if self.replay:
-            self.replay.load_state_dict(state["replay"])
+            self.replay.rng = state["rng"]
         self.step, self.scores, self.variances = state["rest"]
 
 

@@ -163,21 +163,6 @@ class Learner:
             floats = floats.contiguous(memory_format=self.layout)
         return floats
 
-    def state_dict(self) -> dict:
-        """Return what training changes: weights, the optimiser's state, and EWC's."""
-        return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "ewc": self.ewc.state_dict() if self.ewc else None,
-        }
-
-    def load_state_dict(self, state: dict) -> None:
-        """Go back to what `state_dict` returned."""
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.ewc:
-            self.ewc.load_state_dict(state["ewc"])
-
 
 def as_input(inputs: Tensor) -> Tensor:
     """Turn uint8 (B, H, W, channels) into float (B, channels, H, W) in [0, 1]."""

@@ -66,20 +66,6 @@ class Replay:
         """Let the sampler place new samples, rows (B,) of the training set."""
         self.memory.write(self.sampler.place(labels, **context), index=rows)
 
-    def state_dict(self) -> dict:
-        """Return the state of all three."""
-        return {
-            "sampler": self.sampler.state_dict(),
-            "memory": self.memory.state_dict(),
-            "rng": self.rng.bit_generator.state,
-        }
-
-    def load_state_dict(self, state: dict) -> None:
-        """Go on where `state_dict` was called."""
-        self.sampler.load_state_dict(state["sampler"])
-        self.memory.load_state_dict(state["memory"])
-        self.rng.bit_generator.state = state["rng"]
-
 
 def make_replay(config: RunConfig, dataset: SequentialDataset) -> Replay | None:
     """Make a run's sampler and empty memory; None for a method without a memory."""

@@ -8,7 +8,7 @@ from prslib.memory import Memory
 from prslib.samplers import make_sampler
 from prslib.training.config import RunConfig
 from prslib.training.methods import METHODS
-from prslib.training.replay import Replay, make_replay, stream, without_training
+from prslib.training.replay import Replay, stream, without_training
 
 TINY = "digits70tiny"
 
@@ -61,18 +61,6 @@ def test_a_memory_without_training_is_that_of_its_labels(dataset):
     for method in ("GSS", "ExStream"):
         with pytest.raises(ValueError, match=f"at labels alone, got {method}"):
             without_training(RunConfig(TINY, method), dataset)
-
-
-def test_a_replay_goes_on_from_its_state(dataset):
-    config, labels = RunConfig(TINY, "PRS"), dataset.train.labels
-    one, other = make_replay(config, dataset), make_replay(config, dataset)
-    one.place(np.arange(80), labels[:80])
-    one.draw()
-    other.load_state_dict(one.state_dict())
-    for replay in (one, other):
-        replay.place(np.arange(80, 160), labels[80:160])
-    np.testing.assert_array_equal(one.draw(), other.draw())
-    np.testing.assert_array_equal(one.sampler.labels, other.sampler.labels)
 
 
 def test_draws_come_from_what_was_placed_before():
